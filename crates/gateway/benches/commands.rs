@@ -108,6 +108,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        mcp: Arc::default(),
         http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
         answering: TaskTracker::new(),
     };

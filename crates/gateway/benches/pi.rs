@@ -165,6 +165,7 @@ async fn main() {
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        mcp: Arc::default(),
         http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
         pi_port: None,
         answering: TaskTracker::new(),

@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub(crate) fsharp: FsharpConfig,
     /// Of pi, the coding agent.
     pub(crate) pi: PiConfig,
+    /// Of MCP.
+    pub(crate) mcp: mainstay_gateway::mcp::Settings,
     /// Of traces and metrics that are exported.
     pub(crate) telemetry: TelemetryConfig,
     /// What is accepted and kept at most.
@@ -314,6 +316,8 @@ fn check(config: &Config) -> Result<(), String> {
         task_after_ms,
         mcp_kept_bytes,
         mcp_streams,
+        mcp_results,
+        mcp_decline_ms,
         drain_ms,
         prepare_ms,
         worker_start_ms,
@@ -378,6 +382,8 @@ fn check(config: &Config) -> Result<(), String> {
         ("task-after-ms", task_after_ms, TIME),
         ("mcp-kept-bytes", wide(mcp_kept_bytes), SIZE),
         ("mcp-streams", wide(mcp_streams), COUNT),
+        ("mcp-results", wide(mcp_results), COUNT),
+        ("mcp-decline-ms", mcp_decline_ms, TIME),
         ("drain-ms", drain_ms, TIME),
         ("prepare-ms", prepare_ms, TIME),
         ("worker-start-ms", worker_start_ms, TIME),

@@ -30,18 +30,15 @@ fn an_agent_runs_code_in_the_session_of_its_folder_under_its_own_name() {
     assert!(elsewhere.unwrap().status.success());
     let mut client = agents.client();
     client.session("main");
-    agents.model.will(call("c1", "mainstay_send_fsharp_code", &json!({ "code": "answer + 1" })));
-    agents.model.will(call("c2", "mainstay_send_fsharp_code", &json!({ "code": "answer +" })));
+    agents.model.will(call("c1", "mainstay_send_code", &json!({ "code": "answer + 1" })));
+    agents.model.will(call("c2", "mainstay_send_code", &json!({ "code": "answer +" })));
     agents.model.will(say(&["It is 42."]));
     let answer = client.ask(&prompt("p1", "what is one more than the answer?"));
     assert_eq!(answer["success"], true, "{answer}");
 
     let tools = agents.request(1)["tools"].clone();
     let offers = |name: &str| tools.as_array().unwrap().iter().any(|tool| tool["function"]["name"] == name);
-    assert!(
-        offers("mainstay_send_fsharp_code") && offers("mainstay_list_sessions") && offers("bash"),
-        "{tools}"
-    );
+    assert!(offers("mainstay_send_code") && offers("mainstay_list_sessions") && offers("bash"), "{tools}");
     let instructions = agents.request(1)["messages"][0]["content"].to_string();
     assert!(
         instructions.contains(
@@ -92,7 +89,7 @@ fn what_an_agent_runs_stops_with_its_turn() {
     let mut events = agents.world.follow(0);
     let mut client = agents.client();
     client.session("main");
-    agents.model.will(call("c1", "mainstay_send_fsharp_code", &json!({ "code": "while true do ()" })));
+    agents.model.will(call("c1", "mainstay_send_code", &json!({ "code": "while true do ()" })));
     client.send(&prompt("p1", "go on for ever"));
     events.wait_until(|event| event["body"]["code"] == "while true do ()");
     assert_eq!(client.ask(&json!({ "id": "a1", "type": "abort", "sessionId": "main" }))["success"], true);

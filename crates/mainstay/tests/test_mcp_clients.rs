@@ -36,15 +36,15 @@ fn judge(steps: &Value) {
     let tools: Vec<&str> = steps["tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     for tool in [
         "cancel_eval",
-        "check_fsharp_code",
+        "check_code",
         "create_session",
         "get_completions",
-        "get_fsi_status",
-        "get_recent_fsi_events",
-        "hard_reset_fsi_session",
+        "get_status",
+        "get_recent_events",
+        "hard_reset_session",
         "list_sessions",
-        "reset_fsi_session",
-        "send_fsharp_code",
+        "reset_session",
+        "send_code",
         "stop_session",
     ] {
         assert!(tools.contains(&tool), "{tool}: {tools:?}");
@@ -143,7 +143,7 @@ fn judge_javascript(steps: &Value) {
     assert_eq!(steps["server"]["name"], "mainstay");
     assert_eq!(steps["capabilities"]["tools"]["listChanged"], true);
     let names = |step: &str| -> Vec<String> { serde_json::from_value(steps[step].clone()).unwrap() };
-    assert!(names("tools").iter().any(|name| name == "send_fsharp_code"), "{}", steps["tools"]);
+    assert!(names("tools").iter().any(|name| name == "send_code"), "{}", steps["tools"]);
     assert_eq!(steps["toldOfAnother"], true);
     assert_eq!((&steps["value"]["value"], &steps["value"]["type"]), (&json!("3"), &json!("int")));
     assert_eq!(steps["rejected"]["isError"], true);
@@ -158,7 +158,7 @@ fn judge_javascript(steps: &Value) {
     assert_eq!(steps["toldOfOtherTools"], true);
     let of_conversation = names("toolsOfConversation");
     assert!(
-        !of_conversation.iter().any(|name| ["send_fsharp_code", "send_code"].contains(&name.as_str())),
+        !of_conversation.iter().any(|name| ["send_code", "send_code"].contains(&name.as_str())),
         "{of_conversation:?}"
     );
     assert_eq!(steps["ended"], steps["hadSession"], "{steps}");
@@ -196,8 +196,8 @@ fn judge_inspector(world: &World, server: &[String]) {
     // It ends with an error where a schema is one that some clients cannot read.
     let listed = inspect(world, server, &["--method", "tools/list", "--strict"]);
     let tools = listed["tools"].as_array().unwrap();
-    assert!(tools.iter().any(|tool| tool["name"] == "send_fsharp_code"), "{listed}");
-    let call = ["--method", "tools/call", "--tool-name", "send_fsharp_code", "--tool-arg"];
+    assert!(tools.iter().any(|tool| tool["name"] == "send_code"), "{listed}");
+    let call = ["--method", "tools/call", "--tool-name", "send_code", "--tool-arg"];
     let send = |code: &str| inspect(world, server, &[&call[..], &[&format!("code={code}")]].concat());
     assert_eq!(send("let x = 20 + 1")["structuredContent"]["success"], true);
     // Each of its runs is a connection of its own, and the session is the same.

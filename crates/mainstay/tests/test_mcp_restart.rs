@@ -54,7 +54,7 @@ fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_
     let id = begin(&world, port);
     let code = "printfn \"begun\"; System.Threading.Thread.Sleep -1";
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "send_fsharp_code", "arguments": { "code": code, "idempotencyKey": "once" } } });
+        "name": "send_code", "arguments": { "code": code, "idempotencyKey": "once" } } });
     std::thread::scope(|scope| {
         let running = scope.spawn(|| say(&world, port, Some(&id), &call));
         world.follow(before).wait_for("outputProduced");

@@ -35,7 +35,7 @@ fn a_task_that_a_crash_cut_off_is_found_by_its_id_in_the_next_daemon() {
     std::fs::write(world.home().join("config.toml"), "[limits]\ntask-after-ms = 1\n").unwrap();
     world.eval("let a = 3");
     let code = json!({ "code": "printfn \"begun\"\nSystem.Threading.Thread.Sleep 600000" });
-    let begun = ask(&world, "tools/call", json!({ "name": "send_fsharp_code", "arguments": code }));
+    let begun = ask(&world, "tools/call", json!({ "name": "send_code", "arguments": code }));
     assert_eq!((&begun["resultType"], &begun["status"]), (&json!("task"), &json!("working")));
     let of_task = json!({ "taskId": begun["taskId"] });
     assert_eq!(ask(&world, "tasks/get", of_task.clone())["status"], json!("working"));

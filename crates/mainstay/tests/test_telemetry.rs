@@ -224,11 +224,11 @@ fn calls_over_mcp_and_the_local_socket_are_traced_as_requests_are() {
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let params = json!({ "name": "send_fsharp_code", "arguments": { "code": "x + 1" }, "_meta": meta });
+    let params = json!({ "name": "send_code", "arguments": { "code": "x + 1" }, "_meta": meta });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let headers = format!(
         "{}Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\n\
-         Mcp-Method: tools/call\r\nMcp-Name: send_fsharp_code\r\n",
+         Mcp-Method: tools/call\r\nMcp-Name: send_code\r\n",
         traced("01")
     );
     let (status, answer) = post(&world, "/mcp", &headers, &call);

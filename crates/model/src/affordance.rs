@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use Action as A;
 
-    /// The seed's table, in its order of rows; load_fsharp_script is an eval here, and get_available_projects a status.
+    /// The seed's table, in its order of rows; load_script is an eval here, and get_available_projects a status.
     #[test]
     fn what_is_offered_is_what_the_seed_lists() {
         let table = [

@@ -95,6 +95,10 @@ pub struct Limits {
     pub mcp_kept_bytes: usize,
     /// Streams up to which those are known too that nobody reads and of which nothing is kept.
     pub mcp_streams: usize,
+    /// Results of calls over MCP that ended behind their answer, kept at hand until they are asked for; the log has them all.
+    pub mcp_results: usize,
+    /// How fast a client over MCP may decline an ask, in milliseconds, before that counts as one that no person has seen.
+    pub mcp_decline_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
     /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
@@ -176,6 +180,8 @@ impl Default for Limits {
             task_after_ms: 10_000,
             mcp_kept_bytes: 16 * 1024 * 1024,
             mcp_streams: 4_096,
+            mcp_results: 256,
+            mcp_decline_ms: 750,
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,

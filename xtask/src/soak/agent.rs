@@ -49,8 +49,8 @@ pub(super) fn speak_over_http(stage: &Stage, session: &str) -> Done {
 fn tools(session: &str) -> [Value; 3] {
     [
         json!({ "name": "list_sessions", "arguments": {} }),
-        json!({ "name": "send_fsharp_code", "arguments": { "sessionId": session, "code": "3 * 3" } }),
-        json!({ "name": "get_recent_fsi_events", "arguments": { "sessionId": session } }),
+        json!({ "name": "send_code", "arguments": { "sessionId": session, "code": "3 * 3" } }),
+        json!({ "name": "get_recent_events", "arguments": { "sessionId": session } }),
     ]
 }
 

@@ -192,6 +192,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        mcp: Arc::default(),
         http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
         answering: TaskTracker::new(),
     };

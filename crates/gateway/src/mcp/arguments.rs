@@ -17,7 +17,7 @@ pub(super) fn read<T: Tool>(name: &str, arguments: JsonObject) -> Result<T, Erro
     // They are needed where something is wrong alone, and then the tool has taken them.
     let given = arguments.clone();
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        let schema = schema::of_arguments::<T>();
+        let schema = schema::of_tool::<T>();
         let (argument, reason) = fault(&schema, &given)
             .unwrap_or_else(|| (format!("what {name} was called with"), error.to_string()));
         Error::InvalidArgument { argument, reason: format!("{reason}; {name} takes {}", form(&schema)) }

@@ -4,14 +4,17 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::WaitingAsk;
 use mainstay_model::affordance::Reach;
-use mainstay_model::{Action, Error, SessionCommand};
+use mainstay_model::{Action, CommandId, Error, PendingAsk, Session, SessionCommand};
+use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bounds::Within;
 use super::call::Call;
+use super::get_result::{Awaited, awaited};
 use super::offer::Works;
-use super::tool::{Answer, Effect, Tool};
+use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
 
 /// Answers an ask.
 #[derive(Deserialize, JsonSchema)]
@@ -20,39 +23,75 @@ pub(super) struct AnswerAsk {
     ask: String,
     /// Text, or JSON.
     answer: String,
+    /// Seconds, then get_result waits on.
+    wait: Option<Within<0, LONGEST_WAIT>>,
 }
 
-/// What was answered.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+/// What was answered, and what the code that asked did then.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AskAnswer {
     session_id: String,
     answer: Value,
+    /// What its call would have been answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Awaited>,
 }
 
 impl Tool for AnswerAsk {
     const NAME: &'static str = "answer_ask";
-    const DESCRIPTION: &'static str = "Answer what code asks, as its status says.";
+    const DESCRIPTION: &'static str =
+        "Answer what running code asks (input), and wait for what it does then.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Answer);
     const WORKS: Works = Works::In(Action::Answer, Reach::AtOnce);
     const SAYS_ANSWER: bool = false;
+    const WAITS: Waits = Waits::Itself;
+    const IS_BASIC: bool = true;
     type Answer = AskAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<AskAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<AskAnswer, Error> {
+        let wait = call.patience(self.wait)?;
         let WaitingAsk { session, pending } = call.client().ask(&self.ask).await?;
         call.is_about(session.id);
+        if pending.ask.question.is_secret() {
+            let reason = "it is a secret, which only a person may answer, on the page or at a terminal";
+            return Err(Error::AnswerInvalid { reason: reason.to_owned() });
+        }
+        let asking = asking(call, &session, &pending);
         let answer = pending.ask.question.value_of(&self.answer);
         let body = SessionCommand::Answer { ask: pending.ask.ask, value: answer.clone() };
         call.submit(session.id, body).await?;
-        Ok(AskAnswer { session_id: session.id.short(), answer })
+        let result = match asking {
+            Some(asking) => Some(awaited(call, &asking, wait).await?),
+            None => None,
+        };
+        Ok(AskAnswer { session_id: session.id.short(), answer, result })
     }
 }
 
-impl Answer for AskAnswer {}
+/// The call, or else the command, of this client's principal whose code asks.
+fn asking(call: &Call, session: &Session, pending: &PendingAsk) -> Option<CommandId> {
+    let principal = call.client().principal();
+    let running = session.running().filter(|running| pending.is_of_job(running.job))?;
+    // A cell that asks is of the call that runs its notebook.
+    let left = call.calls().left(principal, session.id).into_iter().find(|left| left.end().is_none());
+    let is_own = running.source.principal() == *principal;
+    is_own.then(|| left.map_or_else(|| running.command.clone(), |left| left.command().clone()))
+}
+
+impl Answer for AskAnswer {
+    fn whole(&mut self) -> Option<CallToolResult> {
+        self.result.as_mut()?.whole()
+    }
+}
 
 impl Display for AskAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "answered {} [session {}]", self.answer, self.session_id)
+        let Self { session_id, answer, result } = self;
+        match result {
+            Some(result) => result.fmt(f),
+            None => write!(f, "answered {answer} [session {session_id}]"),
+        }
     }
 }

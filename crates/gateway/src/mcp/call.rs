@@ -3,42 +3,65 @@
 //! A call that names no session takes the one that [`super::meant`] says. Where there is none, what runs or looks at code creates one.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
-    Action, Admission, AskId, Command, CreateSession, Error, Limits, Outcome, ProjectChoice, Response,
-    Session, SessionCommand, SessionId, SessionKind, SessionState,
+    Action, Admission, AskId, Command, CommandId, CreateSession, Error, Limits, Outcome, ProjectChoice,
+    Response, Session, SessionCommand, SessionId, SessionKind, SessionState,
 };
-use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam};
+use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, RequestId};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
 
+use super::bounds::Within;
+use super::clients::{Habits, Results};
 use super::elicitation::Complaints;
 use super::meant::{Fits, Meant};
+use super::names::Names;
 use super::running::Running;
 use super::server::Server;
+use super::tool::LONGEST_WAIT;
+use super::under_way::{CallsUnderWay, UnderWay};
 use crate::command::anonymous;
 use crate::trace::within;
 
-/// How long a call waits for a session to get ready: a little less than clients commonly wait for an answer.
-const SETTLE_LIMIT: Duration = Duration::from_secs(55);
+/// How long is waited for a session to get ready. Calls are answered before that; what starts a worker has limits of its own.
+const SETTLE_LIMIT: Duration = Duration::from_hours(6);
 /// The longest name of a client that is kept, in characters.
 const CLIENT_NAME: usize = 60;
+/// The member of a call's `_meta` that names the id of the command it is for: a call that is sent again under the same id is answered with
+/// what came of it. `mainstay mcp` sets it.
+pub(super) const COMMAND: &str = "mainstay/command";
+/// The member of a result's `_meta` that names the session of the call: `mainstay mcp` uses it again by another connection.
+pub(super) const SESSION: &str = "mainstay/session";
+/// The member of a request's `_meta` that says in what form it wants results.
+const RESULTS: &str = "mainstay/results";
+/// The header that says it for a request over HTTP.
+const RESULTS_HEADER: &str = "mainstay-results";
 
 /// One call.
-pub(super) struct Call<'a> {
-    server: &'a Server,
-    context: &'a RequestContext<RoleServer>,
+pub(super) struct Call {
+    server: Server,
+    context: RequestContext<RoleServer>,
     client: Client,
+    /// What its client calls itself.
+    name: String,
     /// The client's folder, where it is known.
     folder: Option<String>,
-    session: OnceLock<SessionId>,
+    under_way: Arc<UnderWay>,
+    /// Whether a command has the call's id.
+    is_id_taken: AtomicBool,
     said: AtomicU32,
+    /// When its client heard of it last.
+    heard: Mutex<Instant>,
+    /// Cancelled when its client's user cancels it.
+    cancelled: CancellationToken,
     /// What answers it before it is carried out.
     instead: SetOnce<CallToolResponse>,
     /// What it goes on with, where it repeats a call that was answered so.
@@ -52,23 +75,96 @@ pub(super) struct Continued {
     pub(super) invalid: Complaints,
 }
 
-impl<'a> Call<'a> {
-    /// A call that just came in.
+impl Call {
+    /// A call of this tool, or another request, that just came in.
     ///
     /// # Errors
     /// [`Error::Unauthorized`].
-    pub(super) fn new(server: &'a Server, context: &'a RequestContext<RoleServer>) -> Result<Self, Error> {
-        let name = format!("mcp:{}", client_name(context));
+    pub(super) fn new(
+        server: &Server,
+        context: &RequestContext<RoleServer>,
+        tool: &str,
+    ) -> Result<Self, Error> {
+        let name = client_name(context);
         let request = context.extensions.get::<Parts>();
-        let client = server.client(request, &name)?;
+        let client = server.client(request, &format!("mcp:{name}"))?;
         let client = match request {
             Some(request) => within(client, request),
             None => client,
         };
-        let folder = server.working_directory.clone().or_else(|| folder_of(request?.uri.query()?));
-        let (session, said, instead) = (OnceLock::new(), AtomicU32::new(0), SetOnce::new());
-        let continued = OnceLock::new();
-        Ok(Self { server, context, client, folder, session, said, instead, continued })
+        let folder = server.working_directory.clone();
+        let folder = folder.or_else(|| folder_of(request?.uri.query()?));
+        let given = context.meta.get(COMMAND).and_then(|id| CommandId::new(id.as_str()?).ok());
+        let id = given.filter(|id| id.check_given().is_ok()).unwrap_or_else(anonymous);
+        let under_way = UnderWay::new(id, client.principal().clone(), tool, server.connection);
+        Ok(Self {
+            server: server.clone(),
+            context: context.clone(),
+            client,
+            name,
+            folder,
+            under_way: Arc::new(under_way),
+            is_id_taken: AtomicBool::new(false),
+            said: AtomicU32::new(0),
+            heard: Mutex::new(Instant::now()),
+            cancelled: CancellationToken::new(),
+            instead: SetOnce::new(),
+            continued: OnceLock::new(),
+        })
+    }
+
+    /// What is kept of it while it is under way.
+    pub(super) fn under_way(&self) -> &Arc<UnderWay> {
+        &self.under_way
+    }
+
+    /// All calls that are under way.
+    pub(super) fn calls(&self) -> &CallsUnderWay {
+        &self.server.daemon.mcp.calls
+    }
+
+    /// How long it waits for what takes its time: as asked for, or as fits its client, which gives it up after some time.
+    pub(super) fn patience(&self, asked: Option<Within<0, LONGEST_WAIT>>) -> Result<Duration, Error> {
+        let habits = self.habits();
+        let usual = self.server.daemon.mcp.settings.wait;
+        let usual = usual.unwrap_or_else(|| u32::try_from(habits.wait.as_secs()).unwrap_or(LONGEST_WAIT));
+        let wait = Within::given(asked, "wait", usual)?;
+        Ok(Duration::from_secs(wait.into()).min(habits.longest_wait))
+    }
+
+    /// How its client treats what it is answered.
+    pub(super) fn habits(&self) -> &'static Habits {
+        Habits::of(&self.name)
+    }
+
+    /// The names of tools that its client is shown.
+    pub(super) fn names(&self) -> Names {
+        self.server.daemon.mcp.settings.names
+    }
+
+    /// In what form its client is given results: as the request says, else as the settings say, else as fits the client.
+    pub(super) fn results(&self) -> Results {
+        let meta = self.context.meta.get(RESULTS).and_then(|form| form.as_str());
+        let header = || self.context.extensions.get::<Parts>()?.headers.get(RESULTS_HEADER)?.to_str().ok();
+        let asked = meta.or_else(header).and_then(Results::named);
+        asked
+            .or(self.server.daemon.mcp.settings.results)
+            .unwrap_or_else(|| self.habits().results(self.context.protocol_version().as_ref()))
+    }
+
+    /// Whether its client is to be told the session that it used, to use it again by another connection.
+    pub(super) fn tells_session(&self) -> bool {
+        self.server.is_connection() && self.context.meta.contains_key(COMMAND)
+    }
+
+    /// Its request.
+    pub(super) fn request(&self) -> &RequestId {
+        &self.context.id
+    }
+
+    /// The server of its connection.
+    pub(super) fn server(&self) -> &Server {
+        &self.server
     }
 
     /// On whose behalf it came.
@@ -109,6 +205,7 @@ impl<'a> Call<'a> {
 
     /// The call repeats one, and goes on with what that began.
     pub(super) fn continues(&self, continued: Continued) -> &Continued {
+        self.under_way.continues(continued.running.command.clone());
         self.continued.get_or_init(|| continued)
     }
 
@@ -129,7 +226,7 @@ impl<'a> Call<'a> {
 
     /// The session the call turned out to be about.
     pub(super) fn session(&self) -> Option<SessionId> {
-        self.session.get().copied()
+        self.under_way.session()
     }
 
     /// The session the call is about, where there is one.
@@ -194,15 +291,9 @@ impl<'a> Call<'a> {
                 }
                 let working_directory = meant.folder();
                 let (project, arguments) = (ProjectChoice::OfFolder, Vec::new());
-                self.create(CreateSession {
-                    kind,
-                    working_directory,
-                    project,
-                    arguments,
-                    name: None,
-                    alias: None,
-                })
-                .await?
+                let create =
+                    CreateSession { kind, working_directory, project, arguments, name: None, alias: None };
+                self.create(anonymous(), create).await?
             }
         };
         self.server.use_session(session);
@@ -210,8 +301,8 @@ impl<'a> Call<'a> {
     }
 
     /// Creates a session. The connection's next calls take it.
-    pub(super) async fn create(&self, create: CreateSession) -> Result<SessionId, Error> {
-        let outcome = self.client.create(anonymous(), create).await?;
+    pub(super) async fn create(&self, id: CommandId, create: CreateSession) -> Result<SessionId, Error> {
+        let outcome = self.client.create(id, create).await?;
         match outcome {
             Outcome::Done { response: Response::Created { session } } => {
                 self.use_session(session);
@@ -239,7 +330,7 @@ impl<'a> Call<'a> {
 
     /// The call is about this session.
     pub(super) fn is_about(&self, session: SessionId) {
-        self.session.get_or_init(|| session);
+        self.under_way.is_about(session);
     }
 
     /// The call is about this session, and the connection's next calls are too.
@@ -262,7 +353,7 @@ impl<'a> Call<'a> {
     /// Starts a session at rest, and waits until it is done with warming up.
     pub(super) async fn bring_up(&self, session: SessionId) -> Result<Arc<Session>, Error> {
         if self.client.status(session).await?.session.state() == SessionState::Uninitialized {
-            match self.submit(session, SessionCommand::Start).await {
+            match self.submit_beside(session, SessionCommand::Start).await {
                 // Someone else may have been quicker.
                 Ok(_) | Err(Error::NotOffered { .. }) => {}
                 Err(error) => return Err(error),
@@ -290,17 +381,38 @@ impl<'a> Call<'a> {
         self.client.settled(session, SETTLE_LIMIT).await
     }
 
-    /// Has a command carried out, or refused at once.
+    /// Has the command carried out that the call is for, or refused at once.
     pub(super) async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Response, Error> {
-        match self.client.submit(session, self.command(body)).await?.outcome {
+        self.have_carried_out(session, self.command(body)).await
+    }
+
+    /// The same with one that the call needs beside it.
+    pub(super) async fn submit_beside(
+        &self,
+        session: SessionId,
+        body: SessionCommand,
+    ) -> Result<Response, Error> {
+        self.have_carried_out(session, Command::new(anonymous(), self.client.source(), body)).await
+    }
+
+    async fn have_carried_out(&self, session: SessionId, command: Command) -> Result<Response, Error> {
+        match self.client.submit(session, command).await?.outcome {
             Outcome::Done { response } => Ok(response),
             Outcome::Failed { error } => Err(error),
         }
     }
 
-    /// A new command of this client.
+    /// The id of the command that the call is for: the call's own, once.
+    pub(super) fn command_id(&self) -> CommandId {
+        match self.is_id_taken.swap(true, Ordering::Relaxed) {
+            false => self.under_way.id.clone(),
+            true => anonymous(),
+        }
+    }
+
+    /// The command that the call is for.
     pub(super) fn command(&self, body: SessionCommand) -> Command {
-        Command::new(anonymous(), self.client.source(), body)
+        Command::new(self.command_id(), self.client.source(), body)
     }
 
     /// A new command that runs code. While other code runs, it waits for its turn; while that waits for an answer, it is refused, since the
@@ -313,8 +425,19 @@ impl<'a> Call<'a> {
         Command { admission, ..self.command(body) }
     }
 
-    /// Waits until the client cancels the call. It does not when it only goes: what it began then goes on.
+    /// Waits until the client's user cancels the call.
     pub(super) async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+
+    /// Its client's user has cancelled it.
+    pub(super) fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+
+    /// Waits until the client takes no answer any more, because it cancelled the call or gave it up. That it goes is neither: what it began
+    /// then goes on.
+    pub(super) async fn is_unwanted(&self) {
         self.context.ct.cancelled().await;
         if self.server.closing.is_cancelled() {
             std::future::pending::<()>().await;
@@ -326,8 +449,21 @@ impl<'a> Call<'a> {
         self.context.meta.get_progress_token().is_some()
     }
 
-    /// Tells the client how the call gets on, where it wants to hear it.
+    /// How long ago the client heard of the call.
+    pub(super) fn silence(&self) -> Duration {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Tells the client how far the call has come, where it wants to hear it.
     pub(super) async fn say(&self, message: impl Into<String>) {
+        let message = message.into();
+        self.under_way.has_come(&message);
+        self.tell(message).await;
+    }
+
+    /// Tells the client what its code prints, or that it still runs, where it wants to hear it.
+    pub(super) async fn tell(&self, message: impl Into<String>) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let Some(token) = self.context.meta.get_progress_token() else { return };
         let nth = self.said.fetch_add(1, Ordering::Relaxed) + 1;
         let progress = ProgressNotificationParam::new(token, f64::from(nth)).with_message(message);

@@ -43,9 +43,10 @@ impl Tool for CancelEval {
     const ACTION: Option<Action> = Some(Action::Cancel);
     const WORKS: Works = Works::In(Action::Cancel, Reach::AtOnce);
     const SAYS_ANSWER: bool = false;
+    const IS_BASIC: bool = true;
     type Answer = CancelAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<CancelAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<CancelAnswer, Error> {
         let began = Instant::now();
         let session = call.existing(self.session_id.as_deref(), Action::Cancel).await?;
         let seen = call.client().status(session).await?.session.last_seq;

@@ -52,10 +52,7 @@ impl Wanted {
 type Found = (Vec<String>, usize);
 
 /// What may stand for an argument; nothing where nothing is known.
-pub(super) async fn complete(
-    call: &Call<'_>,
-    request: &CompleteRequestParams,
-) -> Result<CompletionInfo, Error> {
+pub(super) async fn complete(call: &Call, request: &CompleteRequestParams) -> Result<CompletionInfo, Error> {
     let begun = request.argument.value.as_str();
     let given = request.context.as_ref().and_then(|context| context.arguments.as_ref());
     let (values, total) = match Wanted::of(&request.r#ref, &request.argument.name) {
@@ -78,7 +75,7 @@ fn session_of(given: Option<&HashMap<String, String>>) -> Option<&str> {
 }
 
 /// Names first, each session's id behind its own.
-async fn sessions(call: &Call<'_>, begun: &str) -> Result<Found, Error> {
+async fn sessions(call: &Call, begun: &str) -> Result<Found, Error> {
     let filter = SessionFilter { limit: Some(SESSIONS), ..SessionFilter::default() };
     let sessions = call.client().sessions(filter).await?;
     let names = sessions.into_iter().flat_map(|session| [session.name.clone(), session.id.short()]);
@@ -88,7 +85,7 @@ async fn sessions(call: &Call<'_>, begun: &str) -> Result<Found, Error> {
 }
 
 /// The newest first.
-async fn numbers(call: &Call<'_>, session: Option<&str>, begun: &str, failed: bool) -> Result<Found, Error> {
+async fn numbers(call: &Call, session: Option<&str>, begun: &str, failed: bool) -> Result<Found, Error> {
     let Some(session) = call.find(session).await? else { return Ok(Found::default()) };
     let (mut newest, mut total) = (VecDeque::new(), 0);
     cells::visit(call.client(), session, |place, item| {
@@ -110,7 +107,7 @@ async fn numbers(call: &Call<'_>, session: Option<&str>, begun: &str, failed: bo
 }
 
 /// Of what the session in use has and refers to. No session is created or started for it.
-async fn types(call: &Call<'_>, begun: &str) -> Result<Found, Error> {
+async fn types(call: &Call, begun: &str) -> Result<Found, Error> {
     let nothing = Found::default();
     if begun.is_empty() {
         return Ok(nothing);

@@ -16,13 +16,13 @@ use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::error::next_step_in;
-use super::eval::SendFsharpCode;
-use super::events::GetRecentFsiEvents;
+use super::eval::SendCode;
+use super::events::GetRecentEvents;
 use super::lifecycle::StopSession;
 use super::names::Names;
 use super::offer::Works;
-use super::rebuild::HardResetFsiSession;
-use super::status::GetFsiStatus;
+use super::rebuild::HardResetSession;
+use super::status::GetStatus;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 
@@ -70,7 +70,7 @@ impl Tool for Diagnose {
     const WORKS: Works = Works::Always;
     type Answer = DiagnoseAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<DiagnoseAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<DiagnoseAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
             let problems = unstartable(call, &call.meant().kind().await).into_iter().collect();
             let state = SessionState::Uninitialized.name();
@@ -80,22 +80,26 @@ impl Tool for Diagnose {
         let after = Seq(stored.last_seq.0.saturating_sub(EVENTS as u64));
         let events = call.client().events(session, after, EVENTS).await?;
         let validity = call.client().validity(session).await?.unwrap_or_default();
-        let mut problems = wrong_with(&stored, &events, validity, Timestamp::now());
+        let mut problems = wrong_with(&stored, &events, validity, (Timestamp::now(), call.names()));
         problems.extend(unstartable(call, &stored.kind));
         Ok(DiagnoseAnswer { session_id: Some(session.short()), state: stored.state().name(), problems })
     }
 }
 
 /// What is wrong with a session.
-fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: Timestamp) -> Vec<Problem> {
-    let names = Names::of_kind(&session.kind);
+fn wrong_with(
+    session: &Session,
+    events: &[Event],
+    stale: ValidityCounts,
+    (now, names): (Timestamp, Names),
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(session.fault().map(|message| faulted(message, names)));
     problems.extend(exits(session, events, now).map(|what| Problem {
         what,
         next_step: format!(
             "Call {} for what ran then; nothing where it is back.",
-            names.of::<GetRecentFsiEvents>()
+            names.of::<GetRecentEvents>()
         ),
     }));
     problems.extend(session.asks.iter().map(|ask| asked(ask, names)));
@@ -116,7 +120,7 @@ fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
     let Some(Startup { notes, project, profiles }) = session.startup.as_deref() else { return Vec::new() };
     let notes = notes.iter().map(|note| Problem {
         what: beginning(note, TEXT_BYTES),
-        next_step: format!("Mend it, then call {}.", names.of::<HardResetFsiSession>()),
+        next_step: format!("Mend it, then call {}.", names.of::<HardResetSession>()),
     });
     let project = project.iter().filter(|project| !project.is_whole()).map(|project| Problem {
         what: beginning(&project.faults().join("; "), TEXT_BYTES),
@@ -124,7 +128,7 @@ fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
     });
     let scripts = profiles.iter().filter_map(|script| {
         let what = beginning(&script.fault()?, TEXT_BYTES);
-        let next_step = format!("Mend {}, then call {}.", script.path, names.of::<HardResetFsiSession>());
+        let next_step = format!("Mend {}, then call {}.", script.path, names.of::<HardResetSession>());
         Some(Problem { what, next_step })
     });
     notes.chain(project).chain(scripts).collect()
@@ -132,7 +136,7 @@ fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
 
 /// How its project is built, where that can be done as the session is.
 fn rebuild(session: &Session, names: Names) -> String {
-    let call = format!("all {} with rebuild.", names.of::<HardResetFsiSession>());
+    let call = format!("all {} with rebuild.", names.of::<HardResetSession>());
     match session.state() {
         // It starts, or gets ready, first.
         SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Ready => format!("C{call}"),
@@ -145,7 +149,7 @@ fn faulted(message: &str, names: Names) -> Problem {
     let unavailable = Error::KernelUnavailable { reason: String::new() };
     let next_step = match message.starts_with(&unavailable.to_string()) {
         true => unavailable.next_step(),
-        false => format!("Call {}, then {}.", names.of::<StopSession>(), names.of::<SendFsharpCode>()),
+        false => format!("Call {}, then {}.", names.of::<StopSession>(), names.of::<SendCode>()),
     };
     // A fault may say its next step itself.
     let what = message.trim_end_matches(&next_step).trim_end_matches([' ', '.']);
@@ -177,11 +181,7 @@ fn running_long(running: &RunningJob, names: Names, now: Timestamp) -> Option<Pr
     let seconds = seconds(running.requested_at, now);
     (seconds > LONG_SECONDS).then(|| Problem {
         what: format!("what runs has taken {seconds} s"),
-        next_step: format!(
-            "Call {} with waitSeconds, or {}.",
-            names.of::<GetFsiStatus>(),
-            names.of::<CancelEval>()
-        ),
+        next_step: format!("Call {} with wait, or {}.", names.of::<GetStatus>(), names.of::<CancelEval>()),
     })
 }
 
@@ -189,19 +189,19 @@ fn waiting(session: &Session, names: Names) -> Option<Problem> {
     let count = session.lane.len();
     (count > 0).then(|| Problem {
         what: format!("commands that wait for their turn: {count}"),
-        next_step: format!("Call {} with waitSeconds.", names.of::<GetFsiStatus>()),
+        next_step: format!("Call {} with wait.", names.of::<GetStatus>()),
     })
 }
 
 fn changed(ValidityCounts { stale, invalid, unknown: _ }: ValidityCounts, names: Names) -> Option<Problem> {
     (stale + invalid > 0).then(|| Problem {
         what: format!("evals that used what has changed since: {stale}, or is gone: {invalid}"),
-        next_step: format!("{} marks them; run them again.", names.of::<GetRecentFsiEvents>()),
+        next_step: format!("{} marks them; run them again.", names.of::<GetRecentEvents>()),
     })
 }
 
 /// Why no session of this kind can be started just now.
-fn unstartable(call: &Call<'_>, kind: &SessionKind) -> Option<Problem> {
+fn unstartable(call: &Call, kind: &SessionKind) -> Option<Problem> {
     let breaker = call.client().breakers().remove(kind)?;
     match breaker.state {
         BreakerState::Closed => None,
@@ -210,7 +210,7 @@ fn unstartable(call: &Call<'_>, kind: &SessionKind) -> Option<Problem> {
             let retry_after_ms = breaker.retry_after_ms.unwrap_or_default();
             let refused =
                 Error::RunnerUnavailable { kind: kind.clone(), provider: None, reason, retry_after_ms };
-            let next_step = next_step_in(&refused, Names::of_kind(kind));
+            let next_step = next_step_in(&refused, call.names());
             Some(Problem { what: beginning(&refused.to_string(), TEXT_BYTES), next_step })
         }
     }
@@ -258,7 +258,7 @@ mod tests {
             "cancelRequested": false,
         });
         let running = serde_json::from_value(running).unwrap();
-        running_long(&running, Names::Fsharp, now).map(|problem| problem.what)
+        running_long(&running, Names::Neutral, now).map(|problem| problem.what)
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
     fn evals_that_rest_on_what_has_changed_are_counted() {
         let counted = |stale, invalid| {
             let counts = ValidityCounts { stale, invalid, unknown: 3 };
-            changed(counts, Names::Plain).map(|Problem { what, next_step }| (what, next_step))
+            changed(counts, Names::Neutral).map(|Problem { what, next_step }| (what, next_step))
         };
         assert_eq!(counted(0, 0), None);
         let next_step = "get_recent_events marks them; run them again.".to_owned();

@@ -2,9 +2,10 @@
 //! asked; in the newest protocol the call is answered with what is asked, and repeated with the answers. Whoever answers first wins.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use mainstay_engine::Followed;
-use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId};
+use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId, Timestamp};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
@@ -37,7 +38,10 @@ pub(super) enum Way {
 
 impl Way {
     /// How the client of a call is asked.
-    pub(super) fn of(call: &Call<'_>) -> Self {
+    pub(super) fn of(call: &Call) -> Self {
+        if call.server().declines_unseen() {
+            return Self::Never;
+        }
         let elicitation = call.capabilities().and_then(|declared| declared.elicitation);
         // Clients older than the ways to ask show forms.
         let shows_forms = elicitation.is_some_and(|ways| ways.form.is_some() || ways.url.is_none());
@@ -49,20 +53,25 @@ impl Way {
     }
 }
 
-/// Puts an ask to the client until someone has answered it. What it cannot show is left to others.
-pub(super) async fn put(call: &Call<'_>, pending: PendingAsk) {
+/// Puts an ask to the client until someone has answered it. Of what it cannot show, and of what it declines before a person can have seen it,
+/// its model is told.
+pub(super) async fn put(call: &Call, pending: PendingAsk) {
     if let Err(error) = put_to_client(call, &pending).await {
         tracing::debug!(ask = %pending.ask.ask, %error, "an ask is left to others");
     }
 }
 
-async fn put_to_client(call: &Call<'_>, pending: &PendingAsk) -> Result<(), Error> {
+async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<(), Error> {
     let Some(session) = call.session() else { return Ok(()) };
     let question = &pending.ask.question;
     let mut events = call.client().subscribe(session, pending.raised).await?;
     let mut complaint = None;
     for _ in 0..ATTEMPTS {
-        let Some(form) = form(question, complaint.as_deref()) else { return Ok(()) };
+        let Some(form) = form(question, complaint.as_deref()) else {
+            call.under_way().asks();
+            return Ok(());
+        };
+        let shown = Instant::now();
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
         let peer = call.peer();
         let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
@@ -77,13 +86,23 @@ async fn put_to_client(call: &Call<'_>, pending: &PendingAsk) -> Result<(), Erro
             return Ok(());
         };
         let Ok(Ok(ClientResult::ElicitResult(result))) = answered else { return Ok(()) };
-        match call.submit(session, answer(pending, result)).await {
+        if is_unseen(call, &result, shown.elapsed()) {
+            call.server().has_declined_unseen();
+            call.under_way().asks();
+            return Ok(());
+        }
+        match call.submit_beside(session, answer(pending, result)).await {
             Err(Error::AnswerInvalid { reason }) => complaint = Some(reason),
             Ok(_) | Err(Error::AskNotPending { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Whether an ask was declined, or cancelled, faster than a person can have seen it: a client without a person does that by itself.
+fn is_unseen(call: &Call, result: &ElicitResult, took: Duration) -> bool {
+    result.action != ElicitationAction::Accept && took < Duration::from_millis(call.limits().mcp_decline_ms)
 }
 
 /// Waits until an ask has ended.
@@ -97,7 +116,7 @@ async fn over(events: &mut Followed, ended: AskId) {
 
 /// The answer that asks a client and has it repeat its call; none where it can be shown nothing of it.
 pub(super) fn required(
-    call: &Call<'_>,
+    call: &Call,
     running: &Running,
     pending: &[PendingAsk],
 ) -> Result<Option<InputRequiredResult>, Error> {
@@ -111,7 +130,7 @@ pub(super) fn required(
 }
 
 /// What a client is asked, by the ask's id, with what was wrong with the answer that its call brought.
-pub(super) fn requests(call: &Call<'_>, pending: &[PendingAsk]) -> InputRequests {
+pub(super) fn requests(call: &Call, pending: &[PendingAsk]) -> InputRequests {
     let request = |pending: &PendingAsk| {
         let form = form(&pending.ask.question, call.complaint(pending.ask.ask))?;
         Some((pending.ask.ask.to_string(), InputRequest::Elicitation(ElicitRequest::new(form))))
@@ -119,24 +138,29 @@ pub(super) fn requests(call: &Call<'_>, pending: &[PendingAsk]) -> InputRequests
     pending.iter().filter_map(request).collect()
 }
 
-/// Takes a client's answers to what is still asked, and says which are none, and why: that is still asked. What others have answered
-/// meanwhile stays as it is.
+/// Takes a client's answers to what is still asked since then, and says which are none, and why: that is still asked. What others have
+/// answered meanwhile stays as it is, and so does what was declined faster than by a person.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where one is none at all, and what an answer is refused with.
 pub(super) async fn take(
-    call: &Call<'_>,
+    call: &Call,
     session: SessionId,
-    pending: &[PendingAsk],
+    (pending, since): (&[PendingAsk], Option<Timestamp>),
     mut responses: InputResponses,
 ) -> Result<Complaints, Error> {
     let mut invalid = Complaints::new();
+    let took = since.and_then(|since| Duration::try_from(Timestamp::now().duration_since(since)).ok());
     for pending in pending {
         let Some(response) = responses.remove(&pending.ask.ask.to_string()) else { continue };
         let result: ElicitResult = serde_json::from_value(response).map_err(|error| {
             Error::InvalidArgument { argument: "inputResponses".to_owned(), reason: error.to_string() }
         })?;
-        match call.submit(session, answer(pending, result)).await {
+        if took.is_some_and(|took| is_unseen(call, &result, took)) {
+            call.server().has_declined_unseen();
+            continue;
+        }
+        match call.submit_beside(session, answer(pending, result)).await {
             Ok(_) | Err(Error::AskNotPending { .. }) => {}
             Err(Error::AnswerInvalid { reason }) => {
                 invalid.insert(pending.ask.ask, reason);

@@ -12,12 +12,12 @@ use rmcp::ErrorData;
 use serde::Serialize;
 
 use super::call::Call;
-use super::eval::SendFsharpCode;
-use super::lifecycle::ResetFsiSession;
+use super::eval::SendCode;
+use super::lifecycle::ResetSession;
 use super::names::Names;
 use super::offer::Offered;
-use super::rebuild::HardResetFsiSession;
-use super::status::GetFsiStatus;
+use super::rebuild::HardResetSession;
+use super::status::GetStatus;
 use super::tool::TOOLS;
 use crate::http::problem::status_of;
 
@@ -76,7 +76,7 @@ impl Display for ErrorAnswer {
 }
 
 /// The answer to a call that met an error.
-pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
+pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
     let is_refused = is_refused_by_session(error);
     let session = match call.session() {
         Some(session) => call.client().status(session).await.ok().map(|status| status.session),
@@ -87,14 +87,14 @@ pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
         Some(session) => session.kind.clone(),
         None => call.meant().kind().await,
     };
-    let names = Names::of_kind(&kind);
+    let names = call.names();
     let named = call.session().or_else(|| session.as_ref().map(|session| session.id));
     ErrorAnswer {
         session_id: named.map(|session| session.short()),
         code: error.code().to_string(),
         message: error.to_string(),
         offered: match is_refused {
-            true => Offered::now(call.client(), session.as_ref(), kind),
+            true => Offered::now(call.client(), session.as_ref(), &kind, names),
             false => Offered::nothing(),
         },
         remedy: Remedy::of(error),
@@ -116,7 +116,7 @@ const fn is_refused_by_session(error: &Error) -> bool {
 
 /// What was refused or failed, and what to do, in one text.
 pub(super) fn in_words(error: &Error) -> String {
-    format!("{}: {error}. {}", error.code(), next_step_in(error, Names::Fsharp))
+    format!("{}: {error}. {}", error.code(), next_step_in(error, Names::Neutral))
 }
 
 /// The protocol's error for what is not a tool's: there no answer can say it.
@@ -130,7 +130,7 @@ pub(super) fn of_protocol(error: &Error) -> ErrorData {
 
 /// What an agent does next: in its tools where it has one for it, in the words for everyone where it has not.
 pub(super) fn next_step_in(error: &Error, names: Names) -> String {
-    let (send, status) = (names.of::<SendFsharpCode>(), names.of::<GetFsiStatus>());
+    let (send, status) = (names.of::<SendCode>(), names.of::<GetStatus>());
     match error {
         Error::SessionNotFound { .. } | Error::SessionAmbiguous { .. } => {
             "Take an id from list_sessions.".into()
@@ -138,12 +138,12 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         Error::NotOffered { kind, .. } if kind.is_agent() => error.next_step(),
         Error::NotOffered { action, state, .. } => match state {
             SessionState::Uninitialized => format!("Call {send}: it starts the session."),
-            SessionState::WarmingUp => format!("Call {status} with waitSeconds until it is Ready."),
+            SessionState::WarmingUp => format!("Call {status} with wait until it is Ready."),
             SessionState::Evaluating => {
-                format!("Call {status} with waitSeconds until the code has ended, or cancel_eval.")
+                format!("Call {status} with wait until the code has ended, or cancel_eval.")
             }
             SessionState::Faulted if *action == Action::Rebuild => {
-                let reset = names.of::<HardResetFsiSession>();
+                let reset = names.of::<HardResetSession>();
                 format!(
                     "Call {reset} without rebuild, then with it: either drops its definitions. Where that faults it again, \
                      build the project outside of Mainstay first."
@@ -151,7 +151,7 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
             }
             SessionState::Faulted => format!(
                 "Call stop_session, then {send}: that keeps its definitions. {} drops them.",
-                names.of::<ResetFsiSession>()
+                names.of::<ResetSession>()
             ),
             SessionState::Waiting(_) => {
                 format!("Call {status} for what it asks, then answer_ask; or cancel_eval.")

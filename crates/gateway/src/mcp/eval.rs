@@ -1,4 +1,4 @@
-//! `send_fsharp_code`: running code, and telling what came of it.
+//! `send_code`: running code, and telling what came of it.
 
 use std::fmt::{self, Formatter};
 
@@ -13,11 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
-use super::names::Plain;
 use super::offer::Works;
 use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, PictureBlock, Tool};
+use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
 use crate::view::{DisplayView, EvalView};
 
 /// Types of pictures that models look at.
@@ -28,7 +27,7 @@ const PICTURE_BYTES: usize = 2 * 1024 * 1024;
 /// Runs code.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct SendFsharpCode {
+pub(super) struct SendCode {
     session_id: Option<String>,
     code: String,
     /// Repeated with it, the code runs once.
@@ -86,22 +85,24 @@ struct ErrorLine {
     stack: Vec<String>,
 }
 
+/// What the words take that say that the output is cut, about.
+const CUT_BYTES: usize = 160;
+
 /// How many lines of an exception's stack are told.
 const STACK_LINES: usize = 10;
 
-impl Tool for SendFsharpCode {
-    const NAME: &'static str = "send_fsharp_code";
-    const DESCRIPTION: &'static str = "Run F# code in a session and wait for its end, after other code that runs. Cancelling the request stops it.";
+impl Tool for SendCode {
+    const NAME: &'static str = "send_code";
+    const SEED_NAME: Option<&'static str> = Some("send_fsharp_code");
+    const DESCRIPTION: &'static str = "Run code in a session's REPL (F#, Python, a notebook's kernel) and wait for what it evaluates to, after other code that runs.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
-    const PLAIN: Option<Plain> = Some(Plain {
-        name: "send_code",
-        description: "Run code in a session and wait for its end, after other code that runs. Cancelling the request stops it.",
-    });
+    const WAITS: Waits = Waits::AsAsked;
+    const IS_BASIC: bool = true;
     type Answer = EvalAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<EvalAnswer, Error> {
         let key = self.idempotency_key.map(IdempotencyKey::new).transpose()?;
         run(call, self.session_id.as_deref(), Code { text: self.code, file: None, key }).await
     }
@@ -117,7 +118,7 @@ pub(super) struct Code {
 }
 
 /// Runs code in the session that is meant, started or created first where it must be.
-pub(super) async fn run(call: &Call<'_>, reference: Option<&str>, code: Code) -> Result<EvalAnswer, Error> {
+pub(super) async fn run(call: &Call, reference: Option<&str>, code: Code) -> Result<EvalAnswer, Error> {
     let session = call.workplace(reference, Action::Eval).await?;
     let ready = tokio::select! {
         biased;
@@ -133,11 +134,7 @@ pub(super) async fn run(call: &Call<'_>, reference: Option<&str>, code: Code) ->
 }
 
 /// Runs code, and waits for its end.
-pub(super) async fn evaluated(
-    call: &Call<'_>,
-    session: &Session,
-    command: Command,
-) -> Result<EvalView, Error> {
+pub(super) async fn evaluated(call: &Call, session: &Session, command: Command) -> Result<EvalView, Error> {
     let id = command.id.clone();
     let response = carried_out(call, session, command).await?;
     view_of(call, session, id, response).await
@@ -145,7 +142,7 @@ pub(super) async fn evaluated(
 
 /// What came of code that has run.
 pub(super) async fn view_of(
-    call: &Call<'_>,
+    call: &Call,
     session: &Session,
     command: CommandId,
     response: Response,
@@ -248,6 +245,21 @@ impl Answer for EvalAnswer {
     fn pictures(&mut self) -> Vec<PictureBlock> {
         std::mem::take(&mut self.pictures)
     }
+
+    fn fit(&mut self, bytes: usize) {
+        let length = self.to_string().len();
+        let over = length.saturating_sub(bytes);
+        if over == 0 {
+            return;
+        }
+        // What it printed is the longest by far, where it is too long at all, and can be read apart.
+        self.output_cut = true;
+        let over = over + CUT_BYTES;
+        for text in [&mut self.output, &mut self.error_output] {
+            let limit = text.len().saturating_sub(over).max(bytes / 4);
+            *text = shortened(std::mem::take(text), limit);
+        }
+    }
 }
 
 impl fmt::Display for EvalAnswer {
@@ -277,6 +289,9 @@ impl fmt::Display for EvalAnswer {
         if let Some(ErrorLine { kind, message, stack }) = &self.error {
             writeln!(f, "{kind}: {message}")?;
             stack.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        }
+        if self.output_cut {
+            writeln!(f, "the output is cut: get_output with seq {} reads all of it, by lines", self.seq)?;
         }
         let ending = if self.success { "ok" } else { "failed" };
         write!(f, "{ending} [session {}, seq {}]", self.session_id, self.seq)

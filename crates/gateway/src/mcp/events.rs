@@ -1,4 +1,4 @@
-//! `get_recent_fsi_events`: what happened in a session, each event one short line, from a cursor on.
+//! `get_recent_events`: what happened in a session, each event one short line, from a cursor on.
 
 use std::fmt::{Display, Formatter};
 
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Within;
 use super::call::Call;
-use super::names::Plain;
 use super::offer::Works;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
@@ -30,7 +29,7 @@ const TEXT_BYTES: usize = 240;
 /// Asks for events.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct GetRecentFsiEvents {
+pub(super) struct GetRecentEvents {
     pub(super) session_id: Option<String>,
     /// Only those after this cursor; without it, the newest.
     pub(super) since: Option<u64>,
@@ -67,20 +66,17 @@ struct EventLine {
     validity: Option<&'static str>,
 }
 
-impl Tool for GetRecentFsiEvents {
-    const NAME: &'static str = "get_recent_fsi_events";
+impl Tool for GetRecentEvents {
+    const NAME: &'static str = "get_recent_events";
+    const SEED_NAME: Option<&'static str> = Some("get_recent_fsi_events");
     const DESCRIPTION: &'static str =
         "What happened in a session, also by others: the events after a cursor.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);
     const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
-    const PLAIN: Option<Plain> = Some(Plain {
-        name: "get_recent_events",
-        description: "What happened in a session, also by others: the events after a cursor.",
-    });
     type Answer = EventsAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<EventsAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<EventsAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
         let newest = call.client().status(session).await?.session.last_seq;
         let count = Within::given(self.count, "count", USUAL)? as usize;

@@ -19,7 +19,6 @@ use super::lifecycle::SessionAnswer;
 use super::offer::Works;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
-use crate::command::anonymous;
 use crate::path::absolute;
 use crate::session_file::exported;
 
@@ -55,7 +54,7 @@ impl Tool for ExportSession {
     const SAYS_ANSWER: bool = false;
     type Answer = ExportAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ExportAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ExportAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
         let path = self.path.map(|path| absolute(&path)).transpose()?;
         if path.is_some() {
@@ -123,7 +122,7 @@ impl Tool for ImportSession {
     const SAYS_ANSWER: bool = false;
     type Answer = ImportAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ImportAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ImportAnswer, Error> {
         call.client().require_all("read files")?;
         let path = absolute(&self.path)?;
         let file = tokio::fs::read(&path).await.map_err(|error| unusable(&self.path, &error))?;
@@ -141,7 +140,7 @@ impl Tool for ImportSession {
         let (name, arguments) = (self.name, Vec::new());
         let create = CreateSession { kind, working_directory, project, arguments, name, alias: None };
         let import = mainstay_engine::ImportSession { create, imported };
-        match call.client().import(anonymous(), import).await? {
+        match call.client().import(call.command_id(), import).await? {
             Outcome::Done { response: Response::Created { session } } => {
                 let session = call.take_up(session).await?;
                 let session = SessionAnswer::from(&session);

@@ -31,7 +31,7 @@ struct Asked {
 }
 
 /// Asks a session. One that still warms up does not say that it has not what may yet come.
-async fn ask(call: &Call<'_>, session: Option<&str>, query: KernelQuery) -> Result<Asked, Error> {
+async fn ask(call: &Call, session: Option<&str>, query: KernelQuery) -> Result<Asked, Error> {
     let session = call.workplace(session, Action::Explore).await?;
     let ready = call.bring_up(session).await?;
     let is_warming_up = ready.state() == SessionState::WarmingUp;
@@ -110,7 +110,7 @@ impl Tool for ExploreNamespace {
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ExploreAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ExploreAnswer, Error> {
         explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref(), self.from).await
     }
 }
@@ -124,13 +124,13 @@ impl Tool for ExploreType {
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ExploreAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ExploreAnswer, Error> {
         explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref(), self.from).await
     }
 }
 
 async fn explore(
-    call: &Call<'_>,
+    call: &Call,
     session: Option<&str>,
     name: String,
     filter: Option<&str>,
@@ -288,7 +288,7 @@ impl Tool for FindSymbols {
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = SymbolsAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SymbolsAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<SymbolsAnswer, Error> {
         let Self { session_id, text, limit } = self;
         let limit = Within::given(limit, "limit", SYMBOLS)?;
         let query = KernelQuery::Symbols { text, limit };
@@ -360,7 +360,7 @@ impl Tool for GetValues {
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ValuesAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ValuesAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ValuesAnswer, Error> {
         let Self { session_id, filter } = self;
         let Asked { session, answer, note } = ask(call, session_id.as_deref(), KernelQuery::Values).await?;
         let mut values = answer.values()?;

@@ -15,8 +15,6 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::logging::{Log, Threshold};
-use super::meant::Meant;
-use super::offer::{self, FollowedList, Lasting, Told};
 use super::resources::uri::{Address, Part};
 
 /// The most resources that one connection, or one request, follows.
@@ -30,8 +28,6 @@ pub(super) struct Followers {
     /// By address, as it was given.
     resources: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
     list: Mutex<Option<AbortOnDropHandle<()>>>,
-    /// With what the client was told last.
-    tools: tokio::sync::Mutex<Option<(AbortOnDropHandle<()>, Told)>>,
     /// With the lowest level that is logged.
     log: tokio::sync::Mutex<Option<(AbortOnDropHandle<()>, Threshold)>>,
 }
@@ -81,7 +77,7 @@ impl Followers {
     }
 }
 
-/// What is told of tools, and logged.
+/// What is logged.
 impl Followers {
     /// Logs from this level on.
     ///
@@ -103,24 +99,6 @@ impl Followers {
         let begun = Log::begin(client, peer, Threshold::clone(&threshold)).await?;
         *log = Some((AbortOnDropHandle::new(tokio::spawn(begun.follow())), threshold));
         Ok(())
-    }
-
-    /// Follows the list of tools, once, and says what it is for now.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub(super) async fn follow_tools(&self, meant: Meant, tell: Tell) -> Result<Lasting, Error> {
-        let mut tools = self.tools.lock().await;
-        if let Some((_, told)) = &*tools {
-            let now = offer::of_meant(&meant).await?;
-            offer::is_news(told, now.clone());
-            return Ok(now);
-        }
-        let list = FollowedList::begin(meant).await?;
-        let told = list.told();
-        let now = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        *tools = Some((AbortOnDropHandle::new(tokio::spawn(list.tell_of_changes(tell))), told));
-        Ok(now)
     }
 }
 

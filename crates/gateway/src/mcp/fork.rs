@@ -11,7 +11,6 @@ use super::call::{Call, unexpected};
 use super::lifecycle::SessionAnswer;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
-use crate::command::anonymous;
 
 /// Forks a session.
 #[derive(Deserialize, JsonSchema)]
@@ -44,11 +43,11 @@ impl Tool for ForkSession {
     const SAYS_ANSWER: bool = false;
     type Answer = ForkAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ForkAnswer, Error> {
         let from = call.existing(self.session_id.as_deref(), Action::Events).await?;
         let before_reset = self.before_reset.unwrap_or_default();
         let fork = Fork { from, entries: self.entries, name: self.name, before_reset };
-        match call.client().fork(anonymous(), fork).await? {
+        match call.client().fork(call.command_id(), fork).await? {
             Outcome::Done { response: Response::Forked { session, entries, .. } } => {
                 let session = call.take_up(session).await?;
                 Ok(ForkAnswer { session: SessionAnswer::from(&session), entries })

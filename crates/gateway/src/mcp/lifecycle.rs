@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::names::Plain;
+use super::eval::SendCode;
 use super::offer::Works;
-use super::tool::{Answer, Effect, Tool};
+use super::tool::{Answer, Effect, Tool, Waits};
 use crate::command::arguments_in;
 use crate::view::StartupView;
 
@@ -24,6 +24,8 @@ const LISTED: usize = 30;
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionAnswer {
     session_id: String,
+    name: String,
+    kind: String,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
@@ -33,6 +35,8 @@ impl From<&Session> for SessionAnswer {
     fn from(session: &Session) -> Self {
         Self {
             session_id: session.id.short(),
+            name: session.name.clone(),
+            kind: session.kind.to_string(),
             state: session.state().name(),
             fault: session.fault().map(str::to_owned),
         }
@@ -47,11 +51,12 @@ impl Answer for SessionAnswer {
 
 impl Display for SessionAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, state, fault } = self;
-        match fault {
-            Some(fault) => write!(f, "{state}: {fault} [session {session_id}]"),
-            None => write!(f, "{state} [session {session_id}]"),
+        let Self { session_id, name, kind, state, fault } = self;
+        write!(f, "{name}: {kind}, {state}")?;
+        if let Some(fault) = fault {
+            write!(f, ": {fault}")?;
         }
+        write!(f, " [session {session_id}]")
     }
 }
 
@@ -60,6 +65,9 @@ impl Display for SessionAnswer {
 pub(super) struct CreatedAnswer {
     #[serde(flatten)]
     session: SessionAnswer,
+    /// Which code it runs, in a sentence; absent of an agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<String>,
     /// What it has of its project, and what of that did not go as it was meant to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -69,11 +77,29 @@ impl From<&Session> for CreatedAnswer {
     fn from(session: &Session) -> Self {
         let StartupView { summary, faults, unbuilt } = match StartupView::of(session) {
             Some(startup) => startup,
-            None => return Self { session: session.into(), notes: Vec::new() },
+            None => return Self { session: session.into(), runs: None, notes: Vec::new() },
         };
         let notes = std::iter::once(summary).chain(faults).chain(unbuilt).collect();
-        Self { session: session.into(), notes }
+        Self { session: session.into(), runs: None, notes }
     }
+}
+
+impl CreatedAnswer {
+    /// The same, which says what code runs there now.
+    pub(super) fn saying_language(self, call: &Call, session: &Session) -> Self {
+        Self { runs: runs(call, session), ..self }
+    }
+}
+
+/// Which code a session runs, in a sentence; none of an agent's.
+pub(super) fn runs(call: &Call, session: &Session) -> Option<String> {
+    let kind = &session.kind;
+    let language = match session.language() {
+        Some(language) => language.as_str().to_owned(),
+        None if kind.is_agent() => return None,
+        None => kind.to_string(),
+    };
+    Some(format!("{} runs {language} now", call.names().of::<SendCode>()))
 }
 
 impl Answer for CreatedAnswer {
@@ -84,7 +110,7 @@ impl Answer for CreatedAnswer {
 
 impl Display for CreatedAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        self.notes.iter().chain(&self.runs).try_for_each(|note| writeln!(f, "{note}"))?;
         self.session.fmt(f)
     }
 }
@@ -112,9 +138,11 @@ impl Tool for CreateSession {
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;
+    const WAITS: Waits = Waits::AsAsked;
+    const IS_BASIC: bool = true;
     type Answer = CreatedAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<CreatedAnswer, Error> {
         let meant = call.meant();
         let working_directory = self.working_directory.unwrap_or_else(|| meant.folder());
         // What is absolute already stays as it is.
@@ -130,30 +158,30 @@ impl Tool for CreateSession {
             name: self.name,
             alias: None,
         };
-        let session = call.create(create).await?;
+        let session = call.create(call.command_id(), create).await?;
         let ready = call.bring_up(session).await?;
-        Ok(CreatedAnswer::from(&*ready))
+        Ok(CreatedAnswer::from(&*ready).saying_language(call, &ready))
     }
 }
 
 /// Drops the definitions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ResetFsiSession {
+pub(super) struct ResetSession {
     session_id: Option<String>,
 }
 
-impl Tool for ResetFsiSession {
-    const NAME: &'static str = "reset_fsi_session";
+impl Tool for ResetSession {
+    const NAME: &'static str = "reset_session";
+    const SEED_NAME: Option<&'static str> = Some("reset_fsi_session");
     const DESCRIPTION: &'static str =
         "Drop a session's definitions; keep its worker. fork_session with beforeReset undoes it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Reset);
     const WORKS: Works = Works::In(Action::Reset, Reach::AtOnce);
-    const PLAIN: Option<Plain> = Some(Plain { name: "reset_session", description: Self::DESCRIPTION });
     type Answer = CreatedAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<CreatedAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Reset).await?;
         call.submit(session, SessionCommand::Reset).await?;
         Ok(CreatedAnswer::from(&*call.settled(session).await?))
@@ -176,7 +204,7 @@ impl Tool for StopSession {
     const WORKS: Works = Works::In(Action::Stop, Reach::AtOnce);
     type Answer = SessionAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<SessionAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Stop).await?;
         call.submit(session, SessionCommand::Stop).await?;
         let status = call.client().status(session).await?;
@@ -219,7 +247,7 @@ impl Tool for ListSessions {
     const WORKS: Works = Works::Always;
     type Answer = ListAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ListAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ListAnswer, Error> {
         let filter = SessionFilter { limit: Some(LISTED + 1), ..SessionFilter::default() };
         let sessions = call.client().sessions(filter).await?;
         let more = sessions.len() > LISTED;

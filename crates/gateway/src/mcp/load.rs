@@ -1,4 +1,4 @@
-//! `load_fsharp_script`: running the code of a file, as the file's.
+//! `load_script`: running the code of a file, as the file's.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -13,33 +13,32 @@ use tokio::io::AsyncReadExt;
 use super::call::Call;
 use super::eval::{Code, EvalAnswer, run};
 use super::exchange::unusable;
-use super::names::Plain;
 use super::offer::Works;
-use super::tool::{Effect, Tool};
+use super::tool::{Effect, Tool, Waits};
 use crate::path::absolute;
 
 /// Runs a file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct LoadFsharpScript {
+pub(super) struct LoadScript {
     session_id: Option<String>,
     /// Absolute.
     path: String,
 }
 
-impl Tool for LoadFsharpScript {
-    const NAME: &'static str = "load_fsharp_script";
-    const DESCRIPTION: &'static str = "Run an F# script as send_fsharp_code runs code.";
+impl Tool for LoadScript {
+    const NAME: &'static str = "load_script";
+    const SEED_NAME: Option<&'static str> = Some("load_fsharp_script");
+    const DESCRIPTION: &'static str = "Run a script file as send_code runs code.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
+    const WAITS: Waits = Waits::AsAsked;
     const FILES: bool = true;
-    const PLAIN: Option<Plain> =
-        Some(Plain { name: "load_script", description: "Run a file as send_code runs code." });
     const SAYS_ANSWER: bool = false;
     type Answer = EvalAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<EvalAnswer, Error> {
         call.client().require_all("read files")?;
         let path = absolute(&self.path)?;
         let text = text_of(&path, call.limits().code_bytes).await?;

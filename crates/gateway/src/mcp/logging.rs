@@ -110,7 +110,7 @@ impl Log {
 
 /// Carries out what a request asks for, with the log that it wants beside it.
 pub(super) async fn beside<T>(
-    call: &Call<'_>,
+    call: &Call,
     peer: &Peer<RoleServer>,
     wanted: Option<LoggingLevel>,
     carried_out: impl Future<Output = T>,

@@ -6,7 +6,6 @@ use std::path::Path;
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Session, SessionId, SessionKind};
-use tokio::sync::watch;
 
 use crate::DefaultKind;
 
@@ -22,7 +21,7 @@ pub(super) struct Meant {
     /// The client's folder, where it is known.
     pub(super) folder: Option<String>,
     /// The session that the connection used last.
-    pub(super) last_used: watch::Receiver<Option<SessionId>>,
+    pub(super) last_used: Option<SessionId>,
     /// What sessions are for whose kind nobody says.
     pub(super) default_kind: DefaultKind,
 }
@@ -30,7 +29,7 @@ pub(super) struct Meant {
 impl Meant {
     /// The session that the connection used last.
     pub(super) fn used(&self) -> Option<SessionId> {
-        *self.last_used.borrow()
+        self.last_used
     }
 
     /// The session, where there is one.
@@ -67,13 +66,6 @@ impl Meant {
     /// Of what kind such a session is.
     pub(super) async fn kind(&self) -> SessionKind {
         self.default_kind.of(&self.folder()).await
-    }
-
-    /// Waits until the connection uses another session; for ever once it is gone.
-    pub(super) async fn is_another(&mut self) {
-        if self.last_used.changed().await.is_err() {
-            std::future::pending().await
-        }
     }
 
     async fn most_recent(&self, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {

@@ -16,7 +16,6 @@ use super::names::Names;
 use super::offer::Works;
 use super::running;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
-use crate::command::anonymous;
 use crate::entries::{numbered, with_context};
 use crate::view::{BroughtView, MergeView, RefusedView};
 
@@ -75,7 +74,7 @@ pub(super) struct MergeAnswer {
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct RanLine {
     entry: u64,
-    /// As send_fsharp_code tells it.
+    /// As send_code tells it.
     eval: EvalAnswer,
 }
 
@@ -108,7 +107,7 @@ impl Tool for MergeSession {
     const SAYS_ANSWER: bool = false;
     type Answer = MergeAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<MergeAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<MergeAnswer, Error> {
         let Self { session_id, from, entries, at, idempotency_key } = self;
         let entries = numbered(&entries).map_err(|reason| invalid("entries", reason))?;
         Brought { session_id, from, entries, at, key: idempotency_key }.bring(call).await
@@ -124,7 +123,7 @@ impl Tool for CherryPick {
     const SAYS_ANSWER: bool = false;
     type Answer = MergeAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<MergeAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<MergeAnswer, Error> {
         let Self { session_id, from, entry, context, at, idempotency_key } = self;
         if entry == 0 {
             return Err(invalid("entry", "it is 0, and entries are numbered from 1 on".to_owned()));
@@ -149,12 +148,12 @@ struct Brought {
 }
 
 impl Brought {
-    async fn bring(self, call: &Call<'_>) -> Result<MergeAnswer, Error> {
+    async fn bring(self, call: &Call) -> Result<MergeAnswer, Error> {
         let Self { session_id, from, entries, at, key } = self;
         let client = call.client();
         let id = match key {
             Some(key) => CommandId::new(format!("merge:{key}"))?,
-            None => anonymous(),
+            None => call.command_id(),
         };
         let merge = Merge { from: client.resolve(&from).await?, entries };
         let session = call.workplace(session_id.as_deref(), Action::Merge).await?;
@@ -174,7 +173,7 @@ impl Brought {
         let merged =
             running::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge)).await??;
         let view = MergeView::load(client, session, merged).await?;
-        Ok(MergeAnswer::of_run(session, Names::of_kind(&ready.kind), view))
+        Ok(MergeAnswer::of_run(session, call.names(), view))
     }
 }
 
@@ -199,7 +198,7 @@ impl MergeAnswer {
     }
 
     /// Waits until a session that is built anew is so.
-    async fn of_inserted(call: &Call<'_>, session: SessionId, inserted: Inserted) -> Result<Self, Error> {
+    async fn of_inserted(call: &Call, session: SessionId, inserted: Inserted) -> Result<Self, Error> {
         let Inserted { entries, at, asked: _ } = inserted;
         let now = call.client().status(session).await?.session;
         let state = match now.state() {

@@ -1,44 +1,27 @@
-//! What tools are called: those of F# sessions by upstream's names, which name the language, and for other kinds without it.
+//! What tools are called. Each has a neutral name; those that SageFs has (seed 000) have its name too, which speaks of F#. Calls take both,
+//! and one setting says which of them clients are shown: the same for every session, since clients ask for the list once.
 
-use mainstay_model::SessionKind;
+use serde::Deserialize;
 
 use super::tool::Tool;
 
-/// Which names fit a session. Calls take both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
-    /// Those of F#.
-    Fsharp,
-    /// Those of every other kind.
-    Plain,
-}
-
-/// What a tool is for sessions of other kinds than F#.
-#[derive(Clone, Copy)]
-pub(super) struct Plain {
-    pub(super) name: &'static str,
-    pub(super) description: &'static str,
+/// Which names clients are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// Those that name no language.
+    #[default]
+    Neutral,
+    /// Those of SageFs, where it has one.
+    Sagefs,
 }
 
 impl Names {
-    /// Those that fit a kind of session.
-    pub(super) fn of_kind(kind: &SessionKind) -> Self {
-        if kind.is_fsharp() { Self::Fsharp } else { Self::Plain }
-    }
-
     /// The name of a tool.
     pub(super) const fn of<T: Tool>(self) -> &'static str {
-        match (self, T::PLAIN) {
-            (Self::Plain, Some(plain)) => plain.name,
-            (Self::Fsharp | Self::Plain, _) => T::NAME,
-        }
-    }
-
-    /// What it does.
-    pub(super) const fn description<T: Tool>(self) -> &'static str {
-        match (self, T::PLAIN) {
-            (Self::Plain, Some(plain)) => plain.description,
-            (Self::Fsharp | Self::Plain, _) => T::DESCRIPTION,
+        match (self, T::SEED_NAME) {
+            (Self::Sagefs, Some(name)) => name,
+            (Self::Neutral | Self::Sagefs, _) => T::NAME,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::eval::{EvalAnswer, view_of};
 use super::offer::Works;
 use super::running::{Running, carried_out_among};
-use super::tool::{Answer, Effect, PictureBlock, Tool};
+use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
 use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted};
 use crate::path::absolute;
 use crate::view::EvalView;
@@ -51,7 +51,7 @@ struct CellLine {
     line: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ran_before: bool,
-    /// As send_fsharp_code tells it; not of what ran before.
+    /// As send_code tells it; not of what ran before.
     #[serde(skip_serializing_if = "Option::is_none")]
     eval: Option<EvalAnswer>,
 }
@@ -63,11 +63,12 @@ impl Tool for RunNotebook {
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
+    const WAITS: Waits = Waits::AsAsked;
     const FILES: bool = true;
     const SAYS_ANSWER: bool = false;
     type Answer = NotebookAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<NotebookAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<NotebookAnswer, Error> {
         call.client().require_all("read files")?;
         let Self { session_id, path, from, cell, again } = self;
         let opened = Opened::read(&absolute(&path)?, call.limits().message_bytes).await?;
@@ -89,14 +90,14 @@ impl Tool for RunNotebook {
 }
 
 /// Runs cells for a call.
-struct Cells<'a, 'b> {
-    call: &'a Call<'b>,
+struct Cells<'a> {
+    call: &'a Call,
     session: SessionId,
     /// What it ran, or had run before.
     ran: Vec<CellRun>,
 }
 
-impl Evaluate for Cells<'_, '_> {
+impl Evaluate for Cells<'_> {
     async fn evaluate(&mut self, run: CellRun, body: SessionCommand) -> Result<EvalView, Error> {
         let Self { call, session, ran } = self;
         let id = run.command.clone();

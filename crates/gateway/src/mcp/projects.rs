@@ -53,7 +53,7 @@ impl Tool for GetAvailableProjects {
     const FILES: bool = true;
     type Answer = ProjectsAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ProjectsAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ProjectsAnswer, Error> {
         call.client().require_all("read files")?;
         let folder = self.folder.unwrap_or_else(|| call.meant().folder());
         let root = absolute(&folder)?;

@@ -14,9 +14,9 @@ use serde_json::Value;
 use super::call::Call;
 use super::cells;
 use super::error;
-use super::eval::SendFsharpCode;
+use super::eval::SendCode;
 use super::explore::{ExploreType, FindSymbols};
-use super::query::CheckFsharpCode;
+use super::query::CheckCode;
 use super::resources::MARKDOWN;
 use super::resources::uri::{Address, Part};
 use super::text::{TEXT_BYTES, shortened};
@@ -155,7 +155,7 @@ fn invalid(reason: String) -> ErrorData {
 /// # Errors
 /// Invalid params where there is no such prompt, its arguments are not of its form, or what they name is not there.
 pub(super) async fn get(
-    call: &Call<'_>,
+    call: &Call,
     name: &str,
     arguments: JsonObject,
 ) -> Result<GetPromptResult, ErrorData> {
@@ -188,7 +188,7 @@ fn explore_type(name: &str) -> String {
          4. Name what goes wrong easily with it.",
         explore = ExploreType::NAME,
         find = FindSymbols::NAME,
-        run = SendFsharpCode::NAME,
+        run = SendCode::NAME,
     )
 }
 
@@ -202,13 +202,13 @@ fn tdd_cycle(goal: &str) -> String {
          3. Make the code simpler while the tests hold.\n\n\
          Definitions stay in the session: send what changed, not everything. Say at each step what the test showed. End with the code and the \
          tests as they are, in one piece each.",
-        run = SendFsharpCode::NAME,
-        check = CheckFsharpCode::NAME,
+        run = SendCode::NAME,
+        check = CheckCode::NAME,
     )
 }
 
 async fn repair_error(
-    call: &Call<'_>,
+    call: &Call,
     session: Option<&str>,
     number: Option<u64>,
 ) -> Result<Vec<PromptMessage>, Error> {
@@ -245,14 +245,14 @@ async fn repair_error(
         session = session.short(),
         explore = ExploreType::NAME,
         find = FindSymbols::NAME,
-        check = CheckFsharpCode::NAME,
-        run = SendFsharpCode::NAME,
+        check = CheckCode::NAME,
+        run = SendCode::NAME,
     );
     Ok(vec![said(ask), PromptMessage::new(Role::User, ContentBlock::resource(cell))])
 }
 
 /// The newest cell that failed, with its number.
-async fn last_failed(call: &Call<'_>, session: SessionId) -> Result<(Kernel, Option<(u64, Item)>), Error> {
+async fn last_failed(call: &Call, session: SessionId) -> Result<(Kernel, Option<(u64, Item)>), Error> {
     let mut last = None;
     let header = cells::visit(call.client(), session, |place, item| {
         if cells::has_failed(&item) {

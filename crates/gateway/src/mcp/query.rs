@@ -1,4 +1,4 @@
-//! `check_fsharp_code` and `get_completions`: looking at code without running it.
+//! `check_code` and `get_completions`: looking at code without running it.
 
 use std::fmt::{Display, Formatter};
 
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, is_for_people};
-use super::names::Plain;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
@@ -20,7 +19,7 @@ const ITEMS: usize = 100;
 /// Checks code.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct CheckFsharpCode {
+pub(super) struct CheckCode {
     session_id: Option<String>,
     code: String,
 }
@@ -33,20 +32,16 @@ pub(super) struct CheckAnswer {
     diagnostics: Vec<DiagnosticLine>,
 }
 
-impl Tool for CheckFsharpCode {
-    const NAME: &'static str = "check_fsharp_code";
-    const DESCRIPTION: &'static str =
-        "Type-check F# code against a session's definitions without running it.";
+impl Tool for CheckCode {
+    const NAME: &'static str = "check_code";
+    const SEED_NAME: Option<&'static str> = Some("check_fsharp_code");
+    const DESCRIPTION: &'static str = "Type-check code against a session's definitions without running it.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Check);
     const WORKS: Works = Works::InAny(Action::Check, Reach::Started);
-    const PLAIN: Option<Plain> = Some(Plain {
-        name: "check_code",
-        description: "Check code against a session's definitions without running it.",
-    });
     type Answer = CheckAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<CheckAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<CheckAnswer, Error> {
         let session = call.workplace(self.session_id.as_deref(), Action::Check).await?;
         call.bring_up(session).await?;
         let diagnostics = call.client().check(session, self.code, None).await?;
@@ -160,7 +155,7 @@ impl Tool for GetCompletions {
     const WORKS: Works = Works::InAny(Action::Complete, Reach::Started);
     type Answer = CompletionAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<CompletionAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<CompletionAnswer, Error> {
         let Self { session_id, code, line, column, offset } = self;
         let cursor = cursor(&code, line, column, offset)?;
         let session = call.workplace(session_id.as_deref(), Action::Complete).await?;

@@ -1,4 +1,4 @@
-//! `hard_reset_fsi_session`: dropping definitions and worker, or first building the project: what fails to build leaves the session as it is.
+//! `hard_reset_session`: dropping definitions and worker, or first building the project: what fails to build leaves the session as it is.
 
 use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
-use super::names::Plain;
 use super::offer::Works;
 use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, Tool};
+use super::tool::{Answer, Effect, Tool, Waits};
 use crate::view::for_each_between;
 
 /// How much is told of what a build printed: its last lines.
@@ -29,7 +28,7 @@ const ITEMS: usize = 100;
 /// Drops the definitions and the worker.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct HardResetFsiSession {
+pub(super) struct HardResetSession {
     session_id: Option<String>,
     /// Build its project first, in a session that runs nothing and is not Faulted; a build that fails changes nothing.
     rebuild: Option<bool>,
@@ -73,21 +72,19 @@ struct BuildLine {
     output: String,
 }
 
-impl Tool for HardResetFsiSession {
-    const NAME: &'static str = "hard_reset_fsi_session";
+impl Tool for HardResetSession {
+    const NAME: &'static str = "hard_reset_session";
+    const SEED_NAME: Option<&'static str> = Some("hard_reset_fsi_session");
     const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::HardReset);
     const WORKS: Works = Works::In(Action::HardReset, Reach::AtOnce);
-    const PLAIN: Option<Plain> = Some(Plain {
-        name: "hard_reset_session",
-        description: "Drop a session's definitions and its worker, whatever it does.",
-    });
+    const WAITS: Waits = Waits::AsAsked;
     // Its words say all of it that matters.
     const SAYS_ANSWER: bool = false;
     type Answer = ResetAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ResetAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ResetAnswer, Error> {
         let reference = self.session_id.as_deref();
         let keep = self.keep == Some(true);
         if self.rebuild == Some(true) {
@@ -124,7 +121,7 @@ impl ResetAnswer {
 
     /// The answer to a build that has ended. Where it succeeded, this waits until the session is Ready with what was built.
     pub(super) async fn of_build(
-        call: &Call<'_>,
+        call: &Call,
         session: SessionId,
         outcome: WorkOutcome,
     ) -> Result<Self, Error> {
@@ -142,7 +139,7 @@ impl ResetAnswer {
 }
 
 impl BuildLine {
-    async fn load(call: &Call<'_>, session: SessionId, outcome: WorkOutcome) -> Result<Self, Error> {
+    async fn load(call: &Call, session: SessionId, outcome: WorkOutcome) -> Result<Self, Error> {
         let WorkOutcome { requested, completed, ending, .. } = outcome;
         let (message, diagnostics) = match ending {
             WorkEnding::Done { value, .. } => (None, serde_json::from_value(value).unwrap_or_default()),
@@ -172,7 +169,7 @@ fn bounded(diagnostics: Vec<Diagnostic>) -> (Vec<Diagnostic>, Option<usize>) {
 
 /// The last lines that a job printed.
 async fn printed(
-    call: &Call<'_>,
+    call: &Call,
     session: SessionId,
     (requested, completed): (mainstay_model::Seq, mainstay_model::Seq),
 ) -> Result<String, Error> {

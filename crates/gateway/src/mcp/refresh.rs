@@ -64,7 +64,7 @@ impl Tool for RefreshSession {
     const SAYS_ANSWER: bool = false;
     type Answer = RefreshAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<RefreshAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<RefreshAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Refresh).await?;
         let (all, dry_run) = (self.all == Some(true), self.dry_run == Some(true));
         let client = call.client();
@@ -120,7 +120,7 @@ fn would(Reloading { in_place, of }: Reloading, all: bool) -> String {
 
 /// What the last rebuilding among these events ran, and what of it came to something else.
 async fn rebuilding(
-    call: &Call<'_>,
+    call: &Call,
     session: SessionId,
     after: Seq,
     last: Seq,

@@ -1,4 +1,4 @@
-//! `review_fsharp_code`: what of some code could be written more plainly.
+//! `review_code`: what of some code could be written more plainly.
 
 use std::fmt::{Display, Formatter};
 
@@ -19,7 +19,7 @@ const ITEMS: usize = 50;
 /// Reviews code.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ReviewFsharpCode {
+pub(super) struct ReviewCode {
     session_id: Option<String>,
     code: String,
 }
@@ -37,15 +37,16 @@ pub(super) struct ReviewAnswer {
     left_out: Option<u64>,
 }
 
-impl Tool for ReviewFsharpCode {
-    const NAME: &'static str = "review_fsharp_code";
+impl Tool for ReviewCode {
+    const NAME: &'static str = "review_code";
+    const SEED_NAME: Option<&'static str> = Some("review_fsharp_code");
     const DESCRIPTION: &'static str = "What in F# code could be written more plainly.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Review);
     const WORKS: Works = Works::InAny(Action::Review, Reach::Started);
     type Answer = ReviewAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ReviewAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ReviewAnswer, Error> {
         let session = call.workplace(self.session_id.as_deref(), Action::Review).await?;
         call.bring_up(session).await?;
         let query = KernelQuery::Review { code: self.code };

@@ -38,17 +38,13 @@ pub(super) struct Running {
 }
 
 /// Hands a command over, and waits for its end even when the client cancels it: cancelling always ends.
-pub(super) async fn carried_out(
-    call: &Call<'_>,
-    session: &Session,
-    command: Command,
-) -> Result<Response, Error> {
+pub(super) async fn carried_out(call: &Call, session: &Session, command: Command) -> Result<Response, Error> {
     carried_out_among(call, session, command, None).await
 }
 
 /// As [`carried_out`], of a command that runs the last of these cells of a notebook.
 pub(super) async fn carried_out_among(
-    call: &Call<'_>,
+    call: &Call,
     session: &Session,
     command: Command,
     cells: Option<Vec<CellRun>>,
@@ -69,14 +65,14 @@ pub(super) async fn carried_out_among(
 }
 
 /// Waits for the end of a command that was handed over before.
-pub(super) async fn ended(call: &Call<'_>, running: &Running) -> Result<StoredOutcome, Error> {
+pub(super) async fn ended(call: &Call, running: &Running) -> Result<StoredOutcome, Error> {
     let seen = call.client().status(running.session).await?.session.last_seq;
     let heard = Heard::begin(call, running.session, seen).await?;
     until_ended(call, running, heard, stored(call, running, seen)).await?
 }
 
 /// The outcome of a command, once it is there.
-async fn stored(call: &Call<'_>, running: &Running, seen: Seq) -> Result<StoredOutcome, Error> {
+async fn stored(call: &Call, running: &Running, seen: Seq) -> Result<StoredOutcome, Error> {
     let mut events = call.client().subscribe(running.session, seen).await?;
     loop {
         if let CommandStatus::Ended(stored) = call.client().command(&running.command).await? {
@@ -88,7 +84,7 @@ async fn stored(call: &Call<'_>, running: &Running, seen: Seq) -> Result<StoredO
 
 /// Waits for the end of a command, in its client's company.
 async fn until_ended<T>(
-    call: &Call<'_>,
+    call: &Call,
     running: &Running,
     mut heard: Heard,
     ended: impl Future<Output = T>,
@@ -101,8 +97,7 @@ async fn until_ended<T>(
     let (mut is_stopped, mut may_be_task) = (false, cells.is_none() && tasks::are_known(call));
     let mut asked = BTreeSet::new();
     let mut asking = FuturesUnordered::new();
-    let way = Way::of(call);
-    for pending in ask_anew(call, running, way, &mut asked).await? {
+    for pending in ask_anew(call, running, &mut asked).await? {
         asking.push(elicitation::put(call, pending));
     }
     let ended = loop {
@@ -116,9 +111,9 @@ async fn until_ended<T>(
                 }
             }
             Some(word) = heard.next(is_of) => match word {
-                Word::Printed(text) => call.say(shortened(text, TEXT_BYTES)).await,
+                Word::Printed(text) => call.tell(shortened(text, TEXT_BYTES)).await,
                 Word::Asked => {
-                    for pending in ask_anew(call, running, way, &mut asked).await? {
+                    for pending in ask_anew(call, running, &mut asked).await? {
                         asking.push(elicitation::put(call, pending));
                     }
                 }
@@ -141,7 +136,7 @@ async fn until_ended<T>(
 /// Waits for the end of what is carried out in parts, each a command of its own. Its client hears what they print, and is asked what they
 /// ask where that can be done meanwhile; once it cancels, the part that runs is stopped, which ends the whole.
 pub(super) async fn parts_ended<T>(
-    call: &Call<'_>,
+    call: &Call,
     session: &Session,
     whole: &CommandId,
     ended: impl Future<Output = T>,
@@ -164,14 +159,14 @@ pub(super) async fn parts_ended<T>(
                 }
             }
             Some(word) = heard.next(is_of) => match word {
-                Word::Printed(text) => call.say(shortened(text, TEXT_BYTES)).await,
+                Word::Printed(text) => call.tell(shortened(text, TEXT_BYTES)).await,
                 Word::Asked if Way::of(call) == Way::InSession => {
                     let now = call.client().status(id).await?.session;
                     let pending = asks_of(&now, is_of);
                     let new = pending.into_iter().filter(|pending| asked.insert(pending.ask.ask));
                     asking.extend(new.map(|pending| elicitation::put(call, pending)));
                 }
-                Word::Asked => call.say("the code asks for input, and waits for it").await,
+                Word::Asked => call.under_way().asks(),
             },
             Some(()) = asking.next() => {}
         }
@@ -185,29 +180,41 @@ pub(super) async fn parts_ended<T>(
 
 /// What the command asks and its client was not asked yet. Where it is asked by an answer, that is the answer.
 async fn ask_anew(
-    call: &Call<'_>,
+    call: &Call,
     running: &Running,
-    way: Way,
     asked: &mut BTreeSet<AskId>,
 ) -> Result<Vec<PendingAsk>, Error> {
-    if way == Way::Never {
-        return Ok(Vec::new());
-    }
     let session = call.client().status(running.session).await?.session;
     let mut pending = asks_of(&session, |command| *command == running.command);
-    match way {
-        Way::Never => Ok(Vec::new()),
+    match Way::of(call) {
+        Way::Never => {
+            if !pending.is_empty() {
+                answer_asked(call, running).await?;
+            }
+            Ok(Vec::new())
+        }
         Way::InSession => {
             pending.retain(|pending| asked.insert(pending.ask.ask));
             Ok(pending)
         }
         Way::ByAnswer => {
-            if let Some(required) = elicitation::required(call, running, &pending)? {
-                call.answer_instead(required.into());
+            match elicitation::required(call, running, &pending)? {
+                Some(required) => call.answer_instead(required.into()),
+                None if !pending.is_empty() => answer_asked(call, running).await?,
+                None => {}
             }
             Ok(Vec::new())
         }
     }
+}
+
+/// Answers a call whose code asks what its client shows to nobody: as a task, which says so, where its client knows tasks.
+async fn answer_asked(call: &Call, running: &Running) -> Result<(), Error> {
+    match running.cells.is_none() && tasks::are_known(call) {
+        true => call.answer_instead(tasks::begun(call, running).await?),
+        false => call.under_way().asks(),
+    }
+    Ok(())
 }
 
 /// What a command asks that runs.
@@ -221,7 +228,7 @@ pub(super) fn asks_of(session: &Session, is_of: impl Fn(&CommandId) -> bool) -> 
 /// Stops the command, and no other, once the client cancels the call. One that has not come to the session yet is stopped as soon as it
 /// begins; for one that has ended already this waits until its outcome is there.
 async fn stop_when_cancelled(
-    call: &Call<'_>,
+    call: &Call,
     session: SessionId,
     seen: Seq,
     is_of: impl Fn(&CommandId) -> bool,
@@ -235,7 +242,7 @@ async fn stop_when_cancelled(
             Some(running) => running,
             None => begun(&mut events, &is_of).await?,
         };
-        match call.submit(session, SessionCommand::Cancel { target: Some(target) }).await {
+        match call.submit_beside(session, SessionCommand::Cancel { target: Some(target) }).await {
             Ok(_) => return Ok(()),
             Err(Error::NotRunning { .. }) => {}
             Err(error) => return Err(error),
@@ -260,8 +267,7 @@ async fn begun(events: &mut Followed, is_of: impl Fn(&CommandId) -> bool) -> Res
 struct Heard {
     /// Where what was looked at ends.
     seen: Seq,
-    /// None where its client wants to hear nothing.
-    events: Option<Followed>,
+    events: Followed,
     tests: TestNews,
 }
 
@@ -299,20 +305,15 @@ impl Word {
 }
 
 impl Heard {
-    async fn begin(call: &Call<'_>, session: SessionId, seen: Seq) -> Result<Self, Error> {
-        let is_wanted = call.wants_progress() || Way::of(call) != Way::Never;
-        let events = match is_wanted {
-            true => Some(call.client().subscribe(session, seen).await?),
-            false => None,
-        };
+    async fn begin(call: &Call, session: SessionId, seen: Seq) -> Result<Self, Error> {
+        let events = call.client().subscribe(session, seen).await?;
         Ok(Self { seen, events, tests: TestNews::default() })
     }
 
-    /// What it does next; none where nobody wants to hear it.
+    /// What it does next; none where nothing can be heard.
     async fn next(&mut self, is_of: impl Fn(&CommandId) -> bool) -> Option<Word> {
-        let events = self.events.as_mut()?;
         loop {
-            let event = events.next().await.ok()?;
+            let event = self.events.next().await.ok()?;
             self.seen = event.seq;
             if let Some(word) = Word::of(&event, &is_of, &mut self.tests) {
                 return Some(word);
@@ -323,7 +324,7 @@ impl Heard {
     /// Says what it printed that was not heard yet when it ended.
     async fn last_words(
         &mut self,
-        call: &Call<'_>,
+        call: &Call,
         session: SessionId,
         is_of: impl Fn(&CommandId) -> bool,
     ) -> Result<(), Error> {
@@ -337,7 +338,7 @@ impl Heard {
             self.seen = last.seq;
             for event in &page {
                 match Word::of(event, &is_of, &mut self.tests) {
-                    Some(Word::Printed(text)) => call.say(shortened(text, TEXT_BYTES)).await,
+                    Some(Word::Printed(text)) => call.tell(shortened(text, TEXT_BYTES)).await,
                     Some(Word::Asked) | None => {}
                 }
             }

@@ -44,7 +44,7 @@ impl Tool for ScaffoldTest {
     const WORKS: Works = Works::Always;
     type Answer = ScaffoldAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<ScaffoldAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<ScaffoldAnswer, Error> {
         let Self { session_id, name, signature, framework, inverse } = self;
         let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         call.bring_up(session).await?;

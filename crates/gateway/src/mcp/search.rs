@@ -57,7 +57,7 @@ impl Tool for SearchSessions {
     const WORKS: Works = Works::Always;
     type Answer = SearchAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SearchAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<SearchAnswer, Error> {
         let words = Words::parse(&self.words)?;
         let id = match self.session_id {
             Some(reference) => call.find(Some(&reference)).await?,

@@ -1,42 +1,48 @@
 //! What `rmcp` calls: who we are, which tools there are, and one call.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::http::request::Parts;
 use futures::future::{BoxFuture, join_all};
 use mainstay_engine::Client;
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
+    CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestId,
     ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::followers::{self, Followable, Followers, Tell};
-use super::offer::{self, FollowedList, Lasting};
+use super::get_result::GetResult;
+use super::offer::of_principal;
 use super::resources::uri::Address;
-use super::tool::{self, TOOLS, Tool as _};
-use super::{completion, error, logging, prompts, resources, state, tasks};
+use super::tool::{self, TOOLS, Tool as _, Waits};
+use super::{completion, error, in_time, logging, prompts, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
-/// What a model is told once. What changes is said by the session's status and by refusals. Tools are called otherwise for each kind of session.
-const INSTRUCTIONS: &str = "Mainstay keeps sessions of F#, Python and other languages alive across crashes and restarts; people and other \
-agents may share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the session you used \
-last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
-its state, which the tool for its status tells; a refused call says what is offered instead and what to do next. Definitions stay \
-until a reset. Give the `seq` or `cursor` of your last answer as `since` to the tool for recent events to see only what \
-happened after it. Lines and columns count from 1. In F# code `Mainstay.display` shows people tables, charts \
-(`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
+/// What a model is told once. What changes is said by the session's status and by refusals.
+const INSTRUCTIONS: &str = "Mainstay keeps sessions (REPLs of F#, Python and other languages, and their notebooks) alive across crashes and \
+restarts; people and other agents may share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the \
+session you used last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
+its state; a refused call says what is offered instead and what to do next. Definitions stay until a reset. A call that takes longer than \
+its `wait` is answered `still running` with an id: get_result waits on, and nothing is lost. Give the `seq` or `cursor` of your last answer \
+as `since` to get_recent_events to see only what happened after it. Lines and columns count from 1. In F# code `Mainstay.display` shows \
+people tables, charts (`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
 
 /// MCP for one connection, or for all that come over HTTP.
 #[derive(Clone)]
@@ -45,7 +51,13 @@ pub struct Server {
     /// The client's folder, where it is known.
     pub(super) working_directory: Option<String>,
     /// The session that the connection used last, or the transport's session; a request without either uses it once.
-    last_used: Arc<watch::Sender<Option<SessionId>>>,
+    last_used: Arc<Mutex<Option<SessionId>>>,
+    /// Which connection it is, or which session of the transport.
+    pub(super) connection: Uuid,
+    /// Why the latest calls were cancelled, by their requests.
+    reasons: Arc<watch::Sender<VecDeque<Cancelled>>>,
+    /// Whether nobody sees what its client is asked: it declined an ask faster than a person can.
+    declines_unseen: Arc<AtomicBool>,
     /// Whom a connection stands for; requests over HTTP each say it.
     whose: Option<Arc<Connected>>,
     /// How many more calls may be under way: of the connection, or of all that come over HTTP.
@@ -57,6 +69,14 @@ pub struct Server {
     /// What the connection follows, or the transport's session: it ends with the last copy of this.
     followers: Arc<Followers>,
 }
+
+/// A request that was cancelled, and why, where its client says it.
+type Cancelled = (RequestId, Option<String>);
+
+/// How long the reason of a cancellation is waited for, which comes with it.
+const REASON_COMES: Duration = Duration::from_secs(1);
+/// How many such reasons are kept.
+const REASONS: usize = 64;
 
 fn places(count: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
@@ -77,10 +97,8 @@ impl Server {
         closing: CancellationToken,
     ) -> Self {
         let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
-        let (last_used, creation) = (Arc::default(), Arc::default());
         let places = places(daemon.engine.limits().connection_requests);
-        let followers = Arc::default();
-        Self { daemon, working_directory, last_used, whose, places, creation, closing, followers }
+        Self::new(daemon, working_directory, whose, (places, closing))
     }
 
     /// Serves requests that have nothing to do with each other.
@@ -88,11 +106,23 @@ impl Server {
         let closing = daemon.stopped.clone();
         // Requests over HTTP have no connection of their own.
         let places = places(daemon.engine.limits().connections);
+        Self::new(daemon, None, None, (places, closing))
+    }
+
+    fn new(
+        daemon: Daemon,
+        working_directory: Option<String>,
+        whose: Option<Arc<Connected>>,
+        (places, closing): (Arc<Semaphore>, CancellationToken),
+    ) -> Self {
         Self {
             daemon,
-            working_directory: None,
+            working_directory,
             last_used: Arc::default(),
-            whose: None,
+            connection: Uuid::now_v7(),
+            reasons: Arc::default(),
+            declines_unseen: Arc::default(),
+            whose,
             places,
             creation: Arc::default(),
             closing,
@@ -102,7 +132,8 @@ impl Server {
 
     /// For one session of the transport over HTTP, or one request without: it follows and remembers for itself, and shares all else.
     pub(super) fn for_transport_session(&self) -> Self {
-        Self { followers: Arc::default(), last_used: Arc::default(), ..self.clone() }
+        let Self { daemon, working_directory, whose, places, closing, creation, .. } = self.clone();
+        Self { creation, ..Self::new(daemon, working_directory, whose, (places, closing)) }
     }
 
     /// The client that makes a call, as it calls itself. A connection stays the client it was at its last call.
@@ -123,15 +154,19 @@ impl Server {
     }
 
     /// A place for one more call.
-    fn place(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
-        self.places.try_acquire().map_err(|_| {
+    fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
             let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.limit() };
             ErrorData::invalid_request(format!("{refused}. {}", refused.next_step()), None)
         })
     }
 
-    fn call<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> Result<Call<'a>, ErrorData> {
-        Call::new(self, context).map_err(|error| ErrorData::invalid_request(error.to_string(), None))
+    fn call(&self, context: &RequestContext<RoleServer>) -> Result<Call, ErrorData> {
+        self.call_of("", context)
+    }
+
+    fn call_of(&self, tool: &str, context: &RequestContext<RoleServer>) -> Result<Call, ErrorData> {
+        Call::new(self, context, tool).map_err(|error| ErrorData::invalid_request(error.to_string(), None))
     }
 
     /// How many calls may be under way.
@@ -145,14 +180,37 @@ impl Server {
         self.whose.is_some()
     }
 
-    /// The session the connection used last, and word of another.
-    pub(super) fn last_used(&self) -> watch::Receiver<Option<SessionId>> {
-        self.last_used.subscribe()
+    /// The session the connection used last.
+    pub(super) fn last_used(&self) -> Option<SessionId> {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers the session the connection uses.
     pub(super) fn use_session(&self, session: SessionId) {
-        self.last_used.send_if_modified(|last| last.replace(session) != Some(session));
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
+
+    /// Why a call was cancelled, where its client says it.
+    pub(super) async fn reason_of_cancel(&self, call: &Call) -> Option<String> {
+        // It is said by a notification, which the newest protocol has none of over HTTP: its connection ends.
+        if call.is_of_newest() && !self.is_connection() {
+            return None;
+        }
+        let is_of = |(request, _): &Cancelled| request == call.request();
+        let mut reasons = self.reasons.subscribe();
+        let said = timeout(REASON_COMES, reasons.wait_for(|reasons| reasons.iter().any(is_of)));
+        let reasons = said.await.ok()?.ok()?;
+        reasons.iter().find(|reason| is_of(reason)).and_then(|(_, reason)| reason.clone())
+    }
+
+    /// Whether nobody sees what its client is asked.
+    pub(super) fn declines_unseen(&self) -> bool {
+        self.declines_unseen.load(Ordering::Relaxed)
+    }
+
+    /// Nobody sees what its client is asked.
+    pub(super) fn has_declined_unseen(&self) {
+        self.declines_unseen.store(true, Ordering::Relaxed);
     }
 }
 
@@ -181,22 +239,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let _place = self.place()?;
-        let meant = self.call(&context)?.meant();
-        // Clients of the newest protocol listen where they want to hear of another list.
-        let lasting = if context.meta.protocol_version().is_some() {
-            let lasting = offer::of_meant(&meant).await;
-            // Over HTTP nothing says whether this one does.
-            if self.is_connection() { lasting } else { lasting.map(Lasting::in_any_state) }
-        } else {
-            let peer = context.peer.clone();
-            let tell = told(move || {
-                let peer = peer.clone();
-                async move { peer.notify_tool_list_changed().await }
-            });
-            self.followers.follow_tools(meant, tell).await
-        };
-        let lasting = lasting.map_err(|error| error::of_protocol(&error))?;
-        Ok(ListToolsResult::with_all_items(offer::listed(&lasting)))
+        let call = self.call(&context)?;
+        let (names, results, habits) = (call.names(), call.results(), call.habits());
+        let tools = of_principal(call.client()).map(|tool| tool.described(names, results, habits)).collect();
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -208,26 +254,49 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let is_urgent = [CancelEval::NAME, AnswerAsk::NAME].contains(&&*request.name);
-        let _place = match self.place() {
+        let is_urgent = [CancelEval::NAME, AnswerAsk::NAME, GetResult::NAME].contains(&&*request.name);
+        let place = match self.place() {
             Err(refused) if !is_urgent => return Err(refused),
             place => place.ok(),
         };
-        let call = self.call(&context)?;
-        let carried_out = async {
-            match request.request_state.as_deref() {
-                Some(state) => {
-                    let running = state::open(&call, state)?;
-                    tasks::resume(&call, running, request).await
-                }
-                None => tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await,
+        let call = Arc::new(self.call_of(&request.name, &context)?);
+        let listed = TOOLS.iter().find(|tool| tool.called(&request.name).is_some());
+        let wait = match listed.map(|tool| tool.waits) {
+            Some(Waits::Itself) => None,
+            Some(Waits::AsAsked) => Some(tool::wait(&call, request.arguments.as_ref())),
+            Some(Waits::Briefly) | None => Some(tool::wait(&call, None)),
+        };
+        let carried_out = {
+            let call = Arc::clone(&call);
+            async move {
+                // What goes on behind its answer holds its place.
+                let _place = place;
+                let wanted = context.meta.log_level();
+                let carried_out = async {
+                    match request.request_state.as_deref() {
+                        Some(state) => {
+                            let opened = state::open(&call, state)?;
+                            tasks::resume(&call, opened, request).await
+                        }
+                        None => {
+                            tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await
+                        }
+                    }
+                };
+                logging::beside(&call, &context.peer, wanted, carried_out).await
             }
         };
-        let wanted = context.meta.log_level();
-        tokio::select! {
-            biased;
-            instead = call.answered_instead() => Ok(instead),
-            answer = logging::beside(&call, &context.peer, wanted, carried_out) => answer.map(CallToolResponse::from),
+        in_time::answer(&call, wait, carried_out).await
+    }
+
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        if let Some(request) = cancelled.request_id {
+            self.reasons.send_modify(|reasons| {
+                reasons.push_back((request, cancelled.reason));
+                if reasons.len() > REASONS {
+                    reasons.pop_front();
+                }
+            });
         }
     }
 
@@ -396,15 +465,6 @@ impl ServerHandler for Server {
                 async move { sink.notify_resource_list_changed().await }
             });
             let list = Followable::list(call.client()).await.map_err(|error| error::of_protocol(&error))?;
-            followed.push(Box::pin(list.tell_of_changes(tell)));
-        }
-        if accepted.tools_list_changed == Some(true) {
-            let sink = context.sink().clone();
-            let tell = told(move || {
-                let sink = sink.clone();
-                async move { sink.notify_tool_list_changed().await }
-            });
-            let list = FollowedList::begin(call.meant()).await.map_err(|error| error::of_protocol(&error))?;
             followed.push(Box::pin(list.tell_of_changes(tell)));
         }
         tokio::select! {

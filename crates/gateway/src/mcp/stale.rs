@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::names::Names;
-use super::rebuild::HardResetFsiSession;
+use super::rebuild::HardResetSession;
 use super::refresh::RefreshSession;
 
 /// What has changed since a session took it in.
@@ -32,12 +32,12 @@ impl Stale {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    pub(super) async fn of(call: &Call<'_>, session: SessionId) -> Result<Option<Self>, Error> {
+    pub(super) async fn of(call: &Call, session: SessionId) -> Result<Option<Self>, Error> {
         let Outlook { changed, gone, is_outdated: _ } = call.client().outlook(session).await?;
         let session = call.client().status(session).await?.session;
         let unbuilt = session.unbuilt_words();
         let is_stale = !changed.is_empty() || !gone.is_empty() || unbuilt.is_some();
-        Ok(is_stale.then(|| Self { changed, gone, unbuilt, names: Names::of_kind(&session.kind) }))
+        Ok(is_stale.then(|| Self { changed, gone, unbuilt, names: call.names() }))
     }
 }
 
@@ -56,7 +56,7 @@ impl Display for Stale {
             lines.push(format!("stale: the session has {}, which is gone", gone.join(", ")));
         }
         if let Some(unbuilt) = unbuilt {
-            let rebuild = names.of::<HardResetFsiSession>();
+            let rebuild = names.of::<HardResetSession>();
             lines.push(format!("stale: {unbuilt}; call {rebuild} with rebuild and keep"));
         }
         f.write_str(&lines.join("\n"))

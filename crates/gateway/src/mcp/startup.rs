@@ -105,7 +105,7 @@ impl Tool for GetStartupProfile {
     const WORKS: Works = Works::Always;
     type Answer = StartupAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<StartupAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<StartupAnswer, Error> {
         let session = call.find(self.session_id.as_deref()).await?;
         let startup = match session {
             Some(session) => call.client().status(session).await?.session.startup,

@@ -1,9 +1,9 @@
 //! What a client carries from one call to its repetition: which command it is about, sealed, so that nobody makes one up or uses another's.
 
-use mainstay_model::{AskId, Error};
+use mainstay_model::{AskId, Error, Timestamp};
 use rmcp::ErrorData;
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::running::Running;
@@ -18,29 +18,42 @@ struct Sealed<'a> {
     running: &'a Running,
     /// What the client is asked this time: what it is asked next has another state.
     asked: &'a [AskId],
+    /// When.
+    at: Timestamp,
+}
+
+/// What was sealed.
+#[derive(Deserialize)]
+pub(super) struct Opened {
+    /// Which command a repeated call is about.
+    #[serde(flatten)]
+    pub(super) running: Running,
+    /// When its client was asked.
+    pub(super) at: Timestamp,
 }
 
 /// Seals which command a call is about, and what it asks now, for its own principal.
 ///
 /// # Errors
 /// [`Error::DaemonFailed`].
-pub(super) fn seal(call: &Call<'_>, running: &Running, asked: &[AskId]) -> Result<String, Error> {
+pub(super) fn seal(call: &Call, running: &Running, asked: &[AskId]) -> Result<String, Error> {
     let whose = call.client().principal().to_string();
     let options = SealOptions::new().associated_data(whose.as_bytes());
-    let sealed = codec(call).and_then(|codec| codec.seal_json_with(&Sealed { running, asked }, &options));
+    let sealed = codec(call)
+        .and_then(|codec| codec.seal_json_with(&Sealed { running, asked, at: Timestamp::now() }, &options));
     sealed.map_err(|error| Error::DaemonFailed { reason: error.to_string() })
 }
 
-/// Which command a repeated call is about.
+/// Which command a repeated call is about, and when its client was asked.
 ///
 /// # Errors
 /// Invalid params where it was not sealed here, for this principal.
-pub(super) fn open(call: &Call<'_>, sealed: &str) -> Result<Running, ErrorData> {
+pub(super) fn open(call: &Call, sealed: &str) -> Result<Opened, ErrorData> {
     let whose = call.client().principal().to_string();
     let opened = codec(call).and_then(|codec| codec.open_json_with(sealed, whose.as_bytes()));
     opened.map_err(|error| ErrorData::invalid_params(format!("requestState: {error}"), None))
 }
 
-fn codec(call: &Call<'_>) -> Result<RequestStateCodec, RequestStateError> {
+fn codec(call: &Call) -> Result<RequestStateCodec, RequestStateError> {
     RequestStateCodec::try_new(call.key(PURPOSE))
 }

@@ -1,9 +1,10 @@
-//! `get_fsi_status`: a session's state and what it offers.
+//! `get_status`: a session's state and what it offers.
 
 use std::fmt::{Display, Formatter};
+use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_engine::{Client, SessionStatus};
+use mainstay_engine::SessionStatus;
 use mainstay_model::{
     Action, Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind,
     SessionState, Source, Timestamp, ValidityCounts,
@@ -14,22 +15,19 @@ use tokio::time::timeout;
 
 use super::bounds::Within;
 use super::call::Call;
-use super::names::Plain;
 use super::offer::{Offered, Works};
-use super::tool::{Answer, Effect, Tool};
-
-/// The longest wait a client may ask for, in seconds.
-const LONGEST_WAIT: u32 = 300;
+use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::under_way::UnderWay;
 
 /// Asks for the status.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct GetFsiStatus {
+pub(super) struct GetStatus {
     pub(super) session_id: Option<String>,
     /// With folder, versions, memory, times.
     pub(super) verbose: Option<bool>,
-    /// Wait up to so long until nothing runs or warms up.
-    pub(super) wait_seconds: Option<Within<0, LONGEST_WAIT>>,
+    /// Seconds to wait until nothing runs or warms up.
+    pub(super) wait: Option<Within<0, LONGEST_WAIT>>,
 }
 
 /// The status.
@@ -54,6 +52,9 @@ pub(super) struct StatusAnswer {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<RunningLine>,
+    /// Calls that were left before their end and have ended, untold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ended: Vec<EndedLine>,
     /// What waits for an answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asks: Vec<AskLine>,
@@ -78,9 +79,20 @@ pub(super) struct StatusAnswer {
 /// What runs.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct RunningLine {
+    /// Its id, for get_result; absent of another principal's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     seconds: i64,
+}
+
+/// A call of this client that was left before its end, and has ended.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct EndedLine {
+    id: String,
+    tool: String,
+    success: bool,
 }
 
 /// An ask that waits for an answer.
@@ -118,32 +130,32 @@ struct WorkerLine {
     cpu_ms: Option<u64>,
 }
 
-impl Tool for GetFsiStatus {
-    const NAME: &'static str = "get_fsi_status";
+impl Tool for GetStatus {
+    const NAME: &'static str = "get_status";
+    const SEED_NAME: Option<&'static str> = Some("get_fsi_status");
     const DESCRIPTION: &'static str = "A session's state and the tools it offers now.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);
     const WORKS: Works = Works::Always;
-    const PLAIN: Option<Plain> =
-        Some(Plain { name: "get_status", description: "A session's state and the tools it offers now." });
+    const WAITS: Waits = Waits::Itself;
+    const IS_BASIC: bool = true;
     type Answer = StatusAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<StatusAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<StatusAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
-            return Ok(StatusAnswer::of_none(call.client(), call.meant().kind().await));
+            return Ok(StatusAnswer::of_none(call, &call.meant().kind().await));
         };
-        let seconds = Within::given(self.wait_seconds, "waitSeconds", 0)?;
-        if seconds > 0 {
-            idle(call, session, Duration::from_secs(seconds.into())).await?;
+        if self.wait.is_some() {
+            idle(call, session, call.patience(self.wait)?).await?;
         }
         let status = call.client().status(session).await?;
         let validity = call.client().validity(session).await?;
-        Ok(StatusAnswer::new(call.client(), status, validity, self.verbose.unwrap_or(false)))
+        Ok(StatusAnswer::new(call, status, validity, self.verbose.unwrap_or(false)))
     }
 }
 
 /// Waits until a session neither warms up nor runs anything, at most `limit`.
-async fn idle(call: &Call<'_>, session: SessionId, limit: Duration) -> Result<(), Error> {
+async fn idle(call: &Call, session: SessionId, limit: Duration) -> Result<(), Error> {
     let client = call.client();
     let waited = timeout(limit, async {
         let now = client.status(session).await?.session;
@@ -170,17 +182,18 @@ fn is_busy(session: &Session) -> bool {
 
 impl StatusAnswer {
     /// There is no session yet.
-    fn of_none(client: &Client, kind: SessionKind) -> Self {
+    fn of_none(call: &Call, kind: &SessionKind) -> Self {
         let state = SessionState::Uninitialized;
         Self {
             session_id: None,
             state: state.name(),
-            offered: Offered::now(client, None, kind),
+            offered: Offered::now(call.client(), None, kind, call.names()),
             fault: None,
             warm_up: None,
             rebuilt: None,
             notes: Vec::new(),
             running: None,
+            ended: Vec::new(),
             asks: Vec::new(),
             evals: Some(0),
             turns: None,
@@ -192,18 +205,19 @@ impl StatusAnswer {
         }
     }
 
-    fn new(client: &Client, status: SessionStatus, validity: Option<ValidityCounts>, verbose: bool) -> Self {
+    fn new(call: &Call, status: SessionStatus, validity: Option<ValidityCounts>, verbose: bool) -> Self {
         let session = &status.session;
         let now = Timestamp::now();
         Self {
             session_id: Some(session.id.short()),
             state: session.state().name(),
-            offered: Offered::now(client, Some(session), session.kind.clone()),
+            offered: Offered::now(call.client(), Some(session), &session.kind, call.names()),
             fault: session.fault().map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             notes: session.startup.as_ref().map(|startup| startup.notes.clone()).unwrap_or_default(),
-            running: session.running().map(|running| RunningLine::new(running, now)),
+            running: session.running().map(|running| RunningLine::new(call, running, now)),
+            ended: EndedLine::of(call, session.id),
             asks: session.asks.iter().map(AskLine::new).collect(),
             evals: (!session.kind.is_agent()).then_some(session.evals),
             turns: session.kind.is_agent().then_some(session.evals),
@@ -221,18 +235,38 @@ impl AskLine {
         let Ask { ask, question, .. } = &pending.ask;
         let Question { prompt, schema, .. } = question;
         let is_any_text = *schema == Question::text("").schema;
-        let prompt = if is_any_text { prompt.clone() } else { format!("{prompt} (schema {schema})") };
+        let prompt = match question.is_secret() {
+            true => format!("{prompt} (a secret: only a person may answer, on the page or at a terminal)"),
+            false if is_any_text => prompt.clone(),
+            false => format!("{prompt} (schema {schema})"),
+        };
         Self { ask: ask.short(), prompt }
     }
 }
 
+impl EndedLine {
+    fn of(call: &Call, session: SessionId) -> Vec<Self> {
+        let left = call.calls().left(call.client().principal(), session);
+        let ended = |call: Arc<UnderWay>| {
+            let success = matches!(call.end()?, Ok(result) if result.is_error != Some(true));
+            Some(Self { id: call.command().to_string(), tool: call.tool.clone(), success })
+        };
+        left.into_iter().filter_map(ended).collect()
+    }
+}
+
 impl RunningLine {
-    fn new(running: &RunningJob, now: Timestamp) -> Self {
+    fn new(call: &Call, running: &RunningJob, now: Timestamp) -> Self {
+        let is_own = match &running.source {
+            Source::Client { principal, .. } => principal == call.client().principal(),
+            Source::Worker | Source::System => false,
+        };
+        let id = is_own.then(|| running.command.to_string());
         let by = match &running.source {
             Source::Client { name, .. } => Some(name.clone()),
             Source::Worker | Source::System => None,
         };
-        Self { by, seconds: seconds_since(running.requested_at, now) }
+        Self { id, by, seconds: seconds_since(running.requested_at, now) }
     }
 }
 
@@ -272,8 +306,15 @@ impl Display for StatusAnswer {
         if let Some(progress) = &self.warm_up {
             write!(f, ", {progress}")?;
         }
-        if let Some(RunningLine { by, seconds }) = &self.running {
+        if let Some(RunningLine { id, by, seconds }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;
+            if let Some(id) = id {
+                write!(f, " [id {id}: get_result waits for it]")?;
+            }
+        }
+        for EndedLine { id, tool, success } in &self.ended {
+            let ending = if *success { "ok" } else { "failed" };
+            write!(f, "\n{tool} of before has ended, {ending}: get_result {id} tells it")?;
         }
         for note in &self.notes {
             write!(f, "\n{note}")?;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::lifecycle::runs;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
@@ -25,6 +26,9 @@ pub(super) struct SwitchAnswer {
     name: String,
     kind: SessionKind,
     state: &'static str,
+    /// Which code it runs, in a sentence; absent of an agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<String>,
     /// What to do where nothing is remembered between calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_step: Option<String>,
@@ -39,7 +43,7 @@ impl Tool for SwitchSession {
     const SAYS_ANSWER: bool = false;
     type Answer = SwitchAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SwitchAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<SwitchAnswer, Error> {
         let session = call.client().resolve(&self.session_id).await?;
         let stored = call.client().status(session).await?.session;
         call.use_session(session);
@@ -49,6 +53,7 @@ impl Tool for SwitchSession {
             name: stored.name.clone(),
             kind: stored.kind.clone(),
             state: stored.state().name(),
+            runs: runs(call, &stored),
             next_step: (!call.is_of_connection()).then(told),
             session_id: handle,
         })
@@ -59,7 +64,10 @@ impl Answer for SwitchAnswer {}
 
 impl Display for SwitchAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, name, kind, state, next_step } = self;
+        let Self { session_id, name, kind, state, runs, next_step } = self;
+        if let Some(runs) = runs {
+            writeln!(f, "{runs}")?;
+        }
         write!(f, "{name}: {kind}, {state} [session {session_id}]")?;
         match next_step {
             Some(next_step) => write!(f, "\n{next_step}"),

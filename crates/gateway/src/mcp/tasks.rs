@@ -18,6 +18,7 @@ use super::call::{Call, Continued, unexpected};
 use super::eval::EvalAnswer;
 use super::rebuild::ResetAnswer;
 use super::running::{Running, asks_of, ended};
+use super::state::Opened;
 use super::tests::RunAnswer;
 use super::{elicitation, error, tool};
 use crate::view::EvalView;
@@ -27,12 +28,12 @@ const POLL_MS: u64 = 1_000;
 
 /// Whether the client of a call knows tasks. In older versions answers do not say of what type they are, so that a client takes a task
 /// for the answer itself, even where it says that it knows tasks.
-pub(super) fn are_known(call: &Call<'_>) -> bool {
+pub(super) fn are_known(call: &Call) -> bool {
     call.is_of_newest() && call.capabilities().is_some_and(|declared| declared.supports_tasks())
 }
 
 /// The answer to a call whose command goes on as a task.
-pub(super) async fn begun(call: &Call<'_>, running: &Running) -> Result<CallToolResponse, Error> {
+pub(super) async fn begun(call: &Call, running: &Running) -> Result<CallToolResponse, Error> {
     let session = call.client().status(running.session).await?.session;
     let began = session.running().filter(|job| job.command == running.command);
     let began = began.map_or(session.last_activity, |job| job.requested_at);
@@ -44,7 +45,7 @@ pub(super) async fn begun(call: &Call<'_>, running: &Running) -> Result<CallTool
 ///
 /// # Errors
 /// Invalid params where the client's principal has no such command.
-pub(super) async fn get(call: &Call<'_>, id: &str) -> Result<GetTaskResult, ErrorData> {
+pub(super) async fn get(call: &Call, id: &str) -> Result<GetTaskResult, ErrorData> {
     let command = command_of(id)?;
     let status = call.client().command(&command).await.map_err(|error| unknown(id, &error))?;
     let (payload, times) = match status {
@@ -69,12 +70,13 @@ pub(super) async fn get(call: &Call<'_>, id: &str) -> Result<GetTaskResult, Erro
 ///
 /// # Errors
 /// As [`get`], and invalid params where an answer is none.
-pub(super) async fn update(call: &Call<'_>, id: &str, responses: InputResponses) -> Result<(), ErrorData> {
+pub(super) async fn update(call: &Call, id: &str, responses: InputResponses) -> Result<(), ErrorData> {
     let command = command_of(id)?;
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
     let found = call.client().status(session).await.map_err(|error| unknown(id, &error))?.session;
     let taken =
-        elicitation::take(call, session, &asks_of(&found, |other| *other == command), responses).await;
+        elicitation::take(call, session, (&asks_of(&found, |other| *other == command), None), responses)
+            .await;
     let invalid = taken.map_err(|error| error::of_protocol(&error))?;
     match invalid.into_values().next() {
         Some(reason) => Err(error::of_protocol(&Error::AnswerInvalid { reason })),
@@ -86,7 +88,7 @@ pub(super) async fn update(call: &Call<'_>, id: &str, responses: InputResponses)
 ///
 /// # Errors
 /// As [`get`].
-pub(super) async fn cancel(call: &Call<'_>, id: &str) -> Result<(), ErrorData> {
+pub(super) async fn cancel(call: &Call, id: &str) -> Result<(), ErrorData> {
     let command = command_of(id)?;
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
     match call.submit(session, SessionCommand::Cancel { target: Some(command) }).await {
@@ -100,8 +102,8 @@ pub(super) async fn cancel(call: &Call<'_>, id: &str) -> Result<(), ErrorData> {
 /// # Errors
 /// As [`update`].
 pub(super) async fn resume(
-    call: &Call<'_>,
-    running: Running,
+    call: &Call,
+    Opened { running, at }: Opened,
     request: CallToolRequestParams,
 ) -> Result<CallToolResult, ErrorData> {
     call.is_about(running.session);
@@ -111,7 +113,7 @@ pub(super) async fn resume(
         elicitation::take(
             call,
             running.session,
-            &asks_of(&session, |other| *other == running.command),
+            (&asks_of(&session, |other| *other == running.command), Some(at)),
             responses,
         )
         .await
@@ -130,11 +132,7 @@ pub(super) async fn resume(
     }
 }
 
-async fn where_it_runs(
-    call: &Call<'_>,
-    id: &str,
-    command: &CommandId,
-) -> Result<Option<SessionId>, ErrorData> {
+async fn where_it_runs(call: &Call, id: &str, command: &CommandId) -> Result<Option<SessionId>, ErrorData> {
     match call.client().command(command).await.map_err(|error| unknown(id, &error))? {
         CommandStatus::Waits { session } | CommandStatus::Runs { session } => Ok(Some(session)),
         CommandStatus::Ended(_) => Ok(None),
@@ -161,7 +159,7 @@ fn task(command: &CommandId, status: TaskStatus, (began, changed): (Timestamp, T
 
 /// What became of a task that is over, and when it began and ended.
 async fn over(
-    call: &Call<'_>,
+    call: &Call,
     command: &CommandId,
     stored: StoredOutcome,
 ) -> Result<(TaskPayload, (Timestamp, Timestamp)), ErrorData> {
@@ -194,7 +192,7 @@ fn object(value: &impl serde::Serialize) -> Result<JsonObject, ErrorData> {
 }
 
 /// When a command began and ended; the session's creation and last event where the outcome does not say it.
-async fn times(call: &Call<'_>, stored: &StoredOutcome) -> Result<(Timestamp, Timestamp), Error> {
+async fn times(call: &Call, stored: &StoredOutcome) -> Result<(Timestamp, Timestamp), Error> {
     let Some(session) = stored.session else { return Ok((Timestamp::now(), Timestamp::now())) };
     let places = match &stored.outcome {
         Outcome::Done { response: Response::Evaluated(outcome) } => {
@@ -215,7 +213,7 @@ async fn times(call: &Call<'_>, stored: &StoredOutcome) -> Result<(Timestamp, Ti
 }
 
 /// When an event was, and the code that it says was to run.
-async fn event(call: &Call<'_>, session: SessionId, at: Seq) -> Result<(Timestamp, Option<String>), Error> {
+async fn event(call: &Call, session: SessionId, at: Seq) -> Result<(Timestamp, Option<String>), Error> {
     let events = call.client().events(session, Seq(at.0.saturating_sub(1)), 1).await?;
     let Some(event) = events.into_iter().next() else { return Ok((Timestamp::now(), None)) };
     let code = if let EventBody::EvalRequested { code, .. } = event.body { Some(code) } else { None };
@@ -223,8 +221,8 @@ async fn event(call: &Call<'_>, session: SessionId, at: Seq) -> Result<(Timestam
 }
 
 /// The answer that a call has whose command ended so.
-async fn result_of(
-    call: &Call<'_>,
+pub(super) async fn result_of(
+    call: &Call,
     command: &CommandId,
     stored: StoredOutcome,
 ) -> Result<CallToolResult, ErrorData> {

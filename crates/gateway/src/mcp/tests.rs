@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::evaluated;
-use super::names::Names;
 use super::offer::Works;
-use super::rebuild::HardResetFsiSession;
+use super::rebuild::HardResetSession;
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, Tool};
+use super::tool::{Answer, Effect, Tool, Waits};
 use crate::view::EvalView;
 
 /// The most tests in one answer: of a run, of those that did not pass.
@@ -106,11 +105,12 @@ impl Tool for RunTests {
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Test);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
+    const WAITS: Waits = Waits::AsAsked;
     // Its words say all of it that matters.
     const SAYS_ANSWER: bool = false;
     type Answer = RunAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<RunAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<RunAnswer, Error> {
         let Self { session_id, pattern, category, timeout_ms } = self;
         let timeout_ms = timeout_ms.map(timeout).transpose()?;
         let session = call.workplace(session_id.as_deref(), Action::Test).await?;
@@ -126,7 +126,7 @@ impl Tool for RunTests {
             },
         );
         let old_build = ready.unbuilt_words().map(|what| {
-            let rebuild = Names::of_kind(&ready.kind).of::<HardResetFsiSession>();
+            let rebuild = call.names().of::<HardResetSession>();
             format!(
                 "these tests are of an older build: {what}; call {rebuild} with rebuild to run the new ones"
             )
@@ -336,7 +336,7 @@ impl Tool for ListTests {
     const WORKS: Works = Works::InAny(Action::Test, Reach::Started);
     type Answer = TestsAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<TestsAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<TestsAnswer, Error> {
         let Self { session_id, pattern, category } = self;
         let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         call.bring_up(session).await?;

@@ -72,7 +72,7 @@ impl Tool for GetEvalTimeline {
     const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
     type Answer = TimelineAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<TimelineAnswer, Error> {
+    async fn carry_out(self, call: &Call) -> Result<TimelineAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
         let newest = call.client().status(session).await?.session.last_seq;
         let count = Within::given(self.count, "count", USUAL)? as usize;
@@ -109,7 +109,7 @@ struct Read {
 impl Read {
     /// From a cursor on, until there is one job more than wanted.
     async fn after(
-        call: &Call<'_>,
+        call: &Call,
         session: SessionId,
         cursor: Seq,
         newest: Seq,
@@ -130,7 +130,7 @@ impl Read {
     }
 
     /// Back from the newest, until there are as many jobs as wanted.
-    async fn newest(call: &Call<'_>, session: SessionId, newest: Seq, count: usize) -> Result<Self, Error> {
+    async fn newest(call: &Call, session: SessionId, newest: Seq, count: usize) -> Result<Self, Error> {
         let (mut events, mut from) = (Vec::new(), newest.0);
         while from > 0 && begun(&events) < count && newest.0 - from < READ as u64 {
             let after = from.saturating_sub(PAGE as u64);

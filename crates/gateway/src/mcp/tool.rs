@@ -2,42 +2,47 @@
 
 use std::fmt::Display;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use mainstay_model::{Action, Error};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ask::AnswerAsk;
-use super::call::Call;
+use super::call::{Call, SESSION};
 use super::cancel::CancelEval;
+use super::clients::{Habits, Results};
 use super::diagnose::Diagnose;
-use super::eval::SendFsharpCode;
-use super::events::GetRecentFsiEvents;
+use super::eval::SendCode;
+use super::events::GetRecentEvents;
 use super::exchange::{ExportSession, ImportSession};
 use super::explore::{ExploreNamespace, ExploreType, FindSymbols, GetValues};
 use super::fork::ForkSession;
-use super::lifecycle::{CreateSession, ListSessions, ResetFsiSession, StopSession};
-use super::load::LoadFsharpScript;
+use super::get_output::GetOutput;
+use super::get_result::GetResult;
+use super::lifecycle::{CreateSession, ListSessions, ResetSession, StopSession};
+use super::load::LoadScript;
 use super::merge::{CherryPick, MergeSession};
-use super::names::{Names, Plain};
+use super::names::Names;
 use super::notebook::RunNotebook;
 use super::offer::{Needs, Works};
 use super::projects::GetAvailableProjects;
-use super::query::{CheckFsharpCode, GetCompletions};
-use super::rebuild::HardResetFsiSession;
+use super::query::{CheckCode, GetCompletions};
+use super::rebuild::HardResetSession;
 use super::refresh::RefreshSession;
-use super::review::ReviewFsharpCode;
+use super::review::ReviewCode;
 use super::scaffold::ScaffoldTest;
 use super::search::SearchSessions;
 use super::stale::Stale;
 use super::startup::GetStartupProfile;
-use super::status::GetFsiStatus;
+use super::status::GetStatus;
 use super::switch::SwitchSession;
 use super::tests::{ListTests, RunTests};
+use super::text::bounded;
 use super::timeline::GetEvalTimeline;
 use super::{arguments, error, schema};
 
@@ -48,8 +53,8 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     /// What it does, for the model that chooses among tools.
     const DESCRIPTION: &'static str;
-    /// What it is for sessions of other kinds than F#, where the name or the words say the language.
-    const PLAIN: Option<Plain> = None;
+    /// What SageFs calls it (seed 000), where it has it by another name.
+    const SEED_NAME: Option<&'static str> = None;
     /// What a call may change.
     const EFFECT: Effect;
     /// What it asks of the session that is meant: it is listed where the session knows that.
@@ -61,11 +66,15 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// Whether clients are told the form of its answer: models pay for that, and of another tool's answer they know it already. What
     /// only reads says itself what it is.
     const SAYS_ANSWER: bool = matches!(Self::EFFECT, Effect::Changes { .. });
+    /// Who sees to it that a call is answered before its client's patience ends.
+    const WAITS: Waits = Waits::Briefly;
+    /// Whether nothing can be done here without it: models that look for tools are told of it at once.
+    const IS_BASIC: bool = false;
     /// What answers it.
     type Answer: Answer;
 
     /// Carries out one call.
-    fn carry_out(self, call: &Call<'_>) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
+    fn carry_out(self, call: &Call) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }
 
 /// What answers a call: structured as it serializes, in words as it displays.
@@ -85,6 +94,34 @@ pub(super) trait Answer: Serialize + JsonSchema + Display {
     fn pictures(&mut self) -> Vec<PictureBlock> {
         Vec::new()
     }
+
+    /// Cuts what is long of it, so that its words have about so many bytes.
+    fn fit(&mut self, _bytes: usize) {}
+
+    /// The result that it stands for, where that is another call's.
+    fn whole(&mut self) -> Option<CallToolResult> {
+        None
+    }
+}
+
+/// The longest wait that a client may ask for, in seconds.
+pub(super) const LONGEST_WAIT: u32 = 3600;
+
+/// The argument that says how many seconds a call waits for its end.
+pub(super) const WAIT: &str = "wait";
+
+/// The member of a tool's `_meta` by which Claude Code tells its model of it at once.
+const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
+
+/// Who sees to it that a call is answered before its client's patience ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// Its server, as fits the client; what it began goes on.
+    Briefly,
+    /// The same, after the seconds that the argument [`WAIT`] says, where it is there.
+    AsAsked,
+    /// It does itself.
+    Itself,
 }
 
 /// A picture for a model.
@@ -121,7 +158,7 @@ macro_rules! tools {
         pub(super) async fn carry_out(
             name: &str,
             arguments: JsonObject,
-            call: &Call<'_>,
+            call: &Call,
         ) -> Result<CallToolResult, ErrorData> {
             match name {
                 // Boxed, since one that held those of all tools would take more of a thread's stack than there is.
@@ -133,12 +170,14 @@ macro_rules! tools {
 }
 
 tools! {
-    SendFsharpCode,
-    LoadFsharpScript,
+    SendCode,
+    GetResult,
+    GetOutput,
+    LoadScript,
     RunNotebook,
-    CheckFsharpCode,
+    CheckCode,
     GetCompletions,
-    ReviewFsharpCode,
+    ReviewCode,
     ExploreNamespace,
     ExploreType,
     FindSymbols,
@@ -148,13 +187,13 @@ tools! {
     ScaffoldTest,
     CancelEval,
     AnswerAsk,
-    GetFsiStatus,
+    GetStatus,
     Diagnose,
-    GetRecentFsiEvents,
+    GetRecentEvents,
     GetEvalTimeline,
     GetStartupProfile,
-    ResetFsiSession,
-    HardResetFsiSession,
+    ResetSession,
+    HardResetSession,
     RefreshSession,
     CreateSession,
     ListSessions,
@@ -173,42 +212,63 @@ tools! {
 pub(super) struct Listed {
     /// What it asks for.
     pub(super) needs: Needs,
-    /// For F# sessions.
-    pub(super) fsharp: rmcp::model::Tool,
-    /// For sessions of other kinds, where that is another.
-    pub(super) plain: Option<rmcp::model::Tool>,
+    /// Who sees to it that it is answered in time.
+    pub(super) waits: Waits,
+    /// By its neutral name.
+    neutral: rmcp::model::Tool,
+    /// What SageFs calls it.
+    seed_name: Option<&'static str>,
+    /// Whether it is among those without which nothing can be done here.
+    is_basic: bool,
 }
 
 impl Listed {
     fn of<T: Tool>() -> Self {
         Self {
             needs: Needs { action: T::ACTION, works: T::WORKS, files: T::FILES },
-            fsharp: description::<T>(Names::Fsharp),
-            plain: T::PLAIN.map(|_| description::<T>(Names::Plain)),
+            waits: T::WAITS,
+            neutral: description::<T>(),
+            seed_name: T::SEED_NAME,
+            is_basic: T::IS_BASIC,
         }
     }
 
-    /// By the names that fit a session.
-    pub(super) fn described(&self, names: Names) -> &rmcp::model::Tool {
-        match (names, &self.plain) {
-            (Names::Plain, Some(plain)) => plain,
-            (Names::Fsharp | Names::Plain, _) => &self.fsharp,
+    /// What it is called.
+    pub(super) fn name(&self, names: Names) -> &str {
+        match (names, self.seed_name) {
+            (Names::Sagefs, Some(name)) => name,
+            (Names::Neutral | Names::Sagefs, _) => &self.neutral.name,
         }
+    }
+
+    /// As it is listed for who is shown these names, and is given results in this form.
+    pub(super) fn described(&self, names: Names, results: Results, habits: &Habits) -> rmcp::model::Tool {
+        let mut tool = self.neutral.clone();
+        if habits.loads_what_is_marked && self.is_basic {
+            tool.meta =
+                Some(MetaObject(JsonObject::from_iter([(ALWAYS_LOAD.to_owned(), Value::Bool(true))])));
+        }
+        tool.name = self.name(names).to_owned().into();
+        if results == Results::Text {
+            // What has a schema must be structured.
+            tool.output_schema = None;
+        }
+        tool
     }
 
     /// By this name, where it has it.
     pub(super) fn called(&self, name: &str) -> Option<&rmcp::model::Tool> {
-        [Some(&self.fsharp), self.plain.as_ref()].into_iter().flatten().find(|tool| tool.name == name)
+        (self.neutral.name == name || self.seed_name == Some(name)).then_some(&self.neutral)
     }
 }
 
 /// Whether this is a name of the tool.
-pub(super) fn is_called<T: Tool>(name: &str) -> bool {
-    name == T::NAME || T::PLAIN.is_some_and(|plain| plain.name == name)
+fn is_called<T: Tool>(name: &str) -> bool {
+    name == T::NAME || T::SEED_NAME == Some(name)
 }
 
-fn description<T: Tool>(names: Names) -> rmcp::model::Tool {
-    let tool = rmcp::model::Tool::new(names.of::<T>(), names.description::<T>(), schema::of_arguments::<T>());
+fn description<T: Tool>() -> rmcp::model::Tool {
+    let tool = rmcp::model::Tool::new(T::NAME, T::DESCRIPTION, schema::of_tool::<T>());
     let tool = match T::SAYS_ANSWER {
         true => tool.with_raw_output_schema(schema::of_answer::<T::Answer>()),
         false => tool,
@@ -221,11 +281,31 @@ fn description<T: Tool>(names: Names) -> rmcp::model::Tool {
     })
 }
 
+/// How long a call that waits as asked waits, with these arguments. What is no number of seconds is refused when it is carried out.
+pub(super) fn wait(call: &Call, arguments: Option<&JsonObject>) -> Duration {
+    let asked = arguments.and_then(|arguments| arguments.get(WAIT));
+    waited(call, asked.cloned().unwrap_or_default()).unwrap_or(call.habits().wait)
+}
+
+fn waited(call: &Call, asked: Value) -> Result<Duration, Error> {
+    let asked = serde_json::from_value(asked).map_err(|_| Error::InvalidArgument {
+        argument: WAIT.to_owned(),
+        reason: "it must be a number of seconds".to_owned(),
+    })?;
+    call.patience(asked)
+}
+
 async fn answer<T: Tool>(
     name: &str,
-    arguments: JsonObject,
-    call: &Call<'_>,
+    mut arguments: JsonObject,
+    call: &Call,
 ) -> Result<CallToolResult, ErrorData> {
+    if T::WAITS == Waits::AsAsked
+        && let Some(asked) = arguments.remove(WAIT)
+        && let Err(error) = waited(call, asked)
+    {
+        return answered::<T::Answer>(call, Err(error)).await;
+    }
     let answer = match arguments::read::<T>(name, arguments) {
         Ok(tool) => tool.carry_out(call).await,
         Err(error) => Err(error),
@@ -235,13 +315,17 @@ async fn answer<T: Tool>(
 
 /// The result of a call that was answered so.
 pub(super) async fn answered<A: Answer>(
-    call: &Call<'_>,
+    call: &Call,
     answer: Result<A, Error>,
 ) -> Result<CallToolResult, ErrorData> {
     match answer {
         Ok(mut answer) => {
+            if let Some(whole) = answer.whole() {
+                return Ok(whole);
+            }
             let pictures = answer.pictures();
-            let mut result = result(&answer, answer.is_failure())?;
+            answer.fit(call.habits().text_bytes);
+            let mut result = result(call, &answer, answer.is_failure())?;
             result
                 .content
                 .extend(pictures.into_iter().map(|picture| ContentBlock::image(picture.data, picture.kind)));
@@ -254,7 +338,7 @@ pub(super) async fn answered<A: Answer>(
             }
             Ok(result)
         }
-        Err(error) => result(&error::explain(call, &error).await, true),
+        Err(error) => result(call, &error::explain(call, &error).await, true),
     }
 }
 
@@ -271,11 +355,24 @@ fn mark(result: &mut CallToolResult, stale: &Stale) -> Result<(), ErrorData> {
     Ok(())
 }
 
-fn result(answer: &(impl Serialize + Display), is_failure: bool) -> Result<CallToolResult, ErrorData> {
-    let structured =
-        serde_json::to_value(answer).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.to_string())]);
-    result.structured_content = Some(structured);
+fn result(
+    call: &Call,
+    answer: &(impl Serialize + Display),
+    is_failure: bool,
+) -> Result<CallToolResult, ErrorData> {
+    let text = bounded(answer.to_string(), call.habits().text_bytes);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    if call.results() == Results::Structured {
+        let structured = serde_json::to_value(answer);
+        result.structured_content =
+            Some(structured.map_err(|error| ErrorData::internal_error(error.to_string(), None))?);
+    }
+    if call.tells_session()
+        && let Some(session) = call.session()
+    {
+        let told = Value::from(session.to_string());
+        result.meta = Some(MetaObject(JsonObject::from_iter([(SESSION.to_owned(), told)])));
+    }
     result.is_error = is_failure.then_some(true);
     Ok(result)
 }

@@ -47,6 +47,8 @@ pub struct Daemon {
     pub pi: Arc<crate::pi::Shared>,
     /// What requests over HTTP share.
     pub http: Arc<crate::http::Shared>,
+    /// What the connections of MCP share.
+    pub mcp: Arc<crate::mcp::Shared>,
     /// The connections and requests that the end of the daemon waits for.
     pub answering: TaskTracker,
 }

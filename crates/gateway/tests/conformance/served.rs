@@ -53,6 +53,7 @@ impl Served {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             pi: Arc::default(),
+            mcp: Arc::default(),
             http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
             answering: TaskTracker::new(),
         };

@@ -86,8 +86,7 @@ impl Fixtures {
     /// What the product answers where this code runs.
     async fn eval(&self, steps: &[Step], context: &Context) -> Result<CallToolResponse, ErrorData> {
         let session = self.session("work", context).await?;
-        self.call("send_fsharp_code", json!({ "sessionId": session, "code": kernel::code(steps) }), context)
-            .await
+        self.call("send_code", json!({ "sessionId": session, "code": kernel::code(steps) }), context).await
     }
 
     async fn carry_out(
@@ -117,11 +116,11 @@ impl Fixtures {
             }
             Behind::Restart => {
                 let session = self.session("work", &context).await?;
-                self.call("hard_reset_fsi_session", json!({ "sessionId": session }), &context).await?;
+                self.call("hard_reset_session", json!({ "sessionId": session }), &context).await?;
                 Ok(text("started anew"))
             }
             Behind::OtherTools => {
-                let state = self.told("get_fsi_status", json!({}), "state", &context).await?;
+                let state = self.told("get_status", json!({}), "state", &context).await?;
                 self.session(if state == "Faulted" { "work" } else { BROKEN }, &context).await?;
                 Ok(text("there are other tools"))
             }

@@ -10,7 +10,7 @@ async fn cancel_eval_says_how_the_code_ended() {
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("let a = 3").await;
     for (code, ending) in [("wait", "yielded"), ("spin", "killed")] {
-        let running = ann.begin("send_fsharp_code", json!({ "code": code })).await;
+        let running = ann.begin("send_code", json!({ "code": code })).await;
         home.reaches("Evaluating").await;
         let cancelled = bob.call("cancel_eval", json!({})).await;
         let session = home.session().await.short();
@@ -40,11 +40,11 @@ async fn a_cancelled_request_stops_its_code() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "spin" })).await;
+    let running = agent.begin("send_code", json!({ "code": "spin" })).await;
     home.reaches("Evaluating").await;
     running.cancel(Some("the user pressed Esc".to_owned())).await.unwrap();
     home.reaches("Ready").await;
-    let events = agent.call("get_recent_fsi_events", json!({ "count": 4 })).await;
+    let events = agent.call("get_recent_events", json!({ "count": 4 })).await;
     let kinds: Vec<_> =
         events.structured["events"].as_array().unwrap().iter().map(|e| e["kind"].clone()).collect();
     assert_eq!(kinds, ["cancelRequested", "evalCancelled", "warmUpStarted", "warmUpCompleted"]);
@@ -56,9 +56,9 @@ async fn a_request_cancelled_at_once_leaves_nothing_running() {
     let agent = home.agent().await;
     agent.send("1 + 1").await;
     for _ in 0..30 {
-        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        let running = agent.begin("send_code", json!({ "code": "wait" })).await;
         running.cancel(None).await.unwrap();
-        let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+        let status = agent.call("get_status", json!({ "wait": 10 })).await;
         assert_eq!(status.structured["state"], json!("Ready"));
     }
 }
@@ -68,13 +68,13 @@ async fn an_agent_hears_once_that_a_rebuilt_session_is_not_what_it_was() {
     let home = Home::new().await;
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("tick").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": "spin" })).await;
+    let running = ann.begin("send_code", json!({ "code": "spin" })).await;
     home.reaches("Evaluating").await;
     bob.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
     home.reaches("Ready").await;
     let told = json!("the session was rebuilt and is not quite what it was: #4 gave another `tick` (now 1)");
-    assert_eq!(ann.call("get_fsi_status", json!({})).await.structured["rebuilt"], told);
+    assert_eq!(ann.call("get_status", json!({})).await.structured["rebuilt"], told);
     let reply = ann.send("1 + 1").await;
     assert_eq!(reply.structured["rebuilt"], told);
     assert!(reply.text.starts_with("note: the session was rebuilt"), "{}", reply.text);
@@ -85,10 +85,10 @@ async fn an_agent_hears_once_that_a_rebuilt_session_is_not_what_it_was() {
 async fn a_request_cancelled_while_the_session_warms_up_runs_nothing() {
     let home = Home::new().await;
     let agent = home.agent_in("slow").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "1 + 1" })).await;
-    while agent.call("get_fsi_status", json!({})).await.structured["state"] != json!("WarmingUp") {}
+    let running = agent.begin("send_code", json!({ "code": "1 + 1" })).await;
+    while agent.call("get_status", json!({})).await.structured["state"] != json!("WarmingUp") {}
     running.cancel(None).await.unwrap();
-    let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    let status = agent.call("get_status", json!({ "wait": 10 })).await;
     assert_eq!((&status.structured["state"], &status.structured["evals"]), (&json!("Ready"), &json!(0)));
 }
 
@@ -98,7 +98,7 @@ async fn an_agent_that_goes_leaves_its_code_running() {
     let (stream, has_gone) = home.watched_stream("work");
     let ann = Agent::over(stream).await;
     ann.send("1 + 1").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = ann.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     drop(running);
     drop(ann);
@@ -106,7 +106,7 @@ async fn an_agent_that_goes_leaves_its_code_running() {
     let bob = home.agent().await;
     let cancelled = bob.call("cancel_eval", json!({})).await;
     assert_eq!(cancelled.structured["ending"], json!("yielded"));
-    let events = bob.call("get_recent_fsi_events", json!({ "count": 2 })).await;
+    let events = bob.call("get_recent_events", json!({ "count": 2 })).await;
     let told: Vec<_> =
         events.structured["events"].as_array().unwrap().iter().map(|e| e["kind"].clone()).collect();
     assert_eq!(told, ["cancelRequested", "evalCancelled"], "no one but bob cancelled it");
@@ -117,14 +117,12 @@ async fn waiting_for_the_status_ends_with_the_code() {
     let home = Home::new().await;
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("1 + 1").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = ann.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let busy = bob.call("get_fsi_status", json!({ "waitSeconds": 0 })).await;
+    let busy = bob.call("get_status", json!({ "wait": 0 })).await;
     assert_eq!(busy.structured["state"], json!("Evaluating"));
-    let (idle, _) = tokio::join!(
-        bob.call("get_fsi_status", json!({ "waitSeconds": 30 })),
-        ann.call("cancel_eval", json!({}))
-    );
+    let (idle, _) =
+        tokio::join!(bob.call("get_status", json!({ "wait": 30 })), ann.call("cancel_eval", json!({})));
     assert_eq!(idle.structured["state"], json!("Ready"));
     running.await_response().await.unwrap();
 }
@@ -135,10 +133,10 @@ async fn a_cancelled_merge_stops_the_code_that_runs_and_runs_nothing_more() {
     let agent = home.agent().await;
     agent.call("create_session", json!({ "name": "ideas" })).await;
     agent.send("printfn \"first\"").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     running.cancel(None).await.unwrap();
-    agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    agent.call("get_status", json!({ "wait": 10 })).await;
     agent.send("let z = 1").await;
     agent.call("create_session", json!({ "name": "lab" })).await;
     let entries = json!({ "from": "ideas", "entries": "1-6" });
@@ -147,9 +145,9 @@ async fn a_cancelled_merge_stops_the_code_that_runs_and_runs_nothing_more() {
     agent.hears_after(before, "first\n").await;
     agent.hears_after(before, "waiting\n").await;
     merging.cancel(None).await.unwrap();
-    let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    let status = agent.call("get_status", json!({ "wait": 10 })).await;
     assert_eq!(status.structured["state"], json!("Ready"));
-    let events = agent.call("get_recent_fsi_events", json!({ "count": 9 })).await;
+    let events = agent.call("get_recent_events", json!({ "count": 9 })).await;
     let events = events.structured["events"].as_array().unwrap();
     assert!(events.iter().any(|event| event["kind"] == "evalCancelled"), "{events:?}");
     assert_eq!(

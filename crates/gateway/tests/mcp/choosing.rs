@@ -23,11 +23,13 @@ async fn code_goes_to_the_session_that_was_switched_to() {
     let second = agent.call("create_session", json!({ "name": "second" })).await.session();
     agent.send("let b = 3").await;
     let switched = agent.call("switch_session", json!({ "sessionId": "first" })).await;
-    let told = json!({ "sessionId": first, "name": "first", "kind": "fsharp", "state": "Ready" });
+    let runs = "send_code runs fsharp now";
+    let told =
+        json!({ "sessionId": first, "name": "first", "kind": "fsharp", "state": "Ready", "runs": runs });
     assert_eq!(switched.structured, told);
     assert_eq!(agent.send("names").await.structured["value"], json!("\"a\""));
-    for tool in ["get_fsi_status", "check_fsharp_code", "get_eval_timeline"] {
-        let arguments = if tool == "check_fsharp_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
+    for tool in ["get_status", "check_code", "get_eval_timeline"] {
+        let arguments = if tool == "check_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
         assert_eq!(agent.call(tool, arguments).await.session(), first, "{tool}");
     }
     agent.call("switch_session", json!({ "sessionId": second })).await;
@@ -64,11 +66,11 @@ async fn a_session_answers_to_its_id_the_end_of_it_and_its_name() {
     let id = home.session().await;
     agent.call("create_session", json!({ "name": "other" })).await;
     for reference in [id.to_string(), id.short(), "mine".to_owned()] {
-        let reply = agent.call("send_fsharp_code", json!({ "sessionId": reference, "code": "1 + 1" })).await;
+        let reply = agent.call("send_code", json!({ "sessionId": reference, "code": "1 + 1" })).await;
         assert_eq!(reply.session(), id.short());
     }
     // To run code in a session is to use it; to look at one is not.
-    agent.call("get_fsi_status", json!({ "sessionId": "other" })).await;
+    agent.call("get_status", json!({ "sessionId": "other" })).await;
     assert_eq!(agent.send("1 + 1").await.session(), id.short());
 }
 
@@ -77,8 +79,7 @@ async fn two_first_calls_at_once_share_one_new_session() {
     let home = Home::new().await;
     let agent = home.agent().await;
     let check = json!({ "code": "1 + 1" });
-    let (one, two) =
-        tokio::join!(agent.call("check_fsharp_code", check.clone()), agent.call("check_fsharp_code", check));
+    let (one, two) = tokio::join!(agent.call("check_code", check.clone()), agent.call("check_code", check));
     assert_eq!(one.session(), two.session());
     assert_eq!(home.session().await.short(), one.session());
 }
@@ -87,9 +88,7 @@ async fn two_first_calls_at_once_share_one_new_session() {
 async fn a_look_at_nothing_creates_nothing() {
     let home = Home::new().await;
     let agent = home.agent().await;
-    for tool in
-        ["get_fsi_status", "get_recent_fsi_events", "cancel_eval", "reset_fsi_session", "stop_session"]
-    {
+    for tool in ["get_status", "get_recent_events", "cancel_eval", "reset_session", "stop_session"] {
         agent.call(tool, json!({})).await;
     }
     let listed = agent.call("list_sessions", json!({})).await;
@@ -109,7 +108,7 @@ async fn a_stopped_session_comes_back_with_its_definitions() {
 async fn a_reset_drops_the_definitions() {
     let home = Home::new().await;
     let agent = home.agent().await;
-    for tool in ["reset_fsi_session", "hard_reset_fsi_session"] {
+    for tool in ["reset_session", "hard_reset_session"] {
         agent.send("let a = 3").await;
         assert_eq!(agent.call(tool, json!({})).await.structured["state"], json!("Ready"));
         assert_eq!(agent.send("names").await.structured["value"], json!("\"\""), "{tool}");

@@ -15,7 +15,10 @@ async fn the_tools_are_described_in_few_words() {
     insta::with_settings!({ sort_maps => true }, {
         insta::assert_json_snapshot!("tools", tools);
     });
-    assert!(bytes < 16_500, "the list of tools has {bytes} bytes");
+    assert!(bytes < 17_500, "the list of tools has {bytes} bytes");
+    let tools = home.agent_named("codex-mcp-client").await.service.list_all_tools().await.unwrap();
+    let bytes = serde_json::to_string(&tools).unwrap().len();
+    assert!(bytes < 16_000, "the list of tools for a model has {bytes} bytes");
 }
 
 #[tokio::test]
@@ -31,9 +34,9 @@ async fn a_call_repeated_with_its_key_runs_once() {
     let home = Home::new().await;
     let agent = home.agent().await;
     let call = json!({ "code": "tick", "idempotencyKey": "once" });
-    let first = agent.call("send_fsharp_code", call.clone()).await.structured;
-    assert_eq!(agent.call("send_fsharp_code", call).await.structured["bindings"], first["bindings"]);
-    let another = agent.call("send_fsharp_code", json!({ "code": "1 + 1", "idempotencyKey": "once" })).await;
+    let first = agent.call("send_code", call.clone()).await.structured;
+    assert_eq!(agent.call("send_code", call).await.structured["bindings"], first["bindings"]);
+    let another = agent.call("send_code", json!({ "code": "1 + 1", "idempotencyKey": "once" })).await;
     assert_eq!(another.structured["code"], json!("key_conflict"));
 }
 
@@ -42,19 +45,19 @@ async fn a_conversation_holds_what_matters_and_no_echo() {
     let home = Home::new().await;
     let agent = home.agent().await;
     let calls = [
-        ("get_fsi_status", json!({})),
-        ("send_fsharp_code", json!({ "code": "1 + 1" })),
-        ("send_fsharp_code", json!({ "code": "let x = 3" })),
-        ("send_fsharp_code", json!({ "code": "printfn \"hello\"" })),
-        ("send_fsharp_code", json!({ "code": "eprintfn \"careful\"" })),
-        ("send_fsharp_code", json!({ "code": "unused" })),
-        ("send_fsharp_code", json!({ "code": "oops" })),
-        ("send_fsharp_code", json!({ "code": "failwith \"boom\"" })),
-        ("check_fsharp_code", json!({ "code": "oops" })),
-        ("check_fsharp_code", json!({ "code": "1 + 1" })),
+        ("get_status", json!({})),
+        ("send_code", json!({ "code": "1 + 1" })),
+        ("send_code", json!({ "code": "let x = 3" })),
+        ("send_code", json!({ "code": "printfn \"hello\"" })),
+        ("send_code", json!({ "code": "eprintfn \"careful\"" })),
+        ("send_code", json!({ "code": "unused" })),
+        ("send_code", json!({ "code": "oops" })),
+        ("send_code", json!({ "code": "failwith \"boom\"" })),
+        ("check_code", json!({ "code": "oops" })),
+        ("check_code", json!({ "code": "1 + 1" })),
         ("scaffold_test", json!({ "name": "twice", "signature": "int -> int", "framework": "expecto" })),
         ("scaffold_test", json!({ "name": "twice", "signature": "int ->" })),
-        ("review_fsharp_code", json!({ "code": "if a then true else false" })),
+        ("review_code", json!({ "code": "if a then true else false" })),
         ("get_completions", json!({ "code": "List.m", "line": 1, "column": 7 })),
         ("explore_type", json!({ "name": "Dog" })),
         ("explore_namespace", json!({ "name": "Pets", "filter": "none" })),
@@ -64,15 +67,15 @@ async fn a_conversation_holds_what_matters_and_no_echo() {
         ("list_tests", json!({ "pattern": "none" })),
         ("run_tests", json!({ "pattern": "a", "timeoutMs": 2 })),
         ("run_tests", json!({ "timeoutMs": 0 })),
-        ("get_recent_fsi_events", json!({ "since": 0, "count": 9 })),
-        ("get_recent_fsi_events", json!({ "since": 9, "count": 200 })),
-        ("get_recent_fsi_events", json!({ "count": 2 })),
+        ("get_recent_events", json!({ "since": 0, "count": 9 })),
+        ("get_recent_events", json!({ "since": 9, "count": 200 })),
+        ("get_recent_events", json!({ "count": 2 })),
         ("cancel_eval", json!({})),
-        ("get_fsi_status", json!({})),
-        ("reset_fsi_session", json!({})),
-        ("hard_reset_fsi_session", json!({})),
+        ("get_status", json!({})),
+        ("reset_session", json!({})),
+        ("hard_reset_session", json!({})),
         ("stop_session", json!({})),
-        ("get_fsi_status", json!({})),
+        ("get_status", json!({})),
         ("list_sessions", json!({})),
         ("create_session", json!({ "name": "second" })),
     ];
@@ -95,7 +98,7 @@ async fn a_verbose_status_says_where_the_code_runs_and_on_what() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let reply = agent.call("get_fsi_status", json!({ "verbose": true })).await;
+    let reply = agent.call("get_status", json!({ "verbose": true })).await;
     let details = &reply.structured["details"];
     assert_eq!(details["workingDirectory"], json!(home.folder("work")));
     assert_eq!(details["worker"]["kernel"], json!("F# 4.7"));
@@ -149,12 +152,12 @@ async fn events_come_once_when_the_cursor_is_passed_on() {
     let mut since = agent.send("1 + 1").await.structured["seq"].clone();
     for _ in 0..3 {
         agent.send("let x = 3").await;
-        let reply = agent.call("get_recent_fsi_events", json!({ "since": since })).await;
+        let reply = agent.call("get_recent_events", json!({ "since": since })).await;
         let kinds: Vec<_> =
             reply.structured["events"].as_array().unwrap().iter().map(|e| e["kind"].clone()).collect();
         assert_eq!(kinds, ["evalRequested", "evalCompleted"]);
         since = reply.structured["cursor"].clone();
     }
-    let reply = agent.call("get_recent_fsi_events", json!({ "since": since })).await;
+    let reply = agent.call("get_recent_events", json!({ "since": since })).await;
     assert_eq!((&reply.structured["events"], &reply.structured["cursor"]), (&json!([]), &since));
 }

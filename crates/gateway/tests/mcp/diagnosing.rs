@@ -44,7 +44,7 @@ async fn what_it_asks_and_what_waits_is_named_with_the_tool_that_helps() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "stdin.ReadLine()" })).await;
+    let running = agent.begin("send_code", json!({ "code": "stdin.ReadLine()" })).await;
     home.reaches("Waiting").await;
     let ask = home.local().asks().await.unwrap()[0].pending.ask.ask.short();
     let asked = ("it asks: the code reads a line".to_owned(), format!("Call answer_ask with ask {ask}."));
@@ -59,7 +59,7 @@ async fn what_waits_for_its_turn_is_counted() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     let (local, session) = (home.local(), home.session().await);
     let eval = SessionCommand::Eval {
@@ -76,7 +76,7 @@ async fn what_waits_for_its_turn_is_counted() {
     while local.status(session).await.unwrap().session.lane.is_empty() {
         events.next().await.unwrap();
     }
-    let next_step = "Call get_fsi_status with waitSeconds.".to_owned();
+    let next_step = "Call get_status with wait.".to_owned();
     assert_eq!(problems(&agent).await, [("commands that wait for their turn: 1".to_owned(), next_step)]);
     agent.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
@@ -95,6 +95,6 @@ async fn a_worker_that_was_lost_and_what_is_otherwise_since_is_named_until_a_res
     assert!(found[0].0.contains("the worker was lost") && found[0].0.contains("signal 9"), "{found:?}");
     assert!(found[1].0.contains("not quite what it was"), "{found:?}");
     assert_eq!(found.len(), 2, "{found:?}");
-    agent.call("hard_reset_fsi_session", json!({})).await;
+    agent.call("hard_reset_session", json!({})).await;
     assert_eq!(problems(&agent).await, []);
 }

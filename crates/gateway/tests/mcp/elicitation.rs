@@ -30,7 +30,7 @@ impl Home {
 
 fn call_of(code: &str) -> CallToolRequestParams {
     let Value::Object(arguments) = json!({ "code": code }) else { panic!() };
-    CallToolRequestParams::new("send_fsharp_code").with_arguments(arguments)
+    CallToolRequestParams::new("send_code").with_arguments(arguments)
 }
 
 fn reply(response: CallToolResponse) -> Reply {
@@ -59,7 +59,8 @@ async fn a_person_answers_in_a_form_what_code_asks() {
 #[tokio::test]
 async fn who_declines_answers_with_the_end_of_input() {
     for action in [ElicitationAction::Decline, ElicitationAction::Cancel] {
-        let home = Home::new().await;
+        // Here a person is as fast as a program.
+        let home = Home::with(Limits { mcp_decline_ms: 0, ..Limits::default() }).await;
         let agent = home.agent_with(&Forms::answered([ElicitResult::new(action)])).await;
         assert_eq!(agent.send(READ).await.structured["value"], json!("<null>"));
     }
@@ -83,7 +84,7 @@ async fn a_form_is_taken_back_once_someone_else_has_answered() {
     let forms = Forms::answered([]);
     let (ann, bob) = (home.agent_with(&forms).await, home.agent().await);
     ann.send("1 + 1").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": READ })).await;
+    let running = ann.begin("send_code", json!({ "code": READ })).await;
     let mut shown = forms.shown.subscribe();
     timeout(Duration::from_secs(10), shown.wait_for(|shown| !shown.is_empty())).await.unwrap().unwrap();
     let ask = home.local().asks().await.unwrap()[0].pending.ask.ask.short();
@@ -99,7 +100,7 @@ async fn only_who_called_is_asked() {
     let forms = Forms::answered([accept(json!({ "answer": "Ada" }))]);
     let (asked, other) = (home.agent_with(&forms).await, home.agent().await);
     asked.send("1 + 1").await;
-    let running = other.begin("send_fsharp_code", json!({ "code": READ })).await;
+    let running = other.begin("send_code", json!({ "code": READ })).await;
     home.reaches("Waiting").await;
     let ask = home.local().asks().await.unwrap()[0].pending.ask.ask.short();
     other.call("answer_ask", json!({ "ask": ask, "answer": "Bob" })).await;
@@ -188,8 +189,57 @@ async fn a_state_that_was_tampered_with_or_is_of_another_is_refused() {
     assert_eq!(refused(&ada, &state).await, -32602);
 }
 
+/// Its model is told what the code asks, and answers it itself.
+async fn is_answered_by_the_model(agent: &Agent) {
+    let asked = agent.send(READ).await;
+    let ask = asked.structured["asks"][0]["ask"].clone();
+    assert_eq!((asked.is_error, &asked.structured["running"]), (false, &json!(true)), "{asked:?}");
+    for words in ["the code reads a line", "answer_ask", "cancel_eval", ask.as_str().unwrap()] {
+        assert!(asked.text.contains(words), "{words}: {}", asked.text);
+    }
+    let answered = agent.call("answer_ask", json!({ "ask": ask, "answer": "Ada" })).await;
+    assert_eq!(answered.structured["value"], json!("\"Ada\""), "{answered:?}");
+}
+
 #[tokio::test]
-async fn who_shows_no_forms_is_asked_nothing() {
-    let home = Home::with(Limits { ask_ms: 200, ..Limits::default() }).await;
-    assert_eq!(home.agent().await.send(READ).await.structured["value"], json!("<null>"));
+async fn where_no_forms_are_shown_the_model_is_asked() {
+    is_answered_by_the_model(&Home::new().await.agent().await).await;
+}
+
+#[tokio::test]
+async fn where_forms_are_declined_faster_than_by_a_person_the_model_is_asked() {
+    let home = Home::with(Limits { mcp_decline_ms: 60_000, ..Limits::default() }).await;
+    for action in [ElicitationAction::Decline, ElicitationAction::Cancel] {
+        let forms = Forms::answered([ElicitResult::new(action)]);
+        let agent = home.agent_with(&forms).await;
+        is_answered_by_the_model(&agent).await;
+        is_answered_by_the_model(&agent).await;
+        assert_eq!(forms.shown.borrow().len(), 1, "it is not asked by a form again");
+    }
+}
+
+#[tokio::test]
+async fn the_newest_protocol_declines_faster_than_a_person_too() {
+    let home = Home::with(Limits { mcp_decline_ms: 60_000, ..Limits::default() }).await;
+    let agent =
+        home.newest_agent_with(&Forms::answered([ElicitResult::new(ElicitationAction::Cancel)])).await;
+    let asked = Reply::from(agent.service.call_tool(call_of(READ)).await.unwrap());
+    assert_eq!(asked.structured["asks"][0]["prompt"], json!("the code reads a line"), "{asked:?}");
+    agent.call("answer_ask", json!({ "ask": asked.structured["asks"][0]["ask"], "answer": "Ada" })).await;
+    is_answered_by_the_model(&agent).await;
+}
+
+#[tokio::test]
+async fn no_model_is_asked_for_a_secret_or_may_answer_one() {
+    let home = Home::new().await;
+    let agent = home.agent_with(&Forms::answered([])).await;
+    let asked = agent.send("secret").await;
+    assert_eq!(asked.structured.get("asks"), None, "{asked:?}");
+    assert!(asked.text.contains("only a person may answer: the password?"), "{}", asked.text);
+    let ask = asked.structured["secrets"][0]["ask"].clone();
+    let refused = agent.call("answer_ask", json!({ "ask": ask, "answer": "hunter2" })).await;
+    assert_eq!(refused.structured["code"], json!("answer_invalid"));
+    let status = agent.call("get_status", json!({})).await;
+    assert!(status.text.contains("only a person"), "{}", status.text);
+    agent.call("cancel_eval", json!({})).await;
 }

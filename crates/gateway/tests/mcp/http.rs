@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::following::{hears, subscribe};
 use crate::logging::each_request_has_the_log_of_its_time;
-use crate::support::{Agent, Home, Listener, TOOLS_CHANGED};
+use crate::support::{Agent, Home, Listener};
 
 /// A daemon that serves its port.
 pub(crate) struct Served {
@@ -70,11 +70,11 @@ async fn every_protocol_runs_code_and_hears_what_it_prints() {
     let served = Served::start().await;
     for agent in [served.agent().await, served.newest_agent().await] {
         assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
-        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        let running = agent.begin("send_code", json!({ "code": "wait" })).await;
         agent.hears_progress().await;
         assert_eq!(agent.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
         running.await_response().await.unwrap();
-        let events = agent.call("get_recent_fsi_events", json!({ "since": 0, "count": 1 })).await;
+        let events = agent.call("get_recent_events", json!({ "since": 0, "count": 1 })).await;
         assert_eq!(events.structured["events"][0]["by"], json!("mcp:tester"));
     }
 }
@@ -143,7 +143,7 @@ async fn a_cancelled_request_stops_its_code() {
     let served = Served::start().await;
     for agent in [served.agent().await, served.newest_agent().await] {
         agent.send("1 + 1").await;
-        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        let running = agent.begin("send_code", json!({ "code": "wait" })).await;
         served.home.reaches("Evaluating").await;
         running.cancel(None).await.unwrap();
         served.home.reaches("Ready").await;
@@ -158,7 +158,7 @@ async fn without_a_connection_the_most_recently_active_session_is_taken() {
     let first = ann.call("create_session", work("first")).await.session();
     let second = bob.call("create_session", work("second")).await.session();
     assert_eq!(ann.send("1 + 1").await.session(), second);
-    let at_first = ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": first })).await;
+    let at_first = ann.call("send_code", json!({ "code": "1 + 1", "sessionId": first })).await;
     assert_eq!(at_first.session(), first);
     assert_eq!(bob.send("1 + 1").await.session(), first);
 }
@@ -174,7 +174,7 @@ async fn a_transport_session_stays_with_the_session_it_switched_to() {
     assert_eq!((switched.session(), switched.structured.get("nextStep")), (second.clone(), None));
     bob.call("switch_session", json!({ "sessionId": "first" })).await;
     assert_eq!(ann.send("1 + 1").await.session(), second);
-    assert_eq!(bob.call("get_fsi_status", json!({})).await.session(), first);
+    assert_eq!(bob.call("get_status", json!({})).await.session(), first);
 }
 
 #[tokio::test]
@@ -187,45 +187,6 @@ async fn who_has_no_transport_session_is_told_to_send_the_handle() {
     let next_step = format!("Send sessionId {first} with each call: nothing is remembered between them.");
     assert_eq!(switched.structured["nextStep"], json!(next_step));
     assert_eq!(agent.send("1 + 1").await.session(), second);
-}
-
-#[tokio::test]
-async fn each_transport_session_hears_of_its_own_list_of_tools() {
-    let served = Served::start().await;
-    let (ann, bob) = (served.agent().await, served.agent().await);
-    ann.send("1 + 1").await;
-    bob.send("1 + 1").await;
-    for agent in [&ann, &bob] {
-        agent.service.list_all_tools().await.unwrap();
-    }
-    let broken = json!({ "workingDirectory": served.home.folder("no-sdk") });
-    ann.call("create_session", broken).await;
-    hears(&ann, &[(TOOLS_CHANGED, 1)]).await;
-    assert_eq!(hears(&bob, &[]).await.get(TOOLS_CHANGED), None);
-}
-
-#[tokio::test]
-async fn who_cannot_be_told_of_another_list_loses_no_tool_by_a_fault() {
-    let served = Served::start().await;
-    let (told, untold) = (served.agent().await, served.newest_agent().await);
-    let runs_code = async |agent: &Agent| {
-        let tools = agent.service.list_all_tools().await.unwrap();
-        tools.iter().any(|tool| tool.name == "send_fsharp_code")
-    };
-    untold.call("create_session", json!({ "workingDirectory": served.home.folder("no-sdk") })).await;
-    assert_eq!((runs_code(&told).await, runs_code(&untold).await), (false, true));
-}
-
-#[tokio::test]
-async fn the_newest_protocol_hears_of_another_list_over_http_where_it_listens() {
-    let served = Served::start().await;
-    let agent = served.newest_agent().await;
-    agent.send("1 + 1").await;
-    let filter = SubscriptionFilter::builder().tools_list_changed().build();
-    let mut listening = agent.service.listen(filter).await.unwrap();
-    agent.call("create_session", json!({ "workingDirectory": served.home.folder("no-sdk") })).await;
-    let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
-    assert!(matches!(heard, ServerNotification::ToolListChangedNotification(_)), "{heard:?}");
 }
 
 #[tokio::test]
@@ -257,9 +218,9 @@ async fn each_token_has_sessions_of_its_own() {
     assert_ne!(anns, adas);
     let listed = ada.call("list_sessions", json!({})).await.structured["sessions"].clone();
     assert_eq!(listed.as_array().unwrap().len(), 1);
-    let refused = ada.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": anns })).await;
+    let refused = ada.call("send_code", json!({ "code": "1 + 1", "sessionId": anns })).await;
     assert_eq!(refused.structured["code"], json!("session_not_found"));
-    assert!(!ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": adas })).await.is_error);
+    assert!(!ann.call("send_code", json!({ "code": "1 + 1", "sessionId": adas })).await.is_error);
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ pub(crate) async fn each_request_has_the_log_of_its_time(home: &Home, agent: &Ag
         assert!(matches!(answer, ServerResult::CallToolResult(_)), "{answer:?}");
     }
     // Nobody asked for the log of this one.
-    agent.call("hard_reset_fsi_session", json!({})).await;
+    agent.call("hard_reset_session", json!({})).await;
     let expected =
         lines(&[("info", "warmUpStarted"), ("info", "warmUpCompleted"), ("error", "sessionFaulted")]);
     assert_eq!(logged(agent, 3).await, expected);

@@ -1,23 +1,23 @@
-//! Which tools are listed, that calls are checked whatever is listed, and word of another list.
+//! Which tools are listed and offered, and that calls are checked whatever is listed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use mainstay_gateway::DefaultKind;
+use mainstay_gateway::mcp::{Names, Settings, Shared};
 use mainstay_model::{EventBody, Seq, SessionKind, SessionState, WaitReason, WarmUpReason};
-use rmcp::model::{ProtocolVersion, ServerNotification, ServerResult, SubscriptionFilter};
-use rmcp::{ClientLifecycleMode, ClientServiceExt};
+use rmcp::model::ServerResult;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::following::hears;
 use crate::refusals::import_conversation;
 use crate::scripted::release;
-use crate::support::{Agent, Home, Listener, Reply, TOOLS_CHANGED};
+use crate::support::{Agent, Home, Reply, TOOLS_CHANGED};
 
 async fn listed(agent: &Agent) -> Vec<String> {
     let tools = agent.service.list_all_tools().await.unwrap();
@@ -72,7 +72,7 @@ impl Stage {
             (SessionState::Ready, Some(code)) => {
                 other.send(code).await;
             }
-            (_, Some(code)) => drop(other.begin("send_fsharp_code", json!({ "code": code })).await),
+            (_, Some(code)) => drop(other.begin("send_code", json!({ "code": code })).await),
             (_, None) => {}
         }
         home.reaches(state.name()).await;
@@ -86,11 +86,12 @@ impl Stage {
         let asks = self.home.local().asks().await.unwrap();
         let ask = asks.first().map_or_else(|| "nobody".to_owned(), |ask| ask.pending.ask.ask.short());
         match tool {
-            "send_fsharp_code" | "check_fsharp_code" | "review_fsharp_code" => json!({ "code": "1 + 1" }),
-            "load_fsharp_script" => json!({ "path": script }),
+            "send_code" | "check_code" | "review_code" => json!({ "code": "1 + 1" }),
+            "load_script" => json!({ "path": script }),
             "get_completions" => json!({ "code": "List.m", "line": 1, "column": 7 }),
             "explore_namespace" | "explore_type" => json!({ "name": "Dog" }),
             "scaffold_test" => json!({ "name": "sum", "signature": "int -> int" }),
+            "get_result" => json!({ "id": "nobody" }),
             "find_symbols" => json!({ "text": "Dog" }),
             "answer_ask" => json!({ "ask": ask, "answer": "yes" }),
             "switch_session" => json!({ "sessionId": "stage" }),
@@ -138,39 +139,34 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn where_there_is_no_session_all_is_for_the_kind_that_the_folder_is_for() {
+async fn where_there_is_no_session_what_runs_code_is_for_the_kind_that_the_folder_is_for() {
     let mut home = Home::new().await;
     home.daemon.default_kind = DefaultKind::new(|folder| {
         if folder.ends_with("snakes") { SessionKind::new("python").unwrap() } else { SessionKind::fsharp() }
     });
-    for (folder, send, other) in
-        [("snakes", "send_code", "send_fsharp_code"), ("sharp", "send_fsharp_code", "send_code")]
-    {
-        let agent = home.agent_in(folder).await;
-        let names = listed(&agent).await;
-        assert!(
-            names.iter().any(|name| name == send) && !names.iter().any(|name| name == other),
-            "{names:?}"
-        );
+    let [snakes, sharp] = [home.agent_in("snakes").await, home.agent_in("sharp").await];
+    assert_eq!(listed(&snakes).await, listed(&sharp).await);
+    for (agent, is_offered) in [(&snakes, false), (&sharp, true)] {
         let status = agent.call("get_status", json!({})).await;
-        assert!(status.structured["offered"].as_array().unwrap().contains(&json!(send)), "{status:?}");
+        let offered = status.structured["offered"].as_array().unwrap();
+        assert!(offered.contains(&json!("send_code")), "{status:?}");
+        assert_eq!(offered.contains(&json!("run_tests")), is_offered, "{status:?}");
     }
     // What comes of that: this daemon has F# alone.
-    let agent = home.agent_in("snakes").await;
     for (tool, arguments) in [("send_code", json!({ "code": "1" })), ("create_session", json!({}))] {
-        assert_eq!(agent.call(tool, arguments).await.structured["code"], json!("kernel_unknown"), "{tool}");
+        assert_eq!(snakes.call(tool, arguments).await.structured["code"], json!("kernel_unknown"), "{tool}");
     }
-    let refused = agent.call("run_tests", json!({})).await;
+    let refused = snakes.call("run_tests", json!({})).await;
     assert_eq!(refused.structured["code"], json!("not_of_kind"));
     assert_eq!(
-        agent.call("create_session", json!({ "kind": "fsharp" })).await.structured["state"],
+        snakes.call("create_session", json!({ "kind": "fsharp" })).await.structured["state"],
         json!("Ready")
     );
 }
 
 /// The tools that the session's status names.
 async fn offered(agent: &Agent) -> Vec<String> {
-    let status = agent.call("get_fsi_status", json!({})).await;
+    let status = agent.call("get_status", json!({})).await;
     serde_json::from_value(status.structured["offered"].clone()).unwrap()
 }
 
@@ -252,97 +248,70 @@ async fn each_tool_is_answered_in_each_state() {
 }
 
 #[tokio::test]
-async fn calls_take_names_without_a_language_too() {
+async fn calls_take_the_names_of_sagefs_too_and_a_setting_lists_them() {
     let home = Home::new().await;
     let agent = home.agent().await;
-    let value = agent.call("send_code", json!({ "code": "1 + 1" })).await.structured["value"].clone();
+    let value = agent.call("send_fsharp_code", json!({ "code": "1 + 1" })).await.structured["value"].clone();
     assert_eq!(value, json!("2"));
-    for tool in ["check_code", "get_status", "get_recent_events", "reset_session", "hard_reset_session"] {
-        let arguments = if tool == "check_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
+    let names = [
+        ("check_fsharp_code", "check_code"),
+        ("get_fsi_status", "get_status"),
+        ("get_recent_fsi_events", "get_recent_events"),
+        ("reset_fsi_session", "reset_session"),
+        ("hard_reset_fsi_session", "hard_reset_session"),
+    ];
+    for (tool, _) in names {
+        let arguments = if tool == "check_fsharp_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
         assert!(!agent.call(tool, arguments).await.is_error, "{tool}");
     }
+
+    let mut of_sagefs = Home::new().await;
+    let settings = Settings { names: Names::Sagefs, ..Settings::default() };
+    of_sagefs.daemon.mcp = Arc::new(Shared::new(settings));
+    let other = of_sagefs.agent().await;
+    let (neutral, listed) = (listed(&agent).await, listed(&other).await);
+    for (seed, name) in names {
+        assert!(neutral.contains(&name.to_owned()) && !neutral.contains(&seed.to_owned()), "{neutral:?}");
+        assert!(listed.contains(&seed.to_owned()) && !listed.contains(&name.to_owned()), "{listed:?}");
+    }
+    let refused = other.call("cancel_eval", json!({})).await.structured.to_string();
+    assert!(refused.contains("get_fsi_status") && !refused.contains("get_status"), "{refused}");
 }
 
 #[tokio::test]
-async fn another_list_of_tools_is_told_and_nothing_else_is() {
+async fn the_list_is_the_same_whatever_becomes_of_sessions() {
     let home = Home::new().await;
     let agent = home.agent().await;
     let before = listed(&agent).await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
-    home.reaches("Evaluating").await;
-    agent.call("cancel_eval", json!({})).await;
-    running.await_response().await.unwrap();
-    agent.call("hard_reset_fsi_session", json!({})).await;
-
-    let broken = json!({ "workingDirectory": home.folder("no-sdk") });
-    agent.call("create_session", broken).await;
-    assert_eq!(hears(&agent, &[(TOOLS_CHANGED, 1)]).await[TOOLS_CHANGED], 1);
-    let faulted = listed(&agent).await;
-    assert!(
-        before.contains(&"send_fsharp_code".to_owned()) && !faulted.contains(&"send_fsharp_code".to_owned())
-    );
-
-    agent.call("stop_session", json!({})).await;
-    assert_eq!(hears(&agent, &[(TOOLS_CHANGED, 2)]).await[TOOLS_CHANGED], 2);
     assert_eq!(listed(&agent).await, before);
-}
-
-#[tokio::test]
-async fn in_an_agents_conversation_no_tool_runs_code_or_names_a_language() {
-    let home = Home::new().await;
-    let agent = home.agent().await;
-    let before = listed(&agent).await;
-    agent.send("1 + 1").await;
-    let talk = import_conversation(&home, &agent).await;
-    agent.call("switch_session", json!({ "sessionId": talk })).await;
-    hears(&agent, &[(TOOLS_CHANGED, 1)]).await;
-    let names = listed(&agent).await;
-    assert!(names.contains(&"get_status".to_owned()), "{names:?}");
-    assert!(!names.iter().any(|name| name.contains("fs") || name == "send_code"), "{names:?}");
-    let status = agent.call("get_status", json!({})).await;
-    let offered = &status.structured["offered"];
-    let works: Vec<&String> = names
-        .iter()
-        .filter(|name| !["cancel_eval", "answer_ask", "reset_session"].contains(&name.as_str()))
-        .collect();
-    assert_eq!(*offered, json!(works));
-    let refused = agent.call("cancel_eval", json!({})).await.structured;
-    assert_eq!((&refused["sessionId"], &refused["offered"]), (&talk, offered));
-    assert!(!refused.to_string().contains("fsharp"), "{refused}");
-
-    assert_eq!(listed(&home.agent().await).await, before, "another connection means another session");
-}
-
-#[tokio::test]
-async fn the_newest_protocol_hears_of_another_list_where_it_listens() {
-    let home = Home::new().await;
-    let (stream, _served) = home.stream(Some(home.folder("work")));
-    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    let agent = Agent { service: Listener::default().serve_with_lifecycle(stream, lifecycle).await.unwrap() };
-    let mut listening =
-        agent.service.listen(SubscriptionFilter::builder().tools_list_changed().build()).await.unwrap();
-    assert_eq!(listening.acknowledged().tools_list_changed, Some(true));
-    agent.send("1 + 1").await;
     agent.call("create_session", json!({ "workingDirectory": home.folder("no-sdk") })).await;
-    let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
-    assert!(matches!(heard, ServerNotification::ToolListChangedNotification(_)), "{heard:?}");
+    assert_eq!(listed(&agent).await, before, "in a Faulted session");
+    let talk = import_conversation(&home, &agent).await;
+    let switched = agent.call("switch_session", json!({ "sessionId": talk })).await;
+    assert_eq!(switched.structured.get("runs"), None, "{switched:?}");
+    assert_eq!(listed(&agent).await, before, "in an agent's conversation");
+    let offered = offered(&agent).await;
+    assert!(!offered.contains(&"send_code".to_owned()), "{offered:?}");
+    let refused = agent.call("cancel_eval", json!({})).await.structured;
+    assert_eq!((&refused["sessionId"], &refused["offered"]), (&talk, &json!(offered)));
     assert_eq!(hears(&agent, &[]).await.get(TOOLS_CHANGED), None);
 }
 
 #[tokio::test]
-async fn who_may_only_see_a_session_is_listed_what_looks_at_it() {
+async fn who_may_only_see_a_session_is_offered_what_looks_at_it() {
     let home = Home::new().await;
     let session = home.agent().await.call("create_session", json!({ "name": "shared" })).await.session();
     let ada = home.agent_who_sees("ada", "shared").await;
-    assert!(listed(&ada).await.contains(&"send_fsharp_code".to_owned()), "in a session of her own");
+    assert!(offered(&ada).await.contains(&"send_code".to_owned()), "in a session of her own");
     let switched = ada.call("switch_session", json!({ "sessionId": session })).await;
     assert!(!switched.is_error, "{switched:?}");
-    hears(&ada, &[(TOOLS_CHANGED, 1)]).await;
     let reduced = [
-        "get_fsi_status",
+        "get_result",
+        "get_output",
+        "get_status",
         "diagnose",
-        "get_recent_fsi_events",
+        "get_recent_events",
         "get_eval_timeline",
         "get_startup_profile",
         "create_session",
@@ -352,7 +321,7 @@ async fn who_may_only_see_a_session_is_listed_what_looks_at_it() {
         "search_sessions",
         "export_session",
     ];
-    assert_eq!(listed(&ada).await, reduced);
+    assert_eq!(offered(&ada).await, reduced);
     let refused = ada.send("1 + 1").await;
     assert_eq!(refused.structured["code"], json!("not_permitted"));
 }
@@ -362,9 +331,7 @@ async fn who_may_have_no_files_read_is_not_listed_what_reads_them() {
     let home = Home::new().await;
     let ada = home.agent_of("ada").await;
     let listed = listed(&ada).await;
-    assert!(
-        listed.contains(&"send_fsharp_code".to_owned()) && !listed.contains(&"import_session".to_owned())
-    );
+    assert!(listed.contains(&"send_code".to_owned()) && !listed.contains(&"import_session".to_owned()));
     let refused = ada.call("import_session", json!({ "path": "/etc/hostname" })).await;
     assert_eq!(refused.structured["code"], json!("not_permitted"));
 }

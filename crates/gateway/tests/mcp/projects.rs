@@ -10,7 +10,7 @@ async fn session_of(agent: &Agent, home: &Home, project: &str) -> Reply {
 }
 
 async fn rebuild(agent: &Agent) -> Reply {
-    agent.call("hard_reset_fsi_session", json!({ "rebuild": true })).await
+    agent.call("hard_reset_session", json!({ "rebuild": true })).await
 }
 
 /// Without what is another in each run.
@@ -48,11 +48,11 @@ async fn a_hard_reset_keeps_the_definitions_where_that_is_asked() {
     session_of(&agent, &home, "/code/Shop.fsproj").await;
     agent.send("let a = 3").await;
     for arguments in [json!({ "keep": true }), json!({ "keep": true, "rebuild": true })] {
-        let reset = agent.call("hard_reset_fsi_session", arguments).await;
+        let reset = agent.call("hard_reset_session", arguments).await;
         assert!(!reset.is_error, "{reset:?}");
         assert_eq!(agent.send("names").await.structured["value"], json!("\"a\""));
     }
-    agent.call("hard_reset_fsi_session", json!({ "keep": false })).await;
+    agent.call("hard_reset_session", json!({ "keep": false })).await;
     assert_eq!(agent.send("names").await.structured["value"], json!("\"\""));
 }
 
@@ -93,15 +93,15 @@ async fn what_does_not_load_is_rebuilt_and_a_script_that_fails_is_mended() {
     let lost = "/code/bin/Gone.dll was not loaded: it is not there; Shop.Odd was not opened: it raised";
     let failed = "/home/init.fsx did not run to its end: System.Exception: boom";
     let expected = [
-        problem("another SDK is used", "Mend it, then call hard_reset_fsi_session."),
-        problem(lost, "Call hard_reset_fsi_session with rebuild."),
-        problem(failed, "Mend /home/init.fsx, then call hard_reset_fsi_session."),
+        problem("another SDK is used", "Mend it, then call hard_reset_session."),
+        problem(lost, "Call hard_reset_session with rebuild."),
+        problem(failed, "Mend /home/init.fsx, then call hard_reset_session."),
     ];
     assert_eq!(problems, json!(expected));
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     let problems = agent.call("diagnose", json!({})).await.structured["problems"].clone();
-    let later = "Once what runs has ended, call hard_reset_fsi_session with rebuild.";
+    let later = "Once what runs has ended, call hard_reset_session with rebuild.";
     assert_eq!(problems, json!([expected[0], problem(lost, later), expected[2]]));
     agent.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
@@ -119,7 +119,7 @@ async fn a_rebuild_that_is_refused_says_what_makes_it_possible() {
     assert_eq!(
         refused["nextStep"],
         json!(
-            "Call hard_reset_fsi_session without rebuild, then with it: either drops its definitions. Where that faults it \
+            "Call hard_reset_session without rebuild, then with it: either drops its definitions. Where that faults it \
              again, build the project outside of Mainstay first."
         )
     );
@@ -145,7 +145,7 @@ async fn the_startup_profile_tells_what_was_brought_in_and_what_was_not() {
     failed: System.Exception: boom
     [session SESSION]
     "#);
-    let status = agent.call("get_fsi_status", json!({})).await;
+    let status = agent.call("get_status", json!({})).await;
     assert_eq!(status.structured["notes"], json!(["another SDK is used"]));
     assert!(status.text.contains("\nanother SDK is used"), "{}", status.text);
 }
@@ -168,9 +168,9 @@ async fn what_is_out_of_bounds_is_refused_and_not_cut() {
     let tools = agent.service.list_all_tools().await.unwrap();
     for (tool, member, least, most) in [
         ("find_symbols", "limit", 1, 200),
-        ("get_recent_fsi_events", "count", 1, 200),
+        ("get_recent_events", "count", 1, 200),
         ("get_eval_timeline", "count", 1, 200),
-        ("get_fsi_status", "waitSeconds", 0, 300),
+        ("get_status", "wait", 0, 3600),
     ] {
         let schema = tools.iter().find(|listed| listed.name == tool).unwrap().input_schema.clone();
         assert_eq!(schema["properties"][member]["maximum"], json!(most), "{tool}");

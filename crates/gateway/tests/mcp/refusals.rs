@@ -12,15 +12,13 @@ async fn what_cannot_be_done_while_code_runs_is_refused_with_what_is_offered() {
     let home = Home::new().await;
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("1 + 1").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = ann.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let mut refused = bob.call("reset_fsi_session", json!({})).await;
+    let mut refused = bob.call("reset_session", json!({})).await;
     assert!(refused.is_error);
-    assert!(refused.text.contains("\noffered: all tools but answer_ask, reset_fsi_session"), "{refused:?}");
+    assert!(refused.text.contains("\noffered: all tools but answer_ask, reset_session"), "{refused:?}");
     let offered = refused.structured.as_object_mut().unwrap().remove("offered").unwrap();
-    for (tool, is_offered) in
-        [("cancel_eval", true), ("send_fsharp_code", true), ("reset_fsi_session", false)]
-    {
+    for (tool, is_offered) in [("cancel_eval", true), ("send_code", true), ("reset_session", false)] {
         assert_eq!(offered.as_array().unwrap().contains(&json!(tool)), is_offered, "{tool}");
     }
     assert_eq!(
@@ -34,10 +32,10 @@ async fn what_cannot_be_done_while_code_runs_is_refused_with_what_is_offered() {
                 "states": ["Ready", "Faulted"],
                 "how": "Wait for the running job to end, or cancel it.",
             },
-            "nextStep": "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.",
+            "nextStep": "Call get_status with wait until the code has ended, or cancel_eval.",
         })
     );
-    let status = bob.call("get_fsi_status", json!({})).await;
+    let status = bob.call("get_status", json!({})).await;
     assert_eq!(status.structured["running"]["by"], json!("mcp:tester"));
     bob.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
@@ -48,9 +46,9 @@ async fn code_sent_while_other_code_runs_waits_for_its_turn() {
     let home = Home::new().await;
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("1 + 1").await;
-    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = ann.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let second = bob.begin("send_fsharp_code", json!({ "code": "1 + 1" })).await;
+    let second = bob.begin("send_code", json!({ "code": "1 + 1" })).await;
     bob.hears_progress().await;
     assert_eq!(bob.progress()[0].1, "other code runs; this waits for its turn");
     ann.call("cancel_eval", json!({})).await;
@@ -72,7 +70,7 @@ async fn a_session_that_cannot_start_says_why() {
     assert!(refused.is_error);
     assert!(refused.structured["message"].as_str().unwrap().contains("there is no SDK"), "{refused:?}");
     let next_step =
-        "Call stop_session, then send_fsharp_code: that keeps its definitions. reset_fsi_session drops them.";
+        "Call stop_session, then send_code: that keeps its definitions. reset_session drops them.";
     assert_eq!(refused.structured["nextStep"], json!(next_step));
 }
 
@@ -80,7 +78,7 @@ async fn a_session_that_cannot_start_says_why() {
 async fn a_session_that_does_not_exist_is_an_answer() {
     let home = Home::new().await;
     let agent = home.agent().await;
-    for tool in ["send_fsharp_code", "check_fsharp_code"] {
+    for tool in ["send_code", "check_code"] {
         let refused = agent.call(tool, json!({ "sessionId": "nobody", "code": "1 + 1" })).await;
         assert!(refused.is_error);
         assert_eq!(refused.structured["code"], json!("session_not_found"));
@@ -109,13 +107,13 @@ async fn arguments_not_of_their_form_are_an_answer_that_says_what_to_correct() {
     let agent = home.agent().await;
     let mut told = String::new();
     for (tool, arguments) in [
-        ("send_fsharp_code", json!({})),
+        ("send_code", json!({})),
         ("send_code", json!({ "code": null })),
-        ("send_fsharp_code", json!({ "code": 1 })),
+        ("send_code", json!({ "code": 1 })),
         // Taken for nothing, it would run the code in another session than meant.
-        ("send_fsharp_code", json!({ "code": "1 + 1", "session_id": "mine" })),
+        ("send_code", json!({ "code": "1 + 1", "session_id": "mine" })),
         ("get_completions", json!({ "code": "", "line": -1, "column": 1 })),
-        ("get_fsi_status", json!({ "waitSeconds": 5_000_000_000_u64 })),
+        ("get_status", json!({ "wait": 5_000_000_000_u64 })),
         ("list_sessions", json!({ "all": true })),
         ("create_session", json!({ "noProject": "yes" })),
     ] {
@@ -184,9 +182,9 @@ async fn one_who_has_too_many_calls_under_way_can_still_cancel() {
     let home = Home::with(Limits { connection_requests: 1, ..Limits::default() }).await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let refused = agent.try_call("get_fsi_status", json!({})).await.unwrap_err().to_string();
+    let refused = agent.try_call("get_status", json!({})).await.unwrap_err().to_string();
     assert!(refused.contains("1 calls of this connection are under way already"), "{refused}");
     assert_eq!(agent.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
     running.await_response().await.unwrap();
@@ -212,11 +210,11 @@ async fn code_goes_to_no_agents_conversation_and_starts_none() {
     let agent = home.agent().await;
     agent.send("let x = 3").await;
     let talk = import_conversation(&home, &agent).await;
-    for tool in ["send_fsharp_code", "check_fsharp_code"] {
+    for tool in ["send_code", "check_code"] {
         let refused = agent.call(tool, json!({ "sessionId": talk, "code": "1 + 1" })).await;
         assert_eq!(refused.structured["code"], json!("not_of_kind"), "{refused:?}");
     }
-    let status = agent.call("get_fsi_status", json!({ "sessionId": talk })).await;
+    let status = agent.call("get_status", json!({ "sessionId": talk })).await;
     assert_eq!(status.structured["state"], json!("Uninitialized"));
     assert_eq!((&status.structured["turns"], status.structured.get("evals")), (&json!(0), None));
     let names = agent.send("names").await.structured["value"].clone();

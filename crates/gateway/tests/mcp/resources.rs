@@ -120,7 +120,7 @@ async fn cells_remarks_and_events_have_addresses() {
         .map(|remark| (remark["cell"].clone(), remark["severity"].clone()))
         .collect();
     assert_eq!(told, [(json!(1), json!("error")), (json!(2), json!("warning"))]);
-    agent.call("reset_fsi_session", json!({})).await;
+    agent.call("reset_session", json!({})).await;
     assert_eq!(json_of(&agent, &of("diagnostics")).await["diagnostics"], json!([]));
 
     let newest = json_of(&agent, &of("events")).await;

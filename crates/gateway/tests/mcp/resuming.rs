@@ -53,8 +53,7 @@ impl Raw {
     /// Runs code, and gives its stream.
     async fn send(&self, code: &str) -> Events {
         let arguments = json!({ "code": code });
-        let params =
-            json!({ "name": "send_fsharp_code", "arguments": arguments, "_meta": { "progressToken": 7 } });
+        let params = json!({ "name": "send_code", "arguments": arguments, "_meta": { "progressToken": 7 } });
         Events::of(self.post("tools/call", params).await)
     }
 
@@ -171,8 +170,7 @@ async fn a_session_that_is_not_known_is_said_to_be_gone_and_the_work_is_found_ag
     let served = Served::start().await;
     let mut raw = Raw::begin(&served).await;
     let known = raw.session.clone();
-    let call =
-        json!({ "name": "send_fsharp_code", "arguments": { "code": "1 + 1", "idempotencyKey": "once" } });
+    let call = json!({ "name": "send_code", "arguments": { "code": "1 + 1", "idempotencyKey": "once" } });
     let first = Events::of(raw.post("tools/call", call.clone()).await).rest().await;
 
     // As after a restart: the sessions of the transport are gone, and all else is there.

@@ -274,12 +274,16 @@ impl Worker {
         }
         match code.split(' ').next().unwrap_or_default() {
             "1" => completed(value("2", "int")),
-            "stdin.ReadLine()" | "number" => {
+            "stdin.ReadLine()" | "number" | "secret" => {
                 let ask = AskId::from_uuid(Uuid::now_v7());
                 let question = match code {
                     "number" => Question {
                         schema: json!({ "type": "integer", "minimum": 1 }),
                         ..Question::text("how many?")
+                    },
+                    "secret" => Question {
+                        schema: json!({ "type": "string", "writeOnly": true }),
+                        ..Question::text("the password?")
                     },
                     _ => Question::text("the code reads a line"),
                 };

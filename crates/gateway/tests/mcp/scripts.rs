@@ -10,7 +10,7 @@ async fn a_script_runs_as_code_that_is_sent_and_is_known_by_its_file() {
     let agent = home.agent().await;
     let script = home.path().join("setup.fsx");
     std::fs::write(&script, "\u{feff}let x = 3").unwrap();
-    let reply = agent.call("load_fsharp_script", json!({ "path": script })).await;
+    let reply = agent.call("load_script", json!({ "path": script })).await;
     assert!(!reply.is_error, "{reply:?}");
     assert_eq!(reply.structured["bindings"][0]["name"], json!("x"));
     let session = home.session().await;
@@ -20,7 +20,7 @@ async fn a_script_runs_as_code_that_is_sent_and_is_known_by_its_file() {
         requested.as_array().unwrap().iter().find(|event| event["kind"] == "evalRequested").unwrap();
     assert_eq!(requested["body"]["file"], json!(script));
     assert_eq!(requested["body"]["code"], json!("let x = 3"));
-    let events = agent.call("get_recent_fsi_events", json!({ "since": 0, "count": 50 })).await;
+    let events = agent.call("get_recent_events", json!({ "since": 0, "count": 50 })).await;
     assert!(events.text.contains(&format!("{}: let x = 3", script.display())), "{events:?}");
 }
 
@@ -40,11 +40,11 @@ async fn a_file_that_is_no_script_is_refused_and_nothing_is_created() {
         (file("bytes.fsx", b"\xff\xfe"), "invalid_argument"),
         (file("long.fsx", b"123456789"), "code_too_large"),
     ] {
-        let refused = agent.call("load_fsharp_script", json!({ "path": path })).await;
+        let refused = agent.call("load_script", json!({ "path": path })).await;
         assert_eq!((refused.is_error, &refused.structured["code"]), (true, &json!(code)), "{path}");
     }
     let ada = home.agent_of("ada").await;
-    let refused = ada.call("load_fsharp_script", json!({ "path": file("own.fsx", b"1 + 1") })).await;
+    let refused = ada.call("load_script", json!({ "path": file("own.fsx", b"1 + 1") })).await;
     assert_eq!(refused.structured["code"], json!("not_permitted"));
     assert_eq!(agent.call("list_sessions", json!({})).await.structured, json!({ "sessions": [] }));
 }
@@ -82,7 +82,7 @@ async fn a_timeline_says_what_ran_page_by_page() {
     let none = agent.call("get_eval_timeline", json!({ "since": since })).await.structured;
     assert_eq!((&none["evals"], &none["cursor"]), (&json!([]), &since));
 
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     let page = agent.call("get_eval_timeline", json!({ "since": since })).await.structured;
     assert_eq!(lines(&page), [line("running", "wait")]);

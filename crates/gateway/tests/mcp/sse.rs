@@ -124,7 +124,7 @@ async fn each_principal_works_in_its_own_sessions() {
     let ann = Agent::over(open(&served, "secret").await.transport()).await;
     let ada = Agent::over(open(&served, "hers").await.transport()).await;
     let anns = ann.send("1 + 1").await.session();
-    let refused = ada.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": anns })).await;
+    let refused = ada.call("send_code", json!({ "code": "1 + 1", "sessionId": anns })).await;
     assert_eq!(refused.structured["code"], json!("session_not_found"));
 }
 
@@ -159,11 +159,11 @@ async fn a_stream_ends_with_its_connection_and_what_runs_goes_on() {
     };
     timeout(Duration::from_secs(30), ended).await.unwrap();
 
-    agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    agent.begin("send_code", json!({ "code": "wait" })).await;
     served.home.reaches("Evaluating").await;
     drop(agent);
     let other = Agent::over(open(&served, "secret").await.transport()).await;
-    assert_eq!(other.call("get_fsi_status", json!({})).await.structured["state"], json!("Evaluating"));
+    assert_eq!(other.call("get_status", json!({})).await.structured["state"], json!("Evaluating"));
     other.call("cancel_eval", json!({})).await;
 }
 

@@ -101,8 +101,8 @@ async fn what_rests_on_a_file_that_has_changed_says_so_in_every_answer_until_it_
     let path = home.path().join("lib.txt");
     let agent = using(&home, &path).await;
     let tools = [
-        ("send_fsharp_code", json!({ "code": "use lib.txt" })),
-        ("check_fsharp_code", json!({ "code": "1 + 1" })),
+        ("send_code", json!({ "code": "use lib.txt" })),
+        ("check_code", json!({ "code": "1 + 1" })),
         ("get_completions", json!({ "code": "List.m" })),
         ("explore_type", json!({ "name": "Dog" })),
         ("explore_namespace", json!({ "name": "Dog" })),

@@ -16,7 +16,7 @@ async fn output_is_told_while_the_code_runs() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     agent.hears_progress().await;
     assert_eq!(agent.progress(), [(1.0, "waiting\n".to_owned())]);
     agent.call("cancel_eval", json!({})).await;
@@ -73,7 +73,7 @@ async fn a_session_that_takes_its_time_to_start_is_told_of() {
 async fn all_that_was_asked_is_answered_after_the_input_has_ended() {
     let home = Home::new().await;
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": "send_fsharp_code", "arguments": {"code": "1 + 1"}}});
+        "name": "send_code", "arguments": {"code": "1 + 1"}}});
     for end in ["\n", ""] {
         let answers = printed_to(&home, format!("{OPENING}{call}{end}").as_bytes()).await;
         assert_eq!(answers.len(), 2, "{answers:?}");
@@ -147,7 +147,7 @@ async fn what_runs_when_the_daemon_stops_is_answered() {
     let home = Home::new().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     home.daemon.stop.cancel();
     home.daemon.shut_down().await;
@@ -162,6 +162,6 @@ async fn the_newest_protocol_needs_no_initialize() {
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
     let agent = Agent { service: Listener::default().serve_with_lifecycle(stream, lifecycle).await.unwrap() };
     assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
-    let events = agent.call("get_recent_fsi_events", json!({ "count": 2 })).await;
+    let events = agent.call("get_recent_events", json!({ "count": 2 })).await;
     assert_eq!(events.structured["events"][0]["by"], json!("mcp:tester"));
 }

@@ -15,7 +15,7 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, GetMeta,
     Implementation, ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam,
     ServerResult,
 };
@@ -84,6 +84,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             pi: Arc::default(),
+            mcp: Arc::default(),
             http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             answering: TaskTracker::new(),
         };
@@ -268,15 +269,28 @@ impl Agent {
 
     /// Sends a call without waiting for its answer.
     pub(crate) async fn begin(&self, tool: &'static str, arguments: Value) -> RequestHandle<RoleClient> {
+        self.begin_with(tool, arguments, &Value::Object(Default::default())).await
+    }
+
+    /// The same with these members of its `_meta`.
+    pub(crate) async fn begin_with(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+        meta: &Value,
+    ) -> RequestHandle<RoleClient> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let call = CallToolRequest::new(CallToolRequestParams::new(tool).with_arguments(arguments));
-        let request = ClientRequest::CallToolRequest(call);
+        let mut request = ClientRequest::CallToolRequest(call);
+        for (name, value) in meta.as_object().unwrap() {
+            request.get_meta_mut().insert(name.clone(), value.clone());
+        }
         self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
     }
 
     /// Runs code.
     pub(crate) async fn send(&self, code: &str) -> Reply {
-        self.call("send_fsharp_code", serde_json::json!({ "code": code })).await
+        self.call("send_code", serde_json::json!({ "code": code })).await
     }
 
     /// What it heard of progress.
@@ -320,7 +334,7 @@ impl From<CallToolResult> for Reply {
         Self {
             text: text.as_text().unwrap().text.clone(),
             pictures: pictures.iter().map(picture).collect(),
-            structured: result.structured_content.unwrap(),
+            structured: result.structured_content.unwrap_or_default(),
             is_error: result.is_error == Some(true),
         }
     }
@@ -341,6 +355,8 @@ pub(crate) const TOOLS_CHANGED: &str = "tools";
 pub(crate) struct Listener {
     /// The version it asks for; without one the newest that begins with `initialize`.
     pub(crate) version: Option<ProtocolVersion>,
+    /// What it calls itself, where not a name that nobody knows.
+    pub(crate) name: Option<&'static str>,
     pub(crate) heard: Arc<watch::Sender<Vec<(f64, String)>>>,
     pub(crate) changed: Arc<watch::Sender<BTreeMap<String, usize>>>,
     /// What was logged for it.
@@ -383,7 +399,8 @@ impl ClientHandler for Listener {
             false => ClientCapabilities::default(),
         };
         capabilities.elicitation = self.forms.as_ref().map(|_| ElicitationCapability::default());
-        let config = ClientConfig::new(capabilities, Implementation::new("tester", "1"));
+        let name = self.name.unwrap_or("tester");
+        let config = ClientConfig::new(capabilities, Implementation::new(name, "1"));
         match &self.version {
             Some(version) => config.with_protocol_version(version.clone()),
             None => config,

@@ -79,7 +79,7 @@ fn structured(payload: &TaskPayload) -> Value {
 async fn what_takes_long_goes_on_as_a_task_and_can_be_stopped() {
     let home = Home::of_tasks().await;
     let agent = home.tasks_agent().await;
-    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    let task = agent.task("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     assert_eq!(agent.look(&task).await.unwrap(), TaskPayload::Working);
     agent.ask(ClientRequest::CancelTaskRequest(Request::new(CancelTaskParams::new(&task)))).await.unwrap();
@@ -90,7 +90,7 @@ async fn what_takes_long_goes_on_as_a_task_and_can_be_stopped() {
 async fn what_a_task_asks_is_answered_and_its_end_is_the_answer_of_the_call() {
     let home = Home::of_tasks().await;
     let agent = home.tasks_agent().await;
-    let task = agent.task("send_fsharp_code", json!({ "code": "stdin.ReadLine()" })).await;
+    let task = agent.task("send_code", json!({ "code": "stdin.ReadLine()" })).await;
     home.reaches("Waiting").await;
     let TaskPayload::InputRequired { input_requests } = agent.look(&task).await.unwrap() else { panic!() };
     let answer = json!({ "action": "accept", "content": { "answer": "Ada" } });
@@ -106,7 +106,7 @@ async fn what_a_task_asks_is_answered_and_its_end_is_the_answer_of_the_call() {
 async fn what_is_no_answer_to_a_task_is_refused_with_the_reason() {
     let home = Home::of_tasks().await;
     let agent = home.tasks_agent().await;
-    let task = agent.task("send_fsharp_code", json!({ "code": "number" })).await;
+    let task = agent.task("send_code", json!({ "code": "number" })).await;
     home.reaches("Waiting").await;
     let TaskPayload::InputRequired { input_requests } = agent.look(&task).await.unwrap() else { panic!() };
     let (ask, _) = input_requests.into_iter().next().unwrap();
@@ -137,8 +137,11 @@ async fn a_notebook_is_no_task_and_runs_to_its_last_cell() {
     home.reaches("Waiting").await;
     let ask = home.local().asks().await.unwrap()[0].pending.ask.ask.short();
     other.call("answer_ask", json!({ "ask": ask, "answer": "Bob" })).await;
-    let ServerResult::CallToolResult(result) = running.await_response().await.unwrap() else { panic!() };
-    let cells = result.structured_content.unwrap()["cells"].clone();
+    // Its client shows no forms.
+    let ServerResult::CallToolResult(still) = running.await_response().await.unwrap() else { panic!() };
+    let id = still.structured_content.unwrap()["id"].clone();
+    let result = agent.call("get_result", json!({ "id": id })).await;
+    let cells = result.structured["cells"].clone();
     let values: Vec<_> = cells.as_array().unwrap().iter().map(|cell| &cell["eval"]["value"]).collect();
     assert_eq!(values, [&json!("\"Bob\""), &json!("2")]);
 }
@@ -147,9 +150,9 @@ async fn a_notebook_is_no_task_and_runs_to_its_last_cell() {
 async fn a_task_that_others_end_is_cancelled_too() {
     let home = Home::of_tasks().await;
     let agent = home.tasks_agent().await;
-    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    let task = agent.task("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    home.agent().await.call("hard_reset_fsi_session", json!({})).await;
+    home.agent().await.call("hard_reset_session", json!({})).await;
     assert_eq!(agent.outcome(&home, &task).await, TaskPayload::Cancelled);
 }
 
@@ -160,7 +163,7 @@ async fn what_ends_in_time_and_who_knows_no_tasks_is_answered_at_once() {
     let home = Home::of_tasks().await;
     let agent = home.agent().await;
     agent.send("1 + 1").await;
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     agent.call("cancel_eval", json!({})).await;
     assert!(matches!(running.await_response().await.unwrap(), ServerResult::CallToolResult(_)));
@@ -173,7 +176,7 @@ async fn who_speaks_an_older_version_is_given_no_task() {
     let (stream, _) = home.stream(Some(home.folder("work")));
     let listener = Listener { knows_tasks: true, ..Listener::default() };
     let agent = Agent { service: listener.serve(stream).await.unwrap() };
-    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     agent.hears_progress().await;
     home.agent().await.call("cancel_eval", json!({})).await;
     let answered = running.await_response().await.unwrap();
@@ -184,7 +187,7 @@ async fn who_speaks_an_older_version_is_given_no_task() {
 async fn a_task_of_nobody_or_of_another_is_unknown() {
     let home = Home::of_tasks().await;
     let (agent, ada) = (home.tasks_agent().await, home.newest_agent_of("ada").await);
-    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    let task = agent.task("send_code", json!({ "code": "wait" })).await;
     for (agent, task) in [(&agent, "nobody"), (&ada, task.as_str())] {
         match agent.look(task).await {
             Err(ServiceError::McpError(error)) => assert_eq!(error.code.0, -32602, "{error:?}"),

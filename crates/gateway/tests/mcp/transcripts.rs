@@ -24,13 +24,13 @@ async fn an_agent_forks_finds_and_hands_over_sessions() {
     let agent = home.agent().await;
     agent.send("let x = 3").await;
     agent.send("printfn \"hello\"").await;
-    let first = agent.call("get_fsi_status", json!({})).await.structured["sessionId"].clone();
+    let first = agent.call("get_status", json!({})).await.structured["sessionId"].clone();
     let file = home.path().join("work.jsonl").display().to_string();
     let mut story = String::new();
     let mut second = first.clone();
     for (tool, arguments) in [
         ("fork_session", json!({ "entries": 1 })),
-        ("send_fsharp_code", json!({ "code": "names" })),
+        ("send_code", json!({ "code": "names" })),
         ("search_sessions", json!({ "words": "hel*" })),
         ("export_session", json!({ "sessionId": first })),
         ("export_session", json!({ "sessionId": first, "path": file })),

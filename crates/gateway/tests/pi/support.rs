@@ -70,6 +70,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             pi: Arc::default(),
+            mcp: Arc::default(),
             http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             answering: TaskTracker::new(),
         };

@@ -39,6 +39,7 @@ impl Home {
             version: "0.0.0",
             port: 0,
             pi: Arc::default(),
+            mcp: Arc::default(),
             http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             pi_port: None,
             started_at: Timestamp::now(),

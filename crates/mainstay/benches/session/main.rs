@@ -315,7 +315,7 @@ async fn roads(daemon: &Daemon, dotnet: &Path, folder: &Path, disk: Spread) -> R
             client.call(eval(&session, "1+1")).await?;
             socket.push(began.elapsed());
             let began = Instant::now();
-            mcp.call("send_fsharp_code", &json!({"code": "1+1", "sessionId": agents}))?;
+            mcp.call("send_code", &json!({"code": "1+1", "sessionId": agents}))?;
             http.push(began.elapsed());
         }
         // The first round warms the compilers up.
@@ -408,7 +408,7 @@ async fn questions(bare: &Bare, mcp: &mut Mcp, session: &str) -> Result<(), Fail
     let kernel = bare.started.runner.kernel().ok_or("it is no kernel")?;
     println!("\n| question | bare, median | p99 | over MCP's HTTP, median | p99 |\n|---|---|---|---|---|");
     let rows = [
-        ("check", "check_fsharp_code", json!({"code": "let d : int = \"a\"", "sessionId": session})),
+        ("check", "check_code", json!({"code": "let d : int = \"a\"", "sessionId": session})),
         (
             "completion",
             "get_completions",
@@ -537,7 +537,7 @@ impl Mcp {
         mcp.head.push_str("MCP-Protocol-Version: 2025-11-25\r\n");
         mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         mcp.receive()?;
-        mcp.call("send_fsharp_code", &json!({"code": "1", "sessionId": session}))?;
+        mcp.call("send_code", &json!({"code": "1", "sessionId": session}))?;
         Ok(mcp)
     }
 

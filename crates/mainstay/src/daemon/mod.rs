@@ -156,6 +156,7 @@ async fn run(
         stopped: CancellationToken::new(),
         pi: Arc::default(),
         http: Arc::new(shared),
+        mcp: Arc::new(mainstay_gateway::mcp::Shared::new(config.mcp)),
         answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;

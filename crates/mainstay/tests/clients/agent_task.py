@@ -35,37 +35,37 @@ async def main():
         await call("explore_type", name="Shop.Item")
         await call("find_symbols", text="discount")
         # Does it do what it should?
-        await call("send_fsharp_code", code='[ { Name = "tea"; Price = 250 } ] |> Cart.discounted 10 |> Money.euros')
-        await call("send_fsharp_code", code='#r "nunit.framework.dll"')
-        await call("load_fsharp_script", path=str(SHOP / "tests.fsx"))
+        await call("send_code", code='[ { Name = "tea"; Price = 250 } ] |> Cart.discounted 10 |> Money.euros')
+        await call("send_code", code='#r "nunit.framework.dll"')
+        await call("load_script", path=str(SHOP / "tests.fsx"))
         await call("list_tests")
         await call("run_tests")
         # A repair that does not compile.
         cart = (SHOP / "Cart.fs").read_text()
         once = cart.replace("Money.percent discount (Money.percent discount (total items))", "Money.percnt discount (total items)")
         (SHOP / "Cart.fs").write_text(once)
-        await call("hard_reset_fsi_session", rebuild=True)
+        await call("hard_reset_session", rebuild=True)
         await call("get_values")
         # One that does.
         (SHOP / "Cart.fs").write_text(once.replace("percnt", "percent"))
-        await call("hard_reset_fsi_session", rebuild=True)
-        await call("send_fsharp_code", code='#r "nunit.framework.dll"')
-        await call("load_fsharp_script", path=str(SHOP / "tests.fsx"))
+        await call("hard_reset_session", rebuild=True)
+        await call("send_code", code='#r "nunit.framework.dll"')
+        await call("load_script", path=str(SHOP / "tests.fsx"))
         await call("run_tests")
         # What if? In a fork, so that the session stays as it is.
         forked = await call("fork_session", sessionId=created["sessionId"])
-        await call("send_fsharp_code", sessionId=forked["sessionId"], code="let items = []\ndiscounted 10 items")
-        await call("send_fsharp_code", sessionId=created["sessionId"], code="discounted 10 items")
+        await call("send_code", sessionId=forked["sessionId"], code="let items = []\ndiscounted 10 items")
+        await call("send_code", sessionId=created["sessionId"], code="discounted 10 items")
         # What cannot be, and what is wrong.
-        running = asyncio.create_task(client.call_tool("send_fsharp_code", {"sessionId": created["sessionId"], "code": "System.Threading.Thread.Sleep 600000"}))
+        running = asyncio.create_task(client.call_tool("send_code", {"sessionId": created["sessionId"], "code": "System.Threading.Thread.Sleep 600000"}))
         while True:
-            status = await client.call_tool("get_fsi_status", {"sessionId": created["sessionId"]})
+            status = await client.call_tool("get_status", {"sessionId": created["sessionId"]})
             if status.structured_content["state"] == "Evaluating":
                 break
-        await call("reset_fsi_session", sessionId=created["sessionId"])
+        await call("reset_session", sessionId=created["sessionId"])
         await call("cancel_eval", sessionId=created["sessionId"])
         await running
-        await call("send_fsharp_code", sessionId=created["sessionId"], code='open NUnit.Framework\n[<Test>]\nlet hangs () = System.Threading.Thread.Sleep 600000')
+        await call("send_code", sessionId=created["sessionId"], code='open NUnit.Framework\n[<Test>]\nlet hangs () = System.Threading.Thread.Sleep 600000')
         await call("run_tests", sessionId=created["sessionId"], pattern="hangs", timeoutMs=200)
         await call("create_session", workingDirectory=FOLDER, project=str(SHOP / "Gone.fsproj"), name="gone")
         await call("diagnose")

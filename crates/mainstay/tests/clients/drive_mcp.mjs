@@ -30,7 +30,7 @@ const call = async (name, args, options) => {
   const result = await client.callTool({ name, arguments: args }, undefined, options)
   return { isError: result.isError ?? false, ...result.structuredContent }
 }
-const send = (code, options) => call("send_fsharp_code", { code }, options)
+const send = (code, options) => call("send_code", { code }, options)
 
 await client.connect(transport)
 steps.server = client.getServerVersion()

@@ -20,7 +20,7 @@ const LISTED: usize = 30;
 const JSON: &str = "application/json";
 
 /// The resources that are there by themselves: the sessions, and each of the most recently active ones.
-pub(super) async fn list(call: &Call<'_>) -> Result<Vec<Resource>, Error> {
+pub(super) async fn list(call: &Call) -> Result<Vec<Resource>, Error> {
     let filter = SessionFilter { limit: Some(LISTED), ..SessionFilter::default() };
     let sessions = call.client().sessions(filter).await?;
     let all = Resource::new(Address::Sessions.to_string(), "sessions")
@@ -63,7 +63,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 ///
 /// # Errors
 /// Not found where there is no such resource, or none that the principal may see.
-pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let address = address(uri)?;
     let found = read::read(call, &address).await.map_err(|error| refused(uri, &error))?;
     let read::Text { text, kind } = found

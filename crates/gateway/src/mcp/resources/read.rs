@@ -14,9 +14,9 @@ use super::uri::{Address, Part};
 use crate::mcp::call::Call;
 use crate::mcp::cells::{self, Place};
 use crate::mcp::diagnostic::{DiagnosticLine, is_for_people};
-use crate::mcp::events::GetRecentFsiEvents;
+use crate::mcp::events::GetRecentEvents;
 use crate::mcp::lifecycle::ListSessions;
-use crate::mcp::status::GetFsiStatus;
+use crate::mcp::status::GetStatus;
 use crate::mcp::text::{TEXT_BYTES, shortened};
 use crate::mcp::tool::Tool;
 
@@ -39,7 +39,7 @@ pub(super) struct Text {
 }
 
 /// Reads what an address stands for; none where its session is there and that is not.
-pub(super) async fn read(call: &Call<'_>, address: &Address) -> Result<Option<Text>, Error> {
+pub(super) async fn read(call: &Call, address: &Address) -> Result<Option<Text>, Error> {
     let (reference, part) = match address {
         Address::Sessions => return json(&ListSessions {}.carry_out(call).await?).map(Some),
         Address::Session { session, part } => (session, *part),
@@ -48,11 +48,11 @@ pub(super) async fn read(call: &Call<'_>, address: &Address) -> Result<Option<Te
     let session_id = Some(session.to_string());
     match part {
         Part::Status => {
-            let status = GetFsiStatus { session_id, verbose: Some(true), wait_seconds: None };
+            let status = GetStatus { session_id, verbose: Some(true), wait: None };
             json(&status.carry_out(call).await?).map(Some)
         }
         Part::Events { since } => {
-            let events = GetRecentFsiEvents { session_id, since, count: None };
+            let events = GetRecentEvents { session_id, since, count: None };
             json(&events.carry_out(call).await?).map(Some)
         }
         Part::Diagnostics => json(&diagnostics(call, session).await?).map(Some),
@@ -92,7 +92,7 @@ struct Shown {
     text: String,
 }
 
-async fn page(call: &Call<'_>, session: SessionId, from: Option<u64>, count: usize) -> Result<Page, Error> {
+async fn page(call: &Call, session: SessionId, from: Option<u64>, count: usize) -> Result<Page, Error> {
     let kernel = Kernel::of_session(&call.client().status(session).await?.session);
     let mut page = Page { name: String::new(), items: VecDeque::new(), bytes: 0, more: false };
     let header = cells::visit(call.client(), session, |place, item| {
@@ -199,7 +199,7 @@ struct Remark {
     diagnostic: DiagnosticLine,
 }
 
-async fn diagnostics(call: &Call<'_>, session: SessionId) -> Result<Remarks, Error> {
+async fn diagnostics(call: &Call, session: SessionId) -> Result<Remarks, Error> {
     let mut remarks = Remarks { session_id: session.short(), diagnostics: VecDeque::new(), left_out: 0 };
     cells::visit(call.client(), session, |place, item| {
         match &item {

@@ -296,7 +296,7 @@ mod tests {
         };
         check(
             ClaudeCode,
-            "{\n  \"mcpServers\": {\n    \"mainstay\": {\n      \"command\": \"mainstay\", // by hand\n      \"args\": [ \"mcp\" ],\n      \"alwaysAllow\": [\"get_fsi_status\"],\n      \"env\": {\"MAINSTAY_HOME\": \"/old\", \"RUST_LOG\": \"info\"}\n    }\n  }\n}\n",
+            "{\n  \"mcpServers\": {\n    \"mainstay\": {\n      \"command\": \"mainstay\", // by hand\n      \"args\": [ \"mcp\" ],\n      \"alwaysAllow\": [\"get_status\"],\n      \"env\": {\"MAINSTAY_HOME\": \"/old\", \"RUST_LOG\": \"info\"}\n    }\n  }\n}\n",
         );
         check(Codex, "[mcp_servers]\nmainstay = { command = 'mainstay', args = [ 'mcp' ] } # by hand\n");
         check(
@@ -310,7 +310,7 @@ mod tests {
             "mainstay": {
               "command": "/usr/bin/mainstay", // by hand
               "args": [ "mcp" ],
-              "alwaysAllow": ["get_fsi_status"],
+              "alwaysAllow": ["get_status"],
               "env": { "RUST_LOG": "info"},
               "type": "stdio"
             }

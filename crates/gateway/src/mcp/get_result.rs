@@ -1,0 +1,292 @@
+//! `get_result`: waiting for what came of a call that was answered before its end.
+
+use std::fmt::{Display, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_engine::CommandStatus;
+use mainstay_model::screen::settled;
+use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk, Seq, SessionId};
+use rmcp::model::CallToolResult;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::{sleep, timeout};
+
+use super::ask::AnswerAsk;
+use super::bounds::Within;
+use super::call::Call;
+use super::cancel::CancelEval;
+use super::notebook::RunNotebook;
+use super::offer::Works;
+use super::running::{Running, asks_of, ended};
+use super::tasks::result_of;
+use super::text::ending;
+use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::under_way::UnderWay;
+use crate::view::for_each_between;
+
+/// How much of what code has printed so far is told, in bytes.
+const PRINTED_BYTES: usize = 4 * 1024;
+
+/// Waits for a result.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetResult {
+    /// As the answer said that it still runs.
+    id: String,
+    /// Seconds.
+    wait: Option<Within<0, LONGEST_WAIT>>,
+}
+
+impl Tool for GetResult {
+    const NAME: &'static str = "get_result";
+    const DESCRIPTION: &'static str =
+        "Wait for a call that was answered with `still running`, and get its result.";
+    const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
+    const WAITS: Waits = Waits::Itself;
+    const IS_BASIC: bool = true;
+    type Answer = Awaited;
+
+    async fn carry_out(self, call: &Call) -> Result<Awaited, Error> {
+        let wait = call.patience(self.wait)?;
+        let id = CommandId::new(self.id)?;
+        awaited(call, &id, wait).await
+    }
+}
+
+/// What came of a call, or how far it is.
+pub(super) enum Awaited {
+    /// Its result, as the call itself would have been answered.
+    Ended(Box<CallToolResult>),
+    /// It still runs.
+    Still(StillRunning),
+}
+
+/// Waits for the result of a call, or a command, of this id; less where its code asks something.
+pub(super) async fn awaited(call: &Call, id: &CommandId, wait: Duration) -> Result<Awaited, Error> {
+    let Some(under_way) = call.calls().find(call.client().principal(), id) else {
+        return of_command(call, id, wait).await;
+    };
+    if let Some(session) = under_way.session() {
+        call.is_about(session);
+    }
+    let mut waited = std::pin::pin!(sleep(wait));
+    loop {
+        if under_way.end().is_none() && !still_running(call, id, Some(&under_way)).await?.asks.is_empty() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            ended = under_way.ended() => {
+                call.calls().is_told(&under_way, call.server().connection);
+                let result = ended.clone().map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
+                return Ok(Awaited::Ended(Box::new(result)));
+            }
+            () = under_way.asked() => {}
+            () = call.cancelled() => break,
+            () = &mut waited => break,
+        }
+    }
+    under_way.is_left();
+    still_running(call, id, Some(&under_way)).await.map(Awaited::Still)
+}
+
+/// The same of a command that no call here is under way for: its call may have come to a daemon that is gone.
+async fn of_command(call: &Call, id: &CommandId, wait: Duration) -> Result<Awaited, Error> {
+    let stored = match call.client().command(id).await? {
+        CommandStatus::Ended(stored) => *stored,
+        CommandStatus::Waits { session } | CommandStatus::Runs { session } => {
+            call.is_about(session);
+            if !still_running(call, id, None).await?.asks.is_empty() {
+                return still_running(call, id, None).await.map(Awaited::Still);
+            }
+            let running = Running { session, command: id.clone(), cells: None };
+            let ended = tokio::select! {
+                ended = timeout(wait, ended(call, &running)) => ended,
+                () = call.under_way().asked() => return still_running(call, id, None).await.map(Awaited::Still),
+            };
+            match ended {
+                Ok(stored) => stored?,
+                Err(_) => return still_running(call, id, None).await.map(Awaited::Still),
+            }
+        }
+    };
+    let result = result_of(call, id, stored).await;
+    let result = result.map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
+    Ok(Awaited::Ended(Box::new(result)))
+}
+
+/// How far a call is that still runs.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StillRunning {
+    /// What `get_result` takes.
+    id: String,
+    running: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// What was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<u64>,
+    /// How far it has come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<String>,
+    /// The end of what its code has printed so far.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    output: String,
+    /// What its code asks, and waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    asks: Vec<AskedLine>,
+    /// What it asks that no model may be told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<AskedLine>,
+    #[serde(skip)]
+    names: super::names::Names,
+}
+
+/// What code asks.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct AskedLine {
+    ask: String,
+    prompt: String,
+}
+
+/// How far a call of this id is.
+pub(super) async fn still_running(
+    call: &Call,
+    id: &CommandId,
+    under_way: Option<&Arc<UnderWay>>,
+) -> Result<StillRunning, Error> {
+    let session = under_way.map_or_else(|| call.session(), |under_way| under_way.session());
+    let mut still = StillRunning {
+        id: id.to_string(),
+        running: true,
+        session_id: session.map(|session| session.short()),
+        tool: under_way.map(|under_way| under_way.tool.clone()),
+        seconds: under_way.map(|under_way| under_way.began.elapsed().as_secs()),
+        progress: under_way.and_then(|under_way| under_way.progress()),
+        output: String::new(),
+        asks: Vec::new(),
+        secrets: Vec::new(),
+        names: call.names(),
+    };
+    let Some(session) = session else { return Ok(still) };
+    let status = call.client().status(session).await?.session;
+    let is_of = |command: &CommandId| command == id || command.is_part_of(id);
+    let Some(running) = status.running() else { return Ok(still) };
+    // A cell of a notebook has an id of its own.
+    let is_own =
+        is_of(&running.command) || under_way.is_some_and(|under_way| under_way.tool == RunNotebook::NAME);
+    if is_own {
+        still.output = printed(call, session, (running.requested, status.last_seq.next())).await?;
+        let (secrets, asks) = asks_of(&status, |_| true)
+            .into_iter()
+            .partition(|pending: &PendingAsk| pending.ask.question.is_secret());
+        still.asks = Vec::into_iter(asks).map(AskedLine::from).collect();
+        still.secrets = Vec::into_iter(secrets).map(AskedLine::from).collect();
+    }
+    Ok(still)
+}
+
+/// The end of what was printed between two events.
+async fn printed(call: &Call, session: SessionId, (from, to): (Seq, Seq)) -> Result<String, Error> {
+    let mut text = String::new();
+    for_each_between(call.client(), session, from, to, |event| match &event.body {
+        EventBody::OutputProduced { text: more, .. } => text.push_str(more),
+        EventBody::OutputCleared { .. } => text.clear(),
+        _ => {}
+    })
+    .await?;
+    Ok(ending(&settled(&text), PRINTED_BYTES))
+}
+
+impl From<PendingAsk> for AskedLine {
+    fn from(pending: PendingAsk) -> Self {
+        Self { ask: pending.ask.ask.short(), prompt: pending.ask.question.prompt.clone() }
+    }
+}
+
+impl Serialize for Awaited {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ended(result) => result.structured_content.serialize(serializer),
+            Self::Still(still) => still.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for Awaited {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Awaited".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        StillRunning::json_schema(generator)
+    }
+}
+
+impl Answer for Awaited {
+    fn whole(&mut self) -> Option<CallToolResult> {
+        match self {
+            Self::Ended(result) => Some((**result).clone()),
+            Self::Still(_) => None,
+        }
+    }
+}
+
+impl Display for Awaited {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            // It is given as it is.
+            Self::Ended(_) => Ok(()),
+            Self::Still(still) => still.fmt(f),
+        }
+    }
+}
+
+impl Display for StillRunning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { id, session_id, tool, seconds, progress, output, asks, secrets, names, .. } = self;
+        if !output.is_empty() {
+            writeln!(f, "{}", output.trim_end())?;
+        }
+        let (answer, cancel) = (names.of::<AnswerAsk>(), names.of::<CancelEval>());
+        for AskedLine { ask, prompt } in asks {
+            writeln!(
+                f,
+                "the code asks, and waits for the answer: {prompt} [ask {ask}]\nCall {answer} with ask {ask}, or {cancel}; people can answer too."
+            )?;
+        }
+        for AskedLine { ask, prompt } in secrets {
+            writeln!(
+                f,
+                "the code asks for a secret, which only a person may answer: {prompt}\nHave the user answer it on Mainstay's page (`mainstay web`), or at a terminal with `mainstay ask answer {ask}`; or call {cancel}."
+            )?;
+        }
+        write!(f, "still running")?;
+        if let Some(seconds) = seconds {
+            write!(f, " after {seconds} s")?;
+        }
+        if let Some(tool) = tool {
+            write!(f, ": {tool}")?;
+        }
+        if let Some(progress) = progress {
+            write!(f, ", {progress}")?;
+        }
+        let next = match asks.is_empty() {
+            true => {
+                format!(". Call {} with this id to wait on, or {cancel} to stop it.", names.of::<GetResult>())
+            }
+            false => String::new(),
+        };
+        write!(f, "{next} [id {id}")?;
+        match session_id {
+            Some(session) => write!(f, ", session {session}]"),
+            None => f.write_str("]"),
+        }
+    }
+}

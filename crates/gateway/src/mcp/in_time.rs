@@ -1,0 +1,110 @@
+//! Every call is answered in time: before its client's patience ends, as soon as its code asks what only its model can answer, or when it has
+//! ended. What it began goes on in any of these cases, and `get_result` waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+
+use super::call::Call;
+use super::get_result::{Awaited, still_running};
+use super::tool::answered;
+use super::under_way::{Ended, UnderWay};
+
+/// The longest that a client which wants to hear of a call hears nothing: some give a silent call up.
+const PULSE: Duration = Duration::from_secs(5);
+/// How many calls that have ended one answer tells of at most.
+const NEWS: usize = 5;
+
+/// What answers a call that is carried out so, and waits `wait` for its end; with no limit where it waits itself.
+pub(super) async fn answer(
+    call: &Arc<Call>,
+    wait: Option<Duration>,
+    carried_out: impl Future<Output = Ended> + Send + 'static,
+) -> Result<CallToolResponse, ErrorData> {
+    let under_way = Arc::clone(call.under_way());
+    call.calls().begin(&under_way);
+    let most = call.limits().mcp_results;
+    let ending = Arc::clone(call);
+    tokio::spawn(async move {
+        let ended = carried_out.await;
+        ending.calls().end(ending.under_way(), ended, most);
+    });
+    let response = first_answer(call, &under_way, wait).await?;
+    Ok(match response {
+        CallToolResponse::Complete(result) => CallToolResponse::Complete(with_news(call, result)),
+        other => other,
+    })
+}
+
+async fn first_answer(
+    call: &Arc<Call>,
+    under_way: &Arc<UnderWay>,
+    wait: Option<Duration>,
+) -> Result<CallToolResponse, ErrorData> {
+    let mut waited = std::pin::pin!(async {
+        match wait {
+            Some(wait) => sleep(wait).await,
+            None => std::future::pending().await,
+        }
+    });
+    let mut pulse = interval_at(Instant::now() + PULSE, PULSE);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_unwanted = false;
+    loop {
+        tokio::select! {
+            biased;
+            instead = call.answered_instead() => return Ok(instead),
+            ended = under_way.ended() => {
+                // Nobody hears of a call that was given up; it is news for the next one.
+                if !is_unwanted {
+                    call.calls().is_told(under_way, call.server().connection);
+                }
+                return ended.clone().map(CallToolResponse::from);
+            }
+            () = call.is_unwanted(), if !is_unwanted => {
+                is_unwanted = true;
+                let reason = call.server().reason_of_cancel(call).await;
+                match call.habits().is_given_up(reason.as_deref(), under_way.began.elapsed()) {
+                    true => under_way.is_left(),
+                    false => call.cancel(),
+                }
+            }
+            () = under_way.asked() => break,
+            () = &mut waited => break,
+            _ = pulse.tick() => {
+                if call.wants_progress() && call.silence() >= PULSE {
+                    call.tell(under_way.pulse()).await;
+                }
+            }
+        }
+    }
+    under_way.is_left();
+    let still = still_running(call, under_way.command(), Some(under_way)).await;
+    answered(call, still.map(Awaited::Still)).await.map(CallToolResponse::from)
+}
+
+/// The result, behind what has become of calls that this connection left.
+fn with_news(call: &Call, mut result: CallToolResult) -> CallToolResult {
+    let news = call.calls().news(call.server().connection);
+    let of = |left: &Arc<UnderWay>| {
+        let ending = match left.end() {
+            Some(Ok(result)) if result.is_error != Some(true) => "ok",
+            Some(Ok(_) | Err(_)) | None => "failed",
+        };
+        format!(
+            "note: {} of before has ended meanwhile, {ending}: get_result {} tells it\n",
+            left.tool,
+            left.command()
+        )
+    };
+    let notes: String = news.iter().take(NEWS).map(of).collect();
+    if !notes.is_empty()
+        && let Some(ContentBlock::Text(text)) = result.content.first_mut()
+    {
+        text.text.insert_str(0, &notes);
+    }
+    result
+}
