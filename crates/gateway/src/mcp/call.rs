@@ -24,6 +24,7 @@ use super::clients::{Habits, Results};
 use super::elicitation::Complaints;
 use super::meant::{Fits, Meant};
 use super::names::Names;
+use super::repeats::Repeatable;
 use super::running::Running;
 use super::server::Server;
 use super::tool::LONGEST_WAIT;
@@ -35,11 +36,6 @@ use crate::trace::within;
 const SETTLE_LIMIT: Duration = Duration::from_hours(6);
 /// The longest name of a client that is kept, in characters.
 const CLIENT_NAME: usize = 60;
-/// The member of a call's `_meta` that names the id of the command it is for: a call that is sent again under the same id is answered with
-/// what came of it. `mainstay mcp` sets it.
-pub(super) const COMMAND: &str = "mainstay/command";
-/// The member of a result's `_meta` that names the session of the call: `mainstay mcp` uses it again by another connection.
-pub(super) const SESSION: &str = "mainstay/session";
 /// The member of a request's `_meta` that says in what form it wants results.
 const RESULTS: &str = "mainstay/results";
 /// The header that says it for a request over HTTP.
@@ -55,6 +51,8 @@ pub(super) struct Call {
     /// The client's folder, where it is known.
     folder: Option<String>,
     under_way: Arc<UnderWay>,
+    /// What its bridge says of it.
+    repeatable: Repeatable,
     /// Whether a command has the call's id.
     is_id_taken: AtomicBool,
     said: AtomicU32,
@@ -94,8 +92,8 @@ impl Call {
         };
         let folder = server.working_directory.clone();
         let folder = folder.or_else(|| folder_of(request?.uri.query()?));
-        let given = context.meta.get(COMMAND).and_then(|id| CommandId::new(id.as_str()?).ok());
-        let id = given.filter(|id| id.check_given().is_ok()).unwrap_or_else(anonymous);
+        let repeatable = Repeatable::of(&context.meta);
+        let id = repeatable.command().cloned().unwrap_or_else(anonymous);
         let under_way = UnderWay::new(id, client.principal().clone(), tool, server.connection);
         Ok(Self {
             server: server.clone(),
@@ -104,6 +102,7 @@ impl Call {
             name,
             folder,
             under_way: Arc::new(under_way),
+            repeatable,
             is_id_taken: AtomicBool::new(false),
             said: AtomicU32::new(0),
             heard: Mutex::new(Instant::now()),
@@ -152,9 +151,9 @@ impl Call {
             .unwrap_or_else(|| self.habits().results(self.context.protocol_version().as_ref()))
     }
 
-    /// Whether its client is to be told the session that it used, to use it again by another connection.
-    pub(super) fn tells_session(&self) -> bool {
-        self.server.is_connection() && self.context.meta.contains_key(COMMAND)
+    /// What its bridge says of it.
+    pub(super) fn repeatable(&self) -> &Repeatable {
+        &self.repeatable
     }
 
     /// Its request.
@@ -238,7 +237,10 @@ impl Call {
     async fn find_for(&self, reference: Option<&str>, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         let found = match reference {
             Some(reference) => Some(self.client.resolve(reference).await?),
-            None => self.meant().find_for(fits).await?,
+            None => match self.repeatable.session_before(&self.client).await {
+                Some(session) => Some(session),
+                None => self.meant().find_for(fits).await?,
+            },
         };
         if let Some(session) = found {
             self.is_about(session);

@@ -33,7 +33,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
     /// With the longest line that is taken, in bytes.
     pub(super) fn new(read: R, write: W, limit: usize) -> Self {
         Self {
-            incoming: FramedRead::new(read, AnyLines { codec: LinesCodec::new_with_max_length(limit) }),
+            incoming: FramedRead::new(read, AnyLines::up_to(limit)),
             outgoing: Arc::new(Mutex::new(Some(FramedWrite::new(write, LinesCodec::new())))),
             reply: None,
         }
@@ -114,7 +114,8 @@ fn message(line: Result<String, LinesCodecError>) -> Result<Option<RxJsonRpcMess
     }
 }
 
-fn unreadable(error: &LinesCodecError) -> String {
+/// The answer to a line that cannot be read.
+pub fn unreadable(error: &LinesCodecError) -> String {
     let error = match error {
         LinesCodecError::MaxLineLengthExceeded => {
             ErrorData::invalid_request("the message is longer than `message-bytes` allows", None)
@@ -134,8 +135,16 @@ fn refusal(id: &Value, error: &ErrorData) -> String {
 }
 
 /// Lines, and those that cannot be taken as what they are: an error of a codec would be the end of the stream.
-struct AnyLines {
+#[derive(Debug)]
+pub struct AnyLines {
     codec: LinesCodec,
+}
+
+impl AnyLines {
+    /// With the longest line that is taken, in bytes: of a longer one nothing is kept.
+    pub fn up_to(limit: usize) -> Self {
+        Self { codec: LinesCodec::new_with_max_length(limit) }
+    }
 }
 
 impl Decoder for AnyLines {

@@ -6,7 +6,7 @@
 //! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
 //! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`elicitation`] and [`tasks`] answer
 //! before it has ended, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
-//! [`error`] the one table from errors to answers.
+//! [`error`] the one table from errors to answers, [`repeats`] what a bridge says of a call that it may have to send again.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
 //! a limit, events by cursor. The newest protocol has no session of the transport, so every answer has the handle of ours, and a call
@@ -48,6 +48,7 @@ mod prompts;
 mod query;
 mod rebuild;
 mod refresh;
+mod repeats;
 mod resources;
 mod resumption;
 mod review;
@@ -72,8 +73,10 @@ mod transport;
 mod under_way;
 
 pub use clients::Results;
+pub use lines::{AnyLines, unreadable};
 pub use names::Names;
+pub use repeats::{AGAIN, COMMAND, SESSION};
 pub use server::Server;
 pub use settings::{Settings, Shared};
 pub use sse::sse_routes;
-pub use transport::{http_routes, http_routes_of, serve_stream};
+pub use transport::{ClientContext, http_routes, http_routes_of, serve_stream};

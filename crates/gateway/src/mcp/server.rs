@@ -32,7 +32,7 @@ use super::get_result::GetResult;
 use super::offer::of_principal;
 use super::resources::uri::Address;
 use super::tool::{self, TOOLS, Tool as _, Waits};
-use super::{completion, error, in_time, logging, prompts, resources, state, tasks};
+use super::{completion, error, in_time, logging, prompts, repeats, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by the session's status and by refusals.
@@ -185,6 +185,15 @@ impl Server {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Goes on in the session that the client used over an earlier connection, where it is still there and may be seen.
+    pub(super) async fn use_again(&self, session: SessionId) {
+        let Some(connected) = &self.whose else { return };
+        let client = self.daemon.engine.attach(connected.access.clone(), "mcp:bridge");
+        if client.status(session).await.is_ok() {
+            self.use_session(session);
+        }
+    }
+
     /// Remembers the session the connection uses.
     pub(super) fn use_session(&self, session: SessionId) {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
@@ -286,7 +295,8 @@ impl ServerHandler for Server {
                 logging::beside(&call, &context.peer, wanted, carried_out).await
             }
         };
-        in_time::answer(&call, wait, carried_out).await
+        let answer = in_time::answer(&call, wait, carried_out).await;
+        answer.map(|answer| repeats::with_session(answer, call.repeatable(), self.last_used()))
     }
 
     async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {

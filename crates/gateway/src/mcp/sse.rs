@@ -26,7 +26,7 @@ use tokio_util::io::StreamReader;
 use uuid::Uuid;
 
 use super::call::folder_of;
-use super::transport::serve_stream;
+use super::transport::{ClientContext, serve_stream};
 use crate::http::Problem;
 use crate::rpc::server::Daemon;
 
@@ -97,7 +97,8 @@ async fn open(State(held): State<Held>, Extension(access): Extension<Access>, ur
     let folder = uri.query().and_then(folder_of);
     let answering = daemon.answering.token();
     tokio::spawn(async move {
-        serve_stream(lines, answers, daemon, access, folder).await;
+        let context = ClientContext { working_directory: folder, session: None };
+        serve_stream(lines, answers, daemon, access, context).await;
         drop(answering);
     });
     let body = Body::from_stream(told(place, events));

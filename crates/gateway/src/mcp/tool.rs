@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ask::AnswerAsk;
-use super::call::{Call, SESSION};
+use super::call::Call;
 use super::cancel::CancelEval;
 use super::clients::{Habits, Results};
 use super::diagnose::Diagnose;
@@ -366,12 +366,6 @@ fn result(
         let structured = serde_json::to_value(answer);
         result.structured_content =
             Some(structured.map_err(|error| ErrorData::internal_error(error.to_string(), None))?);
-    }
-    if call.tells_session()
-        && let Some(session) = call.session()
-    {
-        let told = Value::from(session.to_string());
-        result.meta = Some(MetaObject(JsonObject::from_iter([(SESSION.to_owned(), told)])));
     }
     result.is_error = is_failure.then_some(true);
     Ok(result)

@@ -32,15 +32,18 @@ use crate::rpc::server::Daemon;
 /// no sound either, so this is also how long one may take there.
 const HTTP_SESSION_LIFE: Duration = Duration::from_hours(6);
 
-/// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`). `working_directory` is the
-/// client's, absolute, where it is known.
-pub async fn serve_stream<R, W>(
-    read: R,
-    write: W,
-    daemon: Daemon,
-    access: Access,
-    working_directory: Option<String>,
-) where
+/// What is known of a client when it connects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientContext {
+    /// The folder that it works in, absolute.
+    pub working_directory: Option<String>,
+    /// The session that it used last, where it had a connection before this one.
+    pub session: Option<mainstay_model::SessionId>,
+}
+
+/// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`).
+pub async fn serve_stream<R, W>(read: R, write: W, daemon: Daemon, access: Access, context: ClientContext)
+where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
@@ -48,7 +51,11 @@ pub async fn serve_stream<R, W>(
     let closing = CancellationToken::new();
     let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
     let transport = Watched { inner: lines, closing: closing.clone(), stopped, unanswered: Arc::default() };
+    let ClientContext { working_directory, session } = context;
     let server = Server::for_connection(daemon, access, working_directory, closing);
+    if let Some(session) = session {
+        server.use_again(session).await;
+    }
     let served = serve_server::<_, _, _, TransportAdapterIdentity>(server, transport).await;
     let ended = match served {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),

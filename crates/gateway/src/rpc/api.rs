@@ -70,6 +70,9 @@ methods! {
         /// The folder the client works in, absolute: where its first session is created.
         #[serde(default)]
         working_directory: Option<String>,
+        /// The session that the client used last, where it had a connection before this one: calls that name no session take it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     } -> Attached;
 
     /// Shows the token, and turns the connection into one of the pi protocol, a frame a line.

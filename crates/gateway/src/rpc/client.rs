@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Live;
-use mainstay_model::{Error, Event};
+use mainstay_model::{Error, Event, SessionId};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::UnixStream;
@@ -193,12 +193,18 @@ fn fail_all(waiting: &Waiting, error: &Error) {
 /// A connection that speaks another protocol from here on.
 pub type Stream = (Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf);
 
-/// Opens a connection that speaks MCP, for a client that works in `working_directory`.
+/// Opens a connection that speaks MCP, for a client that works in `working_directory` and used `session` last. Also says which daemon
+/// answered.
 ///
 /// # Errors
 /// [`Error::DaemonNotRunning`], [`Error::Unauthorized`], [`Error::TooManyConnections`].
-pub async fn attach_mcp(socket: &Path, token: String, working_directory: String) -> Result<Stream, Error> {
-    attach_stream(socket, AttachMcp { token, working_directory: Some(working_directory) }).await
+pub async fn attach_mcp(
+    socket: &Path,
+    token: String,
+    working_directory: String,
+    session: Option<SessionId>,
+) -> Result<(Stream, Attached), Error> {
+    attach_stream(socket, AttachMcp { token, working_directory: Some(working_directory), session }).await
 }
 
 /// Opens a connection that speaks the pi protocol as lines, for a client that works in `working_directory`.
@@ -206,10 +212,12 @@ pub async fn attach_mcp(socket: &Path, token: String, working_directory: String)
 /// # Errors
 /// As [`attach_mcp`].
 pub async fn attach_pi(socket: &Path, token: String, working_directory: String) -> Result<Stream, Error> {
-    attach_stream(socket, AttachPi { token, working_directory: Some(working_directory) }).await
+    let attached =
+        attach_stream(socket, AttachPi { token, working_directory: Some(working_directory) }).await;
+    attached.map(|(stream, _)| stream)
 }
 
-async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<Stream, Error> {
+async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<(Stream, M::Answer), Error> {
     let (read, write) = reach(socket).await?.into_split();
     let (mut incoming, mut outgoing) =
         (FramedRead::new(read, LinesCodec::new()), FramedWrite::new(write, LinesCodec::new()));
@@ -217,14 +225,17 @@ async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<Stream, Er
     // Where nothing can be written any more, what the daemon said last is still to be read.
     outgoing.send(text).await.ok();
     let answer = incoming.next().await.and_then(Result::ok).ok_or(Error::DaemonNotRunning)?;
-    match serde_json::from_str::<Incoming>(&answer) {
-        Ok(Incoming { error: None, .. }) => {
+    let unreadable = |error: serde_json::Error| Error::BadRequest { reason: error.to_string() };
+    match serde_json::from_str::<Incoming>(&answer).map_err(unreadable)? {
+        Incoming { error: Some(failure), .. } => Err(failure.into()),
+        Incoming { error: None, result, .. } => {
+            let result = result.as_deref().map_or("null", RawValue::get);
+            let attached = serde_json::from_str(result).map_err(unreadable)?;
             // What the daemon said next may have been read already.
             let FramedParts { io, read_buf, .. } = incoming.into_parts();
-            Ok((AsyncReadExt::chain(Cursor::new(read_buf.to_vec()), io), outgoing.into_inner()))
+            let stream = (AsyncReadExt::chain(Cursor::new(read_buf.to_vec()), io), outgoing.into_inner());
+            Ok((stream, attached))
         }
-        Ok(Incoming { error: Some(failure), .. }) => Err(failure.into()),
-        Err(error) => Err(Error::BadRequest { reason: error.to_string() }),
     }
 }
 

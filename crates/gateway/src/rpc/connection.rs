@@ -23,6 +23,7 @@ use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
 use super::follow::follow;
 use super::server::Daemon;
+use crate::mcp::ClientContext;
 use crate::trace::Call;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
@@ -46,11 +47,11 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
             let client = daemon.engine.attach(access, &name);
             serve_rpc(requests, answers, daemon, client).await;
         }
-        Some((access, Attachment::Mcp { working_directory })) => {
+        Some((access, Attachment::Mcp(context))) => {
             // What the client sent right after its token has been read already.
             let FramedParts { io, read_buf, .. } = requests.into_parts();
             let read = Cursor::new(read_buf).chain(io);
-            crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, working_directory).await;
+            crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, context).await;
         }
         Some((access, Attachment::Pi { working_directory })) => {
             let FramedParts { io, read_buf, .. } = requests.into_parts();
@@ -64,7 +65,7 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
 /// What a connection turned out to be.
 enum Attachment {
     Rpc { name: String },
-    Mcp { working_directory: Option<String> },
+    Mcp(ClientContext),
     Pi { working_directory: Option<String> },
 }
 
@@ -92,8 +93,11 @@ async fn attach(
     let attachment = match request.method.as_str() {
         Attach::NAME => params::<Attach>(&request)
             .map(|Attach { token, name }| (token, Attachment::Rpc { name: shown_name(&name) })),
-        AttachMcp::NAME => params::<AttachMcp>(&request)
-            .map(|AttachMcp { token, working_directory }| (token, Attachment::Mcp { working_directory })),
+        AttachMcp::NAME => {
+            params::<AttachMcp>(&request).map(|AttachMcp { token, working_directory, session }| {
+                (token, Attachment::Mcp(ClientContext { working_directory, session }))
+            })
+        }
         AttachPi::NAME => params::<AttachPi>(&request)
             .map(|AttachPi { token, working_directory }| (token, Attachment::Pi { working_directory })),
         _ => Err(Error::Unauthorized),

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_gateway::mcp::{Settings, Shared};
-use mainstay_model::{CommandId, EventBody, Seq, SessionState};
-use rmcp::model::ServerResult;
+use mainstay_model::{EventBody, Seq, SessionState};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::scripted::release;
 use crate::support::{Agent, Home, Reply};
@@ -126,28 +124,6 @@ async fn what_a_client_gives_up_at_its_limit_goes_on_and_what_its_user_cancels_d
     let id = status.structured["running"]["id"].clone();
     agent.call("cancel_eval", json!({})).await;
     assert_eq!(result(&agent, &id, 10).await.structured["output"], json!("waiting\n"));
-}
-
-#[tokio::test]
-async fn a_call_that_is_sent_again_under_its_id_runs_once() {
-    let home = Home::new().await;
-    let agent = home.agent().await;
-    agent.send("1 + 1").await;
-    let id = CommandId::from_uuid(Uuid::now_v7());
-    let mut told = Vec::new();
-    for _ in 0..2 {
-        let call = agent
-            .begin_with("send_code", json!({ "code": "tick" }), &json!({ "mainstay/command": id }))
-            .await;
-        let ServerResult::CallToolResult(result) = call.await_response().await.unwrap() else { panic!() };
-        let session = home.session().await.to_string();
-        assert_eq!(result.meta.as_ref().and_then(|meta| meta.get("mainstay/session")), Some(&json!(session)));
-        told.push(Reply::from(result).structured);
-    }
-    assert_eq!(told[0], told[1]);
-    // Also after a restart of all but the log.
-    let again = result(&agent, &json!(id), 0).await;
-    assert_eq!(again.structured["bindings"], told[0]["bindings"]);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod offers;
 mod projects;
 mod prompts;
 mod refusals;
+mod repeating;
 mod resources;
 mod results;
 mod resuming;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
-use mainstay_gateway::mcp::serve_stream;
+use mainstay_gateway::mcp::{ClientContext, serve_stream};
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -141,7 +141,8 @@ impl Home {
     fn stream_of(&self, access: Access, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, folder)))
+        let context = ClientContext { working_directory: folder, session: None };
+        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, context)))
     }
 
     /// The client's end of a stream that is served, and word of when the daemon has read all that came through it.
@@ -155,7 +156,7 @@ impl Home {
             write,
             self.daemon.clone(),
             Access::local(),
-            Some(self.folder(folder)),
+            ClientContext { working_directory: Some(self.folder(folder)), session: None },
         ));
         (theirs, end)
     }
