@@ -587,27 +587,6 @@ fn a_home_with_a_long_path_is_served_all_the_same() {
 }
 
 #[test]
-fn a_bridge_ends_with_the_daemon() {
-    use std::io::{BufRead, BufReader, Write};
-    let world = World::new();
-    world.run(["-d", "--port", "0"]);
-    let mut bridge = world
-        .command()
-        .arg("mcp")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = bridge.stdin.take().unwrap();
-    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    writeln!(input, "{initialize}").unwrap();
-    BufReader::new(bridge.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    world.kill_daemon();
-    assert!(support::within(Duration::from_secs(10), || bridge.try_wait().unwrap().is_some()));
-}
-
-#[test]
 fn events_that_cannot_be_read_end_with_the_reason() {
     let world = World::new();
     world.eval("1");

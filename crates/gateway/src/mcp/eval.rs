@@ -289,6 +289,12 @@ impl fmt::Display for EvalAnswer {
         if let Some(ErrorLine { kind, message, stack }) = &self.error {
             writeln!(f, "{kind}: {message}")?;
             stack.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+            if kind == "Interrupted" {
+                writeln!(
+                    f,
+                    "It may have run in part: look at what it changed, then send it again. Earlier definitions are kept."
+                )?;
+            }
         }
         if self.output_cut {
             writeln!(f, "the output is cut: get_output with seq {} reads all of it, by lines", self.seq)?;

@@ -1,8 +1,10 @@
-//! `mainstay mcp`: a byte bridge from stdio to the daemon's MCP, and what tells agents to start it.
+//! `mainstay mcp`: MCP over stdio by whatever daemon there is, and what tells agents to start it.
 //!
+//! [`bridge`] carries messages to the daemon, and outlives it.
 //! [`install`] shows a change of an agent's configuration and makes it, [`clients`] knows where each agent keeps which form of it,
 //! [`edit`] is the change itself, on text alone, and [`file`] puts it on the disk.
 
+mod bridge;
 mod clients;
 mod edit;
 mod file;
@@ -11,14 +13,12 @@ mod json;
 mod toml;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::client::attach_mcp;
 use mainstay_model::Error;
 
 use super::target::working_directory;
-use crate::bridge::bridge;
-use crate::connect::connect_or_start;
 use crate::home::Home;
 
 /// Serves MCP over stdio.
@@ -28,6 +28,10 @@ use crate::home::Home;
     after_help = "Examples:\n  mainstay mcp install claude-code                  # tells Claude Code to start `mainstay mcp`\n  mainstay mcp install vscode --scope project       # and VS Code, in this folder\n  mainstay mcp install zed --print                  # only what to add by hand\n\nIn the configuration of another agent:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
 )]
 pub(super) struct Mcp {
+    /// How long a request waits for a daemon that cannot be had before it is answered with the reason, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 20_000)]
+    daemon_wait: u64,
+
     #[command(subcommand)]
     command: Option<McpCommand>,
 }
@@ -41,17 +45,12 @@ enum McpCommand {
 impl Mcp {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         match self.command {
-            None => serve(home).await,
+            None => {
+                let folder = working_directory()?.display().to_string();
+                bridge::serve(home, folder, Duration::from_millis(self.daemon_wait)).await
+            }
             Some(McpCommand::Install(install)) => install.run(home),
             Some(McpCommand::Uninstall(uninstall)) => uninstall.run(),
         }
     }
-}
-
-async fn serve(home: &Home) -> Result<ExitCode, Error> {
-    drop(connect_or_start(home, "mcp").await?);
-    let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
-    let token = home.shown_token().ok_or(Error::Unauthorized)?;
-    let folder = working_directory()?.display().to_string();
-    bridge(attach_mcp(&record.socket, token, folder).await?).await
 }

@@ -1,0 +1,57 @@
+//! The way to a daemon: the one that runs, of whatever version, else one that is started.
+
+use mainstay_gateway::rpc::client::{Stream, attach_mcp};
+use mainstay_model::{Error, SessionId};
+
+use crate::connect::{StartOptions, start};
+use crate::home::Home;
+
+/// What it takes to reach a daemon.
+#[derive(Clone)]
+pub(super) struct Reach {
+    home: Home,
+    /// The folder that the client works in.
+    folder: String,
+}
+
+/// A daemon that was reached.
+pub(super) struct Reached {
+    pub(super) stream: Stream,
+    pub(super) version: String,
+}
+
+impl Reach {
+    pub(super) fn new(home: Home, folder: String) -> Self {
+        Self { home, folder }
+    }
+
+    /// Connects to the daemon, for a client that used this session last. Where none runs, one is started if that is wanted.
+    pub(super) async fn daemon(self, session: Option<SessionId>, starts: bool) -> Result<Reached, Error> {
+        match self.running(session).await {
+            Err(Error::DaemonNotRunning) if starts => {
+                start(&self.home, StartOptions::default()).await?;
+                self.running(session).await
+            }
+            reached => reached,
+        }
+    }
+
+    async fn running(&self, session: Option<SessionId>) -> Result<Reached, Error> {
+        let record = self.home.daemon().ok_or(Error::DaemonNotRunning)?;
+        // A daemon makes the token where there is none.
+        let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
+        let (stream, attached) = attach_mcp(&record.socket, token, self.folder.clone(), session).await?;
+        Ok(Reached { stream, version: attached.version })
+    }
+}
+
+/// Whether a daemon may be reached a little later.
+pub(super) fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DaemonNotRunning
+            | Error::DaemonStopping
+            | Error::StoreLocked
+            | Error::TooManyConnections { .. }
+    )
+}

@@ -1,0 +1,486 @@
+//! The state machine: conversations by hand, and any conversation at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mainstay_model::Error;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::core::{Bounds, Bridge, To};
+
+/// A bridge between a client and daemons that are this test.
+struct Talk {
+    bridge: Bridge,
+    calls: u128,
+}
+
+/// What was said to whom.
+#[derive(Debug, PartialEq)]
+enum Heard {
+    Client(Value),
+    Daemon(Value),
+}
+
+use Heard::{Client, Daemon};
+
+fn heard(said: Vec<To>) -> Vec<Heard> {
+    let read = |line: String| serde_json::from_str(&line).unwrap_or(Value::String(line));
+    said.into_iter()
+        .map(|to| match to {
+            To::Client(line) => Client(read(line)),
+            To::Daemon(line) => Daemon(read(line)),
+        })
+        .collect()
+}
+
+impl Talk {
+    fn new() -> Self {
+        Self { bridge: Bridge::new(Bounds { line_bytes: 1000, requests: 4 }), calls: 0 }
+    }
+
+    /// One that is connected, and whose client has introduced itself.
+    fn begun() -> Self {
+        let mut talk = Self::new();
+        talk.connected("1");
+        talk.client(initialize());
+        talk.daemon(json!({ "jsonrpc": "2.0", "id": 0, "result": { "protocolVersion": "2025-06-18" } }));
+        talk.client(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        talk
+    }
+
+    fn client(&mut self, said: Value) -> Vec<Heard> {
+        self.client_line(&said.to_string())
+    }
+
+    fn client_line(&mut self, said: &str) -> Vec<Heard> {
+        self.calls += 1;
+        heard(self.bridge.client_says(said, Uuid::from_u128(self.calls)))
+    }
+
+    fn daemon(&mut self, said: Value) -> Vec<Heard> {
+        heard(self.bridge.daemon_says(&said.to_string()))
+    }
+
+    fn connected(&mut self, version: &str) -> Vec<Heard> {
+        heard(self.bridge.connected(version))
+    }
+
+    fn lost(&mut self) -> Vec<Heard> {
+        heard(self.bridge.lost())
+    }
+}
+
+fn initialize() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": { "protocolVersion": "2099-01-01", "clientInfo": { "name": "it", "version": "1" } } })
+}
+
+fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn answer(id: impl Into<Value>) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "result": {} })
+}
+
+fn call(id: u64) -> Value {
+    request(id, "tools/call", json!({ "name": "send_code", "arguments": { "code": "1" } }))
+}
+
+/// The call as daemons get it.
+fn sent(id: u64, meta: Value) -> Value {
+    let params = json!({ "name": "send_code", "arguments": { "code": "1" }, "_meta": meta });
+    request(id, "tools/call", params)
+}
+
+fn told(method: &str, params: Value) -> Heard {
+    Client(json!({ "jsonrpc": "2.0", "method": format!("notifications/{method}"), "params": params }))
+}
+
+#[test]
+fn a_call_is_sent_again_under_its_id_once_the_client_is_introduced_again() {
+    let mut talk = Talk::begun();
+    let command = Uuid::from_u128(3).to_string();
+    assert_eq!(talk.client(call(7)), [Daemon(sent(7, json!({ "mainstay/command": command })))]);
+    assert_eq!(talk.lost(), []);
+    assert!(talk.bridge.wants_daemon());
+
+    let again = sent(7, json!({ "mainstay/again": true, "mainstay/command": command }));
+    let introduction = json!({ "jsonrpc": "2.0", "id": "mainstay/bridge/1", "method": "initialize",
+        "params": { "protocolVersion": "2025-06-18", "clientInfo": { "name": "it", "version": "1" } } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(talk.connected("1"), [Daemon(introduction), Daemon(ready), Daemon(again)]);
+    assert_eq!(talk.daemon(answer("mainstay/bridge/1")), [], "the client knows it");
+    assert_eq!(talk.daemon(answer(7)), [Client(answer(7))]);
+    assert!(!talk.bridge.wants_daemon());
+}
+
+#[test]
+fn what_the_client_said_of_itself_and_follows_is_said_again() {
+    let mut talk = Talk::begun();
+    talk.client(request(1, "logging/setLevel", json!({ "level": "info" })));
+    talk.daemon(answer(1));
+    for (id, uri) in [(2, "mainstay://a"), (3, "mainstay://b"), (4, "mainstay://refused")] {
+        talk.client(request(id, "resources/subscribe", json!({ "uri": uri })));
+    }
+    talk.daemon(answer(2));
+    talk.daemon(answer(3));
+    talk.daemon(json!({ "jsonrpc": "2.0", "id": 4, "error": { "code": 1, "message": "no" } }));
+    talk.client(request(5, "resources/unsubscribe", json!({ "uri": "mainstay://b" })));
+    talk.daemon(answer(5));
+
+    talk.lost();
+    assert!(!talk.bridge.wants_daemon(), "a daemon that was stopped stays stopped until it is needed");
+    let said = talk.connected("1");
+    let own = |id: u64, method: &str, params: Value| {
+        let id = format!("mainstay/bridge/{id}");
+        Daemon(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    };
+    assert_eq!(
+        said[2..],
+        [
+            own(2, "logging/setLevel", json!({ "level": "info" })),
+            own(3, "resources/subscribe", json!({ "uri": "mainstay://a" })),
+            told("resources/updated", json!({ "uri": "mainstay://a" })),
+        ]
+    );
+    let gone =
+        json!({ "jsonrpc": "2.0", "id": "mainstay/bridge/3", "error": { "code": 1, "message": "gone" } });
+    assert_eq!(talk.daemon(gone), []);
+    talk.lost();
+    assert_eq!(talk.connected("1").len(), 3, "it follows nothing any more");
+}
+
+#[test]
+fn of_a_daemon_of_another_version_everything_listed_may_be_another() {
+    let mut talk = Talk::begun();
+    talk.lost();
+    let said = talk.connected("2");
+    let lists = ["tools", "prompts", "resources"];
+    assert_eq!(said[2..], lists.map(|list| told(&format!("{list}/list_changed"), json!({}))));
+    talk.client(request(1, "resources/list", json!({})));
+    talk.daemon(answer(1));
+    talk.lost();
+    assert_eq!(talk.connected("2")[2..], [told("resources/list_changed", json!({}))]);
+}
+
+#[test]
+fn a_client_that_was_not_answered_yet_introduces_itself_once() {
+    let mut talk = Talk::new();
+    assert_eq!(talk.client(initialize()), []);
+    talk.client(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    talk.client(request(1, "tools/list", json!({})));
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let expected = [initialize(), ready, request(1, "tools/list", json!({}))].map(Daemon);
+    for _ in 0..2 {
+        assert_eq!(talk.connected("1"), expected);
+        talk.lost();
+    }
+}
+
+#[test]
+fn what_a_daemon_asked_dies_with_it() {
+    let mut talk = Talk::begun();
+    let ask = |id: u64| request(id, "elicitation/create", json!({ "message": "?" }));
+    assert_eq!(talk.daemon(ask(1)), [Client(ask(1))]);
+    assert_eq!(talk.daemon(ask(2)), [Client(ask(2))]);
+    assert_eq!(talk.client(answer(2)), [Daemon(answer(2))]);
+    let void =
+        |id: u64| told("cancelled", json!({ "requestId": id, "reason": "the daemon that asked is gone" }));
+    assert_eq!(talk.lost(), [void(1)]);
+    talk.connected("1");
+    assert_eq!(talk.daemon(ask(1)), [Client(ask(3))], "its ids begin anew, the client's do not");
+    assert_eq!(talk.client(answer(1)), [], "nobody waits for that any more");
+    assert_eq!(talk.client(answer(3)), [Daemon(answer(1))]);
+    talk.daemon(ask(2));
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
+    assert_eq!(talk.daemon(cancelled), [told("cancelled", json!({ "requestId": 4 }))]);
+    assert_eq!(talk.client(answer(4)), []);
+}
+
+#[test]
+fn the_session_of_an_answer_is_for_the_bridge_alone() {
+    let mut talk = Talk::begun();
+    let session = "01890a5d-ac96-774b-bcce-b302099a8057";
+    for (meta, shown) in [
+        (json!({ "mainstay/session": session }), json!({ "content": [] })),
+        (json!({ "a": 1, "mainstay/session": session }), json!({ "content": [], "_meta": { "a": 1 } })),
+    ] {
+        talk.client(call(1));
+        let said = json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": [], "_meta": meta } });
+        assert_eq!(talk.daemon(said), [Client(json!({ "jsonrpc": "2.0", "id": 1, "result": shown }))]);
+    }
+    assert_eq!(talk.bridge.session().map(|session| session.to_string()).as_deref(), Some(session));
+}
+
+#[test]
+fn without_a_daemon_who_waits_is_told_why() {
+    let mut talk = Talk::new();
+    talk.client(request(1, "tools/list", json!({})));
+    talk.client(call(2));
+    let newest = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
+    talk.client(request(3, "tools/call", newest));
+    let said = heard(talk.bridge.unavailable(&Error::DaemonNotRunning));
+    let words = "daemon_not_running: no daemon runs. Start it with `mainstay -d`.";
+    let result = json!({ "content": [{ "type": "text", "text": words }], "isError": true });
+    let mut typed = result.clone();
+    typed["resultType"] = json!("complete");
+    let refused = json!({ "code": -32603, "message": words, "data": { "code": "daemon_not_running" } });
+    assert_eq!(
+        said,
+        [
+            Client(json!({ "jsonrpc": "2.0", "id": 1, "error": refused })),
+            Client(json!({ "jsonrpc": "2.0", "id": 2, "result": result })),
+            Client(json!({ "jsonrpc": "2.0", "id": 3, "result": typed })),
+        ]
+    );
+    assert_eq!(talk.connected("1"), [], "it was answered");
+}
+
+#[test]
+fn a_call_that_had_begun_is_not_to_be_repeated_blindly() {
+    let mut talk = Talk::begun();
+    talk.client(call(1));
+    talk.lost();
+    let said = heard(talk.bridge.unavailable(&Error::DaemonNotRunning));
+    let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with("look at the session's recent events before you repeat it."), "{text}");
+}
+
+#[test]
+fn a_request_under_which_every_daemon_ends_is_answered_in_the_end() {
+    let mut talk = Talk::begun();
+    talk.client(call(1));
+    for _ in 0..4 {
+        assert_eq!(talk.lost(), []);
+        talk.connected("1");
+    }
+    let said = talk.lost();
+    let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("daemon_failed: "), "{text}");
+}
+
+#[test]
+fn a_listening_request_waits_for_a_daemon_that_somebody_else_needs() {
+    let mut talk = Talk::new();
+    talk.connected("1");
+    let filter =
+        json!({ "notifications": { "resourceSubscriptions": ["mainstay://a"], "toolsListChanged": true } });
+    let listen = request(1, "subscriptions/listen", filter);
+    assert_eq!(talk.client(listen.clone()), [Daemon(listen.clone())]);
+    let of = json!({ "io.modelcontextprotocol/subscriptionId": 1 });
+    let acknowledged = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+        "params": { "_meta": of, "notifications": {} } });
+    assert_eq!(talk.daemon(acknowledged.clone()), [Client(acknowledged.clone())]);
+    talk.lost();
+    assert!(!talk.bridge.wants_daemon());
+    assert_eq!(heard(talk.bridge.unavailable(&Error::DaemonNotRunning)), []);
+    let tools = told("tools/list_changed", json!({ "_meta": of }));
+    let updated = told("resources/updated", json!({ "uri": "mainstay://a", "_meta": of }));
+    assert_eq!(talk.connected("2"), [Daemon(listen), tools, updated]);
+    assert_eq!(talk.daemon(acknowledged), [], "the client knows it");
+}
+
+#[test]
+fn progress_never_goes_back() {
+    let mut talk = Talk::begun();
+    let with_token = json!({ "name": "send_code", "_meta": { "progressToken": "p" } });
+    talk.client(request(1, "tools/call", with_token));
+    let progress = |nth: f64| {
+        json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+            "params": { "progressToken": "p", "progress": nth } })
+    };
+    assert_eq!(talk.daemon(progress(3.0)), [Client(progress(3.0))]);
+    talk.lost();
+    talk.connected("1");
+    assert_eq!(talk.daemon(progress(1.0)), [Client(progress(4.0))]);
+}
+
+#[test]
+fn what_the_client_gave_up_is_not_sent_again() {
+    let mut talk = Talk::begun();
+    talk.client(call(1));
+    talk.lost();
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    assert_eq!(talk.client(cancelled), []);
+    assert_eq!(talk.connected("1").len(), 2, "the introduction");
+}
+
+#[test]
+fn without_a_daemon_the_bridge_answers_what_needs_none() {
+    let mut talk = Talk::new();
+    assert_eq!(talk.client(request(1, "ping", json!({}))), [Client(answer(1))]);
+    assert!(!talk.bridge.wants_daemon());
+    assert_eq!(talk.client_line("  "), []);
+    let said = talk.client_line("{nonsense");
+    let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!(refused["error"]["code"], json!(-32700));
+    talk.connected("1");
+    assert_eq!(talk.client_line("{nonsense"), [Daemon(json!("{nonsense"))], "a daemon judges it itself");
+}
+
+#[test]
+fn no_more_is_kept_than_a_daemon_would_take() {
+    let mut talk = Talk::new();
+    for id in 0..4 {
+        assert_eq!(talk.client(call(id)), []);
+    }
+    let said = talk.client(call(4));
+    let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!(refused["result"]["isError"], json!(true));
+    talk.connected("1");
+    let long = request(5, "tools/call", json!({ "name": "x".repeat(1000) }));
+    let said = talk.client(long);
+    let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(5), &json!(-32600)));
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Call,
+    Cancel(usize),
+    Answer(usize),
+    Ask,
+    Reply(usize),
+    Lose,
+    Connect,
+    GiveUp,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => Just(Step::Call),
+        1 => any::<usize>().prop_map(Step::Cancel),
+        3 => any::<usize>().prop_map(Step::Answer),
+        2 => Just(Step::Ask),
+        2 => any::<usize>().prop_map(Step::Reply),
+        3 => Just(Step::Lose),
+        4 => Just(Step::Connect),
+        1 => Just(Step::GiveUp),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// What there is between the two, as it should be.
+#[derive(Default)]
+struct Ledger {
+    is_connected: bool,
+    next: u64,
+    /// Calls that the client waits for.
+    open: BTreeSet<u64>,
+    /// The command of each call that a daemon ever got.
+    commands: BTreeMap<u64, Value>,
+    /// Calls that the connected daemon has.
+    held: Vec<u64>,
+    /// Asks that the client was shown and has not answered.
+    shown: Vec<u64>,
+    ever_shown: BTreeSet<u64>,
+    /// The connected daemon's asks that are open, and the number of the last.
+    asks: BTreeSet<u64>,
+    last_ask: u64,
+}
+
+impl Ledger {
+    /// Books what was said, and checks that it may be said.
+    fn book(&mut self, said: Vec<Heard>) {
+        for heard in said {
+            match heard {
+                Daemon(said) => {
+                    assert!(self.is_connected, "to nobody: {said}");
+                    match (said["method"].as_str(), said["id"].as_u64()) {
+                        (Some("tools/call"), Some(id)) => {
+                            let command = said["params"]["_meta"]["mainstay/command"].clone();
+                            let again = said["params"]["_meta"]["mainstay/again"] == json!(true);
+                            let first = self.commands.insert(id, command.clone());
+                            assert!(command.is_string());
+                            assert_eq!(again, first.is_some(), "{said}");
+                            assert!(first.is_none_or(|first| first == command), "another command: {said}");
+                            assert!(self.open.contains(&id), "it was answered, or cancelled: {said}");
+                            self.held.push(id);
+                        }
+                        (None, Some(id)) => assert!(self.asks.remove(&id), "it never asked: {said}"),
+                        _ => {}
+                    }
+                }
+                Client(said) => match (said["method"].as_str(), said["id"].as_u64()) {
+                    (Some("elicitation/create"), Some(id)) => {
+                        assert!(self.ever_shown.insert(id), "the same id twice: {said}");
+                        self.shown.push(id);
+                    }
+                    (Some("notifications/cancelled"), None) => {
+                        let id = said["params"]["requestId"].as_u64().unwrap();
+                        assert!(self.ever_shown.contains(&id));
+                        self.shown.retain(|shown| *shown != id);
+                    }
+                    (None, Some(id)) => assert!(self.open.remove(&id), "answered twice: {said}"),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_call_is_answered_once_under_one_command(steps in steps()) {
+        let mut talk = Talk::new();
+        let mut ledger = Ledger::default();
+        for step in steps {
+            let said = match step {
+                Step::Call => {
+                    ledger.next += 1;
+                    ledger.open.insert(ledger.next);
+                    talk.client(call(ledger.next))
+                }
+                Step::Cancel(at) => {
+                    let Some(id) = ledger.open.iter().nth(at % ledger.open.len().max(1)).copied() else { continue };
+                    ledger.open.remove(&id);
+                    ledger.held.retain(|held| *held != id);
+                    talk.client(json!({ "method": "notifications/cancelled", "params": { "requestId": id } }))
+                }
+                Step::Answer(at) if ledger.is_connected && !ledger.held.is_empty() => {
+                    let id = ledger.held.remove(at % ledger.held.len());
+                    talk.daemon(answer(id))
+                }
+                Step::Ask if ledger.is_connected => {
+                    ledger.last_ask += 1;
+                    ledger.asks.insert(ledger.last_ask);
+                    talk.daemon(request(ledger.last_ask, "elicitation/create", json!({})))
+                }
+                Step::Reply(at) if !ledger.ever_shown.is_empty() => {
+                    let id = ledger.ever_shown.iter().nth(at % ledger.ever_shown.len()).copied().unwrap();
+                    ledger.shown.retain(|shown| *shown != id);
+                    talk.client(answer(id))
+                }
+                Step::Lose if ledger.is_connected => {
+                    ledger.is_connected = false;
+                    ledger.held.clear();
+                    ledger.asks.clear();
+                    ledger.last_ask = 0;
+                    let said = talk.lost();
+                    ledger.book(said);
+                    prop_assert!(ledger.shown.is_empty(), "a question of nobody's: {:?}", ledger.shown);
+                    continue;
+                }
+                Step::Connect if !ledger.is_connected => {
+                    ledger.is_connected = true;
+                    let said = talk.connected("1");
+                    ledger.book(said);
+                    let held: BTreeSet<u64> = ledger.held.iter().copied().collect();
+                    prop_assert_eq!(&held, &ledger.open, "all that is open is sent, and nothing else");
+                    continue;
+                }
+                Step::GiveUp if !ledger.is_connected => heard(talk.bridge.unavailable(&Error::DaemonNotRunning)),
+                _ => continue,
+            };
+            ledger.book(said);
+        }
+        prop_assert_eq!(talk.bridge.wants_daemon(), !ledger.open.is_empty());
+    }
+}
