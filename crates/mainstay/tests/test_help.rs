@@ -160,7 +160,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 32 + 17 + 5 + 2 + 1 + 3 + 2 + 2,
+        1 + 32 + 17 + 5 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -63,9 +63,15 @@ fn each_agent_is_told_where_it_looks() {
         ("codex", "project", world.work().join(".codex/config.toml")),
         ("gemini", "user", user(&world).join(".gemini/settings.json")),
         ("gemini", "project", world.work().join(".gemini/settings.json")),
+        ("opencode", "user", user(&world).join(".config/opencode/opencode.json")),
+        ("opencode", "project", world.work().join("opencode.json")),
+        ("qwen-code", "user", user(&world).join(".qwen/settings.json")),
+        ("qwen-code", "project", world.work().join(".qwen/settings.json")),
     ] {
         let install = ["install", client, "--scope", scope, "--yes", "--json"];
-        let told = ok(run(&world, &install)).json();
+        let mut told = ok(run(&world, &install)).json();
+        let next = told.as_object_mut().unwrap().remove("next").unwrap();
+        assert!(!next.as_array().unwrap().is_empty(), "{client} says what to do next");
         assert_eq!(
             told,
             json!({ "client": client, "file": expected, "changed": true, "dryRun": false, "backup": null })
@@ -73,7 +79,7 @@ fn each_agent_is_told_where_it_looks() {
         let text = std::fs::read_to_string(&expected).unwrap();
         let is_own = scope == "user";
         assert_eq!(text.contains(env!("CARGO_BIN_EXE_mainstay")), is_own, "{text}");
-        assert_eq!(text.contains("MAINSTAY_HOME"), is_own, "{text}");
+        assert_eq!(text.contains(&world.home().display().to_string()), is_own, "{text}");
         assert!(is_own || text.contains("\"mainstay\""), "{text}");
         let mode = |file: &PathBuf| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
         let beside = world.work().join("beside");
@@ -83,6 +89,38 @@ fn each_agent_is_told_where_it_looks() {
         let printed = ok(run(&world, &["install", client, "--scope", scope, "--print"]));
         assert_eq!(printed.stdout, text);
     }
+}
+
+#[test]
+fn the_file_with_comments_is_changed_where_opencode_has_one() {
+    let world = World::new();
+    let file = world.work().join("opencode.jsonc");
+    std::fs::write(&file, "// mine\n{}\n").unwrap();
+    let told = ok(run(&world, &["install", "opencode", "--scope", "project", "--yes", "--json"])).json();
+    assert_eq!(told["file"], json!(file));
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("// mine\n"));
+    assert!(!world.work().join("opencode.json").exists());
+}
+
+#[test]
+fn codex_is_told_what_to_pass_on_and_approves_tools_only_where_it_is_asked_to() {
+    let world = World::new();
+    let text = || std::fs::read_to_string(user(&world).join(".codex/config.toml")).unwrap();
+    let shown = ok(run(&world, &["install", "codex", "--yes"]));
+    assert!(shown.stderr.contains("--approve"), "it says what `codex exec` refuses: {shown:?}");
+    assert!(text().contains("\"NUGET_PACKAGES\"") && text().contains("\"JUPYTER_PATH\""), "{}", text());
+    assert!(!text().contains("default_tools_approval_mode"), "{}", text());
+
+    let shown = ok(run(&world, &["install", "codex", "--yes", "--approve"]));
+    assert!(!shown.stderr.contains("--approve"), "{shown:?}");
+    assert!(text().contains("default_tools_approval_mode = \"approve\""), "{}", text());
+    let again = ok(run(&world, &["install", "codex", "--yes", "--json"])).json();
+    assert_eq!(again["changed"], false, "what was approved stays approved");
+
+    let refused = run(&world, &["install", "zed", "--yes", "--approve"]);
+    assert!(refused.code == 1 && refused.stderr.contains("--approve"), "{refused:?}");
+    let gemini = ok(run(&world, &["install", "gemini", "--yes"]));
+    assert!(gemini.stderr.contains("trust your folder"), "{gemini:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mainstay_model::Error;
 
-use super::edit::{Form, Kind};
+use super::edit::{Form, Layout};
 
 /// A program that speaks MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,9 +23,48 @@ pub(super) enum McpClient {
     Zed,
     /// Codex; it reads a project's configuration once you trust the project
     Codex,
-    /// Gemini CLI
+    /// Gemini CLI; it starts no servers in a folder that you have not trusted
     Gemini,
+    /// opencode
+    Opencode,
+    /// Qwen Code
+    QwenCode,
 }
+
+/// The variables of a client's environment that Mainstay needs: what it reads itself, and what kernels and package managers go by to be found
+/// and to reach their servers. Codex, which withholds every variable that is not named, is told to pass these on.
+pub(super) const NEEDED: [&str; 30] = [
+    "MAINSTAY_HOME",
+    "MAINSTAY_TOKEN",
+    "MAINSTAY_LOG",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "DOTNET_ROOT",
+    "DOTNET_CLI_HOME",
+    "DOTNET_CLI_TELEMETRY_OPTOUT",
+    "DOTNET_NOLOGO",
+    "NUGET_PACKAGES",
+    "RestoreConfigFile",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "PIP_INDEX_URL",
+    "PIP_CONFIG_FILE",
+    "JUPYTER_PATH",
+    "JUPYTER_DATA_DIR",
+    "JUPYTER_CONFIG_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+];
 
 /// For whom it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,6 +73,16 @@ pub(super) enum Scope {
     User,
     /// Everyone who works in this folder and has `mainstay` on the path
     Project,
+}
+
+impl Scope {
+    /// What the command line calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
 }
 
 /// Where the files of a user and of a project lie.
@@ -85,6 +134,8 @@ impl McpClient {
             Self::Zed => "Zed",
             Self::Codex => "Codex",
             Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
+            Self::QwenCode => "Qwen Code",
         }
     }
 
@@ -98,27 +149,34 @@ impl McpClient {
             Self::Zed => "zed",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::QwenCode => "qwen-code",
         }
     }
 
     /// The form of its file, as the named page of its documentation has it.
     pub(super) fn form(self) -> Form {
-        let json = |servers, kind| Form::Json { servers, kind };
+        let json = |servers, layout| Form::Json { servers, layout, trust: None };
+        let trusting = |servers| Form::Json { servers, layout: Layout::Untyped, trust: Some("trust") };
         match self {
             // code.claude.com/docs/en/mcp: without a type it is stdio; `claude mcp add` writes one.
-            Self::ClaudeCode => json("mcpServers", Kind::Written),
+            Self::ClaudeCode => json("mcpServers", Layout::Typed),
             // modelcontextprotocol.io/docs/develop/connect-local-servers
-            Self::ClaudeDesktop => json("mcpServers", Kind::Absent),
+            Self::ClaudeDesktop => json("mcpServers", Layout::Untyped),
             // code.visualstudio.com/docs/copilot/reference/mcp-configuration: the type is required.
-            Self::VsCode => json("servers", Kind::Written),
+            Self::VsCode => json("servers", Layout::Typed),
             // cursor.com/docs/context/mcp
-            Self::Cursor => json("mcpServers", Kind::Written),
+            Self::Cursor => json("mcpServers", Layout::Typed),
             // zed.dev/docs/ai/mcp
-            Self::Zed => json("context_servers", Kind::Absent),
+            Self::Zed => json("context_servers", Layout::Untyped),
             // developers.openai.com/codex/mcp
-            Self::Codex => Form::Toml { servers: "mcp_servers" },
+            Self::Codex => Form::Toml { servers: "mcp_servers", passed: &NEEDED },
             // geminicli.com/docs/tools/mcp-server
-            Self::Gemini => json("mcpServers", Kind::Absent),
+            Self::Gemini => trusting("mcpServers"),
+            // opencode.ai/docs/mcp-servers
+            Self::Opencode => json("mcp", Layout::Local),
+            // qwenlm.github.io/qwen-code-docs/en/users/features/mcp
+            Self::QwenCode => trusting("mcpServers"),
         }
     }
 
@@ -148,6 +206,50 @@ impl McpClient {
             (Self::Codex, Scope::Project) => under(project, ".codex/config.toml"),
             (Self::Gemini, Scope::User) => under(home, ".gemini/settings.json"),
             (Self::Gemini, Scope::Project) => under(project, ".gemini/settings.json"),
+            (Self::Opencode, Scope::User) => Ok(opencode_file(&config.join("opencode"))),
+            (Self::Opencode, Scope::Project) => Ok(opencode_file(project)),
+            (Self::QwenCode, Scope::User) => under(home, ".qwen/settings.json"),
+            (Self::QwenCode, Scope::Project) => under(project, ".qwen/settings.json"),
         }
     }
+
+    /// What is left to do once its configuration names Mainstay.
+    pub(super) fn next_steps(self, scope: Scope, approved: bool) -> Vec<String> {
+        let restart = match self {
+            Self::ClaudeCode => "start Claude Code again; `/mcp` shows mainstay as connected",
+            Self::ClaudeDesktop => "quit Claude Desktop and start it again",
+            Self::VsCode => "run `MCP: List Servers` in VS Code, and start mainstay there",
+            Self::Cursor => "switch mainstay on in Cursor's settings, under MCP",
+            Self::Zed => "Zed takes it in at once; its agent settings show mainstay with a green dot",
+            Self::Codex => "start Codex again; `/mcp` shows mainstay with its tools",
+            Self::Gemini => "start Gemini CLI again; `/mcp` shows mainstay as ready",
+            Self::Opencode => "start opencode again; `opencode mcp list` shows mainstay as connected",
+            Self::QwenCode => "start Qwen Code again; `/mcp` shows mainstay as ready",
+        };
+        let trust = match (self, scope) {
+            (Self::ClaudeCode, Scope::Project) => {
+                Some("say yes when Claude Code asks about the servers of this project")
+            }
+            (Self::Codex, Scope::Project) => Some(
+                "trust this folder when Codex asks: it reads the configuration of trusted projects alone",
+            ),
+            (Self::Gemini, _) => Some(
+                "trust your folder there with `/permissions` (`--skip-trust` for one run): in others Gemini CLI starts no servers",
+            ),
+            (Self::QwenCode, Scope::Project) => {
+                Some("trust this folder where Qwen Code asks: it reads the settings of trusted folders alone")
+            }
+            (_, _) => None,
+        };
+        let approval = (self == Self::Codex && !approved).then_some(
+            "`codex exec` refuses the tools that run code, since it cannot ask you; `mainstay mcp install codex --approve` has it call them all without asking",
+        );
+        [Some(restart), trust, approval].into_iter().flatten().map(str::to_owned).collect()
+    }
+}
+
+/// The file of opencode in a folder: it reads both of these, and `opencode.json` is the one that its manual names first.
+fn opencode_file(folder: &Path) -> PathBuf {
+    let commented = folder.join("opencode.jsonc");
+    if commented.exists() { commented } else { folder.join("opencode.json") }
 }

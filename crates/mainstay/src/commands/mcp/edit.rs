@@ -17,23 +17,49 @@ pub(super) enum Form {
     Json {
         /// The member that has the servers.
         servers: &'static str,
-        /// Whether a server has a type.
-        kind: Kind,
+        /// How a server is described.
+        layout: Layout,
+        /// The member of a server that, when true, has its tools called without a question; where the client has one.
+        trust: Option<&'static str>,
     },
-    /// TOML.
+    /// TOML, as Codex has it.
     Toml {
         /// The table that has the servers.
         servers: &'static str,
+        /// The variables of the environment that the client passes on to Mainstay; it withholds what is not named.
+        passed: &'static [&'static str],
     },
 }
 
-/// Whether it is written that a server is a program that speaks over its standard streams.
+impl Form {
+    /// Whether the client can be told to call the tools of one server without asking.
+    pub(super) fn has_approval(self) -> bool {
+        match self {
+            Self::Json { trust, .. } => trust.is_some(),
+            Self::Toml { .. } => true,
+        }
+    }
+}
+
+/// How JSON describes a server that is a program and speaks over its standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// `"type": "stdio"`.
-    Written,
-    /// A command says it.
-    Absent,
+pub(super) enum Layout {
+    /// `command`, `args` and `env`, with `"type": "stdio"`.
+    Typed,
+    /// The same without a type.
+    Untyped,
+    /// One list `command` and `environment`, with `"type": "local"`.
+    Local,
+}
+
+impl Layout {
+    /// The member with the variables of the environment that the server gets.
+    pub(super) const fn environment(self) -> &'static str {
+        match self {
+            Self::Typed | Self::Untyped => "env",
+            Self::Local => "environment",
+        }
+    }
 }
 
 /// How Mainstay is started.
@@ -43,6 +69,8 @@ pub(super) struct Entry {
     pub(super) command: String,
     /// What `MAINSTAY_HOME` says, where the user's own is not meant.
     pub(super) home: Option<String>,
+    /// Whether the client is told to call every tool without asking. An entry that says so keeps it.
+    pub(super) approved: bool,
 }
 
 /// What is to become of the entry.
@@ -67,6 +95,11 @@ pub(super) enum EditError {
         /// What it is called.
         name: String,
     },
+    /// What should be a list is none.
+    NotAList {
+        /// What it is called.
+        name: String,
+    },
     /// A member is there twice, and which one counts is up to its reader.
     Twice {
         /// What it is called.
@@ -81,6 +114,7 @@ impl Display for EditError {
         match self {
             Self::Unreadable { reason } => write!(f, "it cannot be read: {reason}"),
             Self::NotAnObject { name } => write!(f, "{name} has no members"),
+            Self::NotAList { name } => write!(f, "{name} is no list"),
             Self::Twice { name } => write!(f, "{name} is there twice"),
             Self::Lossy => f.write_str("the rest of it could not be kept byte for byte"),
         }
@@ -93,8 +127,8 @@ impl Display for EditError {
 /// [`EditError`], where the configuration is to be left alone.
 pub(super) fn edit(form: Form, text: &str, change: Change<'_>) -> Result<String, EditError> {
     match form {
-        Form::Json { servers, kind } => json::edit(servers, kind, text, change),
-        Form::Toml { servers } => toml::edit(servers, text, change),
+        Form::Json { servers, layout, trust } => json::edit(servers, layout, trust, text, change),
+        Form::Toml { servers, passed } => toml::edit(servers, passed, text, change),
     }
 }
 
@@ -107,18 +141,28 @@ mod tests {
     use super::*;
     use crate::commands::mcp::clients::McpClient::{self, *};
 
-    const CLIENTS: [McpClient; 7] = [ClaudeCode, ClaudeDesktop, VsCode, Cursor, Zed, Codex, Gemini];
+    const CLIENTS: [McpClient; 9] =
+        [ClaudeCode, ClaudeDesktop, VsCode, Cursor, Zed, Codex, Gemini, Opencode, QwenCode];
 
     fn ours() -> Entry {
-        Entry { command: "/usr/bin/mainstay".to_owned(), home: None }
+        Entry { command: "/usr/bin/mainstay".to_owned(), home: None, approved: false }
     }
 
     fn elsewhere() -> Entry {
-        Entry { command: "/opt/mainstay".to_owned(), home: Some("/srv/it".to_owned()) }
+        Entry { command: "/opt/mainstay".to_owned(), home: Some("/srv/it".to_owned()), approved: false }
     }
 
     fn set(client: McpClient, text: &str, entry: &Entry) -> Result<String, EditError> {
         edit(client.form(), text, Change::Set(entry))
+    }
+
+    /// The same with a form of Codex that passes only two variables on, for tests that show the whole.
+    fn set_shortly(client: McpClient, text: &str, entry: &Entry) -> String {
+        let form = match client.form() {
+            Form::Toml { servers, .. } => Form::Toml { servers, passed: &["DOTNET_ROOT", "NUGET_PACKAGES"] },
+            form @ Form::Json { .. } => form,
+        };
+        edit(form, text, Change::Set(entry)).unwrap()
     }
 
     fn remove(client: McpClient, text: &str) -> Result<String, EditError> {
@@ -129,7 +173,7 @@ mod tests {
     fn each_client_gets_its_own_form_from_nothing() {
         let mut all = String::new();
         for client in CLIENTS {
-            writeln!(all, "== {}\n{}", client.name(), set(client, "", &elsewhere()).unwrap()).unwrap();
+            writeln!(all, "== {}\n{}", client.name(), set_shortly(client, "", &elsewhere())).unwrap();
         }
         insta::assert_snapshot!(all, @r#"
         == claude-code
@@ -205,8 +249,38 @@ mod tests {
         command = "/opt/mainstay"
         args = ["mcp"]
         env = { MAINSTAY_HOME = "/srv/it" }
+        env_vars = [
+            "DOTNET_ROOT",
+            "NUGET_PACKAGES",
+        ]
 
         == gemini
+        {
+          "mcpServers": {
+            "mainstay": {
+              "command": "/opt/mainstay",
+              "args": ["mcp"],
+              "env": {
+                "MAINSTAY_HOME": "/srv/it"
+              }
+            }
+          }
+        }
+
+        == opencode
+        {
+          "mcp": {
+            "mainstay": {
+              "type": "local",
+              "command": ["/opt/mainstay", "mcp"],
+              "environment": {
+                "MAINSTAY_HOME": "/srv/it"
+              }
+            }
+          }
+        }
+
+        == qwen-code
         {
           "mcpServers": {
             "mainstay": {
@@ -233,7 +307,7 @@ mod tests {
     fn what_else_is_there_stays_comments_included() {
         let mut all = String::new();
         for client in [VsCode, Zed, Codex] {
-            writeln!(all, "== {}\n{}", client.name(), set(client, &written(client), &ours()).unwrap())
+            writeln!(all, "== {}\n{}", client.name(), set_shortly(client, &written(client), &ours()))
                 .unwrap();
         }
         insta::assert_snapshot!(all, @r#"
@@ -280,6 +354,10 @@ mod tests {
         [mcp_servers.mainstay]
         command = "/usr/bin/mainstay"
         args = ["mcp"]
+        env_vars = [
+            "DOTNET_ROOT",
+            "NUGET_PACKAGES",
+        ]
 
         [tui]
         notifications = true
@@ -290,18 +368,22 @@ mod tests {
     fn an_entry_that_is_there_is_brought_up_to_date_and_keeps_what_else_it_says() {
         let mut all = String::new();
         let mut check = |client, text: &str| {
-            let now = set(client, text, &ours()).unwrap();
+            let now = set_shortly(client, text, &ours());
             writeln!(all, "== {}\n{now}", McpClient::name(client)).unwrap();
-            assert_eq!(set(client, &now, &ours()).unwrap(), now);
+            assert_eq!(set_shortly(client, &now, &ours()), now);
         };
         check(
             ClaudeCode,
             "{\n  \"mcpServers\": {\n    \"mainstay\": {\n      \"command\": \"mainstay\", // by hand\n      \"args\": [ \"mcp\" ],\n      \"alwaysAllow\": [\"get_status\"],\n      \"env\": {\"MAINSTAY_HOME\": \"/old\", \"RUST_LOG\": \"info\"}\n    }\n  }\n}\n",
         );
+        check(
+            Opencode,
+            "{\n  \"mcp\": {\n    \"mainstay\": { \"type\": \"local\", \"command\": [\"mainstay\"], \"enabled\": false }\n  }\n}\n",
+        );
         check(Codex, "[mcp_servers]\nmainstay = { command = 'mainstay', args = [ 'mcp' ] } # by hand\n");
         check(
             Codex,
-            "[mcp_servers.mainstay]\ncommand = \"mainstay\" # by hand\nargs = [ 'mcp' ]\nstartup_timeout_sec = 20\n[mcp_servers.mainstay.env]\nMAINSTAY_HOME = \"/old\"\nRUST_LOG = \"info\"\n",
+            "[mcp_servers.mainstay]\ncommand = \"mainstay\" # by hand\nargs = [ 'mcp' ]\nstartup_timeout_sec = 20\nenv_vars = [\"MINE\", { name = \"NUGET_PACKAGES\", source = \"local\" }]\n[mcp_servers.mainstay.env]\nMAINSTAY_HOME = \"/old\"\nRUST_LOG = \"info\"\n",
         );
         insta::assert_snapshot!(all, @r#"
         == claude-code
@@ -317,17 +399,75 @@ mod tests {
           }
         }
 
+        == opencode
+        {
+          "mcp": {
+            "mainstay": { "type": "local", "command": ["/usr/bin/mainstay", "mcp"], "enabled": false }
+          }
+        }
+
         == codex
         [mcp_servers]
-        mainstay = { command = "/usr/bin/mainstay", args = [ 'mcp' ] } # by hand
+        mainstay = { command = "/usr/bin/mainstay", args = [ 'mcp' ] , env_vars = [
+            "DOTNET_ROOT",
+            "NUGET_PACKAGES",
+        ] } # by hand
 
         == codex
         [mcp_servers.mainstay]
         command = "/usr/bin/mainstay" # by hand
         args = [ 'mcp' ]
         startup_timeout_sec = 20
+        env_vars = ["MINE", { name = "NUGET_PACKAGES", source = "local" }, "DOTNET_ROOT"]
         [mcp_servers.mainstay.env]
         RUST_LOG = "info"
+        "#);
+    }
+
+    #[test]
+    fn an_approval_is_written_where_the_client_has_one_and_stays() {
+        let approved = Entry { approved: true, ..ours() };
+        let mut all = String::new();
+        for client in [Codex, Gemini, QwenCode] {
+            let with = set_shortly(client, "", &approved);
+            assert_eq!(set_shortly(client, &with, &ours()), with, "an entry that says so keeps it");
+            writeln!(all, "== {}\n{with}", client.name()).unwrap();
+        }
+        for client in [ClaudeCode, ClaudeDesktop, VsCode, Cursor, Zed, Opencode] {
+            assert!(!client.form().has_approval());
+        }
+        insta::assert_snapshot!(all, @r#"
+        == codex
+        [mcp_servers.mainstay]
+        command = "/usr/bin/mainstay"
+        args = ["mcp"]
+        env_vars = [
+            "DOTNET_ROOT",
+            "NUGET_PACKAGES",
+        ]
+        default_tools_approval_mode = "approve"
+
+        == gemini
+        {
+          "mcpServers": {
+            "mainstay": {
+              "command": "/usr/bin/mainstay",
+              "args": ["mcp"],
+              "trust": true
+            }
+          }
+        }
+
+        == qwen-code
+        {
+          "mcpServers": {
+            "mainstay": {
+              "command": "/usr/bin/mainstay",
+              "args": ["mcp"],
+              "trust": true
+            }
+          }
+        }
         "#);
     }
 
@@ -353,7 +493,9 @@ mod tests {
                 refused(Zed, "{\"context_servers\": []}"),
                 refused(Zed, "{\"context_servers\": {}, \"context_servers\": {}}"),
                 refused(Gemini, "{\"mcpServers\": {\"mainstay\": \"off\"}}"),
+                refused(Opencode, "{\"mcp\": {\"mainstay\": {\"environment\": 1}}}"),
                 refused(Codex, "model = "),
+                refused(Codex, "[mcp_servers.mainstay]\nenv_vars = 1\n"),
                 refused(Codex, "mcp_servers = 3\n"),
                 refused(Codex, "model = 1\r\n[a]\r\nb = 2\r\n"),
             ],
@@ -365,7 +507,9 @@ mod tests {
             "`context_servers` has no members",
             "`context_servers` is there twice",
             "`mainstay` has no members",
+            "`environment` has no members",
             "it cannot be read: string values must be quoted, expected literal string on line 1",
+            "`env_vars` is no list",
             "`mcp_servers` has no members",
             "the rest of it could not be kept byte for byte",
         ]

@@ -1,5 +1,6 @@
 //! `mainstay mcp install` and `mainstay mcp uninstall`: an agent is told of Mainstay, or no more.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ use super::edit::{Change, EditError, Entry, edit};
 use super::file::{File, difference};
 use crate::commands::print_json;
 use crate::commands::target::working_directory;
-use crate::confirm::{Enter, agrees};
+use crate::confirm::{Enter, agrees, confirm};
 use crate::home::{HOME_VARIABLE, Home};
 use crate::terminal::{Paint, note};
 
@@ -22,11 +23,15 @@ const PROGRAM: &str = "mainstay";
 /// Have an agent start `mainstay mcp`: shows the change of its configuration, and makes it once you agree
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay mcp install claude-code\n  mainstay mcp install vscode --scope project\n  mainstay mcp install codex --yes --json\n  mainstay mcp install zed --print\n\nAll else in the configuration stays, comments included; what it was is kept beside it."
+    after_help = "Examples:\n  mainstay mcp install claude-code\n  mainstay mcp install vscode --scope project\n  mainstay mcp install codex --approve              # `codex exec` runs code without a question\n  mainstay mcp install codex --yes --json\n  mainstay mcp install zed --print\n\nAll else in the configuration stays, comments included; what it was is kept beside it."
 )]
 pub(super) struct Install {
     #[command(flatten)]
     how: How,
+
+    /// Have the agent call every tool without asking you (Codex, Gemini CLI, Qwen Code). Code that it sends runs as you, outside the agent's sandbox
+    #[arg(long)]
+    approve: bool,
 
     /// Only print what to add, for a configuration from nothing
     #[arg(long, conflicts_with_all = ["yes", "dry_run", "json"])]
@@ -75,21 +80,45 @@ struct Changed<'a> {
     dry_run: bool,
     /// What the file said before, where it was there and was changed.
     backup: Option<PathBuf>,
+    /// What the user has to do now.
+    next: Vec<String>,
 }
 
 impl Install {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let entry = self.how.entry(home)?;
-        if self.print {
-            return self.how.print(&entry);
+        let Self { how, approve, print } = self;
+        if approve && !how.client.form().has_approval() {
+            return Err(Error::InvalidArgument {
+                argument: "--approve".to_owned(),
+                reason: format!(
+                    "{} keeps permissions elsewhere; leave this out, and allow Mainstay's tools where it asks for the first one",
+                    how.client.title()
+                ),
+            });
         }
-        self.how.carry_out(Change::Set(&entry))
+        let entry = Entry { approved: approve, ..how.entry(home)? };
+        if print {
+            return how.print(&entry);
+        }
+        let file = File::read(&how.file()?)?;
+        let asking = how.after(&file, Change::Set(&entry))?;
+        let approving = how.after(&file, Change::Set(&Entry { approved: true, ..entry }))?;
+        // An entry that had every tool approved keeps that.
+        let is_approved = asking == approving || approve || how.is_approved_by_user();
+        let after = if is_approved { approving } else { asking };
+        let next = how.client.next_steps(how.scope, is_approved);
+        how.carry_out(&file, &after, next)
     }
 }
 
 impl Uninstall {
     pub(super) fn run(self) -> Result<ExitCode, Error> {
-        self.how.carry_out(Change::Remove)
+        let file = File::read(&self.how.file()?)?;
+        let after = self.how.after(&file, Change::Remove)?;
+        let is_there = after != file.text();
+        let next = is_there.then(|| format!("start {} again", self.how.client.title()));
+        let next = Vec::from_iter(next);
+        self.how.carry_out(&file, &after, next)
     }
 }
 
@@ -102,7 +131,7 @@ fn own_entry(home: &Home) -> Result<Entry, Error> {
             .to_owned(),
     })?;
     let is_named = std::env::var_os(HOME_VARIABLE).is_some_and(|folder| !folder.is_empty());
-    Ok(Entry { command, home: is_named.then(|| home.folder().display().to_string()) })
+    Ok(Entry { command, home: is_named.then(|| home.folder().display().to_string()), approved: false })
 }
 
 impl How {
@@ -110,7 +139,7 @@ impl How {
     fn entry(&self, home: &Home) -> Result<Entry, Error> {
         match self.scope {
             Scope::User => own_entry(home),
-            Scope::Project => Ok(Entry { command: PROGRAM.to_owned(), home: None }),
+            Scope::Project => Ok(Entry { command: PROGRAM.to_owned(), home: None, approved: false }),
         }
     }
 
@@ -126,45 +155,67 @@ impl How {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn carry_out(self, change: Change<'_>) -> Result<ExitCode, Error> {
-        let file = File::read(&self.file()?)?;
-        let after = edit(self.client.form(), file.text(), change)
-            .map_err(|error| self.left_alone(file.path(), &error))?;
+    /// What a file says after a change.
+    fn after(&self, file: &File, change: Change<'_>) -> Result<String, Error> {
+        edit(self.client.form(), file.text(), change).map_err(|error| self.left_alone(file.path(), &error))
+    }
+
+    /// Whether the user, asked on the terminal, has the agent call every tool without a question.
+    fn is_approved_by_user(&self) -> bool {
+        let may_ask = !self.yes && !self.json && !self.dry_run && std::io::stdin().is_terminal();
+        if self.client != McpClient::Codex || !may_ask {
+            return false;
+        }
+        note(
+            "Codex asks you before it calls a tool that runs code, and `codex exec`, which cannot ask, refuses it.",
+        );
+        confirm(
+            "Have it call all of Mainstay's tools without asking? Code then runs as you, outside Codex's sandbox",
+            Enter::No,
+        )
+    }
+
+    fn carry_out(self, file: &File, after: &str, next: Vec<String>) -> Result<ExitCode, Error> {
         if after == file.text() {
-            return self.tell(&file, false, None);
+            return self.tell(file, false, None, next);
         }
         if !self.json {
-            print!("{}\n{}", file.path().display(), difference(file.text(), &after, Paint::stdout()));
+            print!("{}\n{}", file.path().display(), difference(file.text(), after, Paint::stdout()));
         }
         if self.dry_run {
-            return self.tell(&file, true, None);
+            return self.tell(file, true, None, next);
         }
         if !self.yes && !agrees(&format!("Change what {} reads?", self.client.title()), Enter::Yes)? {
             note("nothing was changed");
             return Ok(ExitCode::FAILURE);
         }
-        let backup = file.write(&after, self.scope)?;
-        self.tell(&file, true, backup)
+        let backup = file.write(after, self.scope)?;
+        self.tell(file, true, backup, next)
     }
 
-    fn tell(&self, file: &File, changed: bool, backup: Option<PathBuf>) -> Result<ExitCode, Error> {
-        let (title, path) = (self.client.title(), file.path());
+    fn tell(
+        &self,
+        file: &File,
+        changed: bool,
+        backup: Option<PathBuf>,
+        next: Vec<String>,
+    ) -> Result<ExitCode, Error> {
+        let path = file.path();
         if self.json {
             let Self { client, dry_run, .. } = *self;
-            print_json(&Changed { client: client.name(), file: path, changed, dry_run, backup })?;
+            print_json(&Changed { client: client.name(), file: path, changed, dry_run, backup, next })?;
             return Ok(ExitCode::SUCCESS);
         }
-        match (changed, self.dry_run, backup) {
-            (false, _, _) => note(&format!("{} says so already", path.display())),
-            (true, true, _) => note("nothing was changed"),
-            (true, false, None) => note(&format!("start {title} anew to have it read this")),
-            (true, false, Some(backup)) => {
-                note(&format!(
-                    "start {title} anew to have it read this; what was there is in {}",
-                    backup.display()
-                ));
-            }
+        if changed && self.dry_run {
+            note("nothing was changed");
+            return Ok(ExitCode::SUCCESS);
         }
+        match (changed, backup) {
+            (false, _) => note(&format!("{} says so already", path.display())),
+            (true, Some(backup)) => note(&format!("what was there is in {}", backup.display())),
+            (true, None) => {}
+        }
+        next.iter().for_each(|step| note(&format!("next: {step}")));
         Ok(ExitCode::SUCCESS)
     }
 

@@ -3,11 +3,11 @@
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 
-use super::edit::{ARGUMENTS, Change, EditError, Entry, Kind, NAME};
+use super::edit::{ARGUMENTS, Change, EditError, Entry, Layout, NAME};
 use crate::home::HOME_VARIABLE;
 
 /// What agents read: comments and trailing commas, and nothing else that is no JSON.
-const OPTIONS: ParseOptions = ParseOptions {
+pub(super) const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,
@@ -21,12 +21,18 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// See [`super::edit::edit`].
-pub(super) fn edit(servers: &str, kind: Kind, text: &str, change: Change<'_>) -> Result<String, EditError> {
+pub(super) fn edit(
+    servers: &str,
+    layout: Layout,
+    trust: Option<&str>,
+    text: &str,
+    change: Change<'_>,
+) -> Result<String, EditError> {
     let is_empty = text.trim().is_empty();
     let root = read(if is_empty { "{}\n" } else { text })?;
     let all = root.object_value().ok_or_else(|| EditError::NotAnObject { name: "the whole".to_owned() })?;
     match change {
-        Change::Set(entry) => set(&object(&all, servers)?, kind, entry)?,
+        Change::Set(entry) => set(&object(&all, servers)?, layout, trust, entry)?,
         Change::Remove if member(&all, servers)?.is_none() => return Ok(text.to_owned()),
         Change::Remove => {
             if let Some(found) = member(&object(&all, servers)?, NAME)? {
@@ -44,22 +50,36 @@ fn read(text: &str) -> Result<CstRootNode, EditError> {
 }
 
 /// Has the entry say how Mainstay is started. What else it says stays, such as which tools need no permission.
-fn set(servers: &CstObject, kind: Kind, entry: &Entry) -> Result<(), EditError> {
+fn set(servers: &CstObject, layout: Layout, trust: Option<&str>, entry: &Entry) -> Result<(), EditError> {
     let found = object(servers, NAME)?;
-    if kind == Kind::Written {
-        say(&found, "type", &text("stdio"))?;
+    match layout {
+        Layout::Typed => say(&found, "type", &text("stdio"))?,
+        Layout::Untyped => {}
+        Layout::Local => say(&found, "type", &text("local"))?,
     }
-    say(&found, "command", &text(&entry.command))?;
-    say(&found, "args", &CstInputValue::Array(ARGUMENTS.map(text).to_vec()))?;
+    match layout {
+        Layout::Typed | Layout::Untyped => {
+            say(&found, "command", &text(&entry.command))?;
+            say(&found, "args", &texts(&ARGUMENTS))?;
+        }
+        Layout::Local => {
+            let whole = [&[entry.command.as_str()], ARGUMENTS.as_slice()].concat();
+            say(&found, "command", &texts(&whole))?;
+        }
+    }
+    let environment = layout.environment();
     match &entry.home {
-        Some(home) => say(&object(&found, "env")?, HOME_VARIABLE, &text(home)),
-        None if member(&found, "env")?.is_none() => Ok(()),
+        Some(home) => say(&object(&found, environment)?, HOME_VARIABLE, &text(home))?,
+        None if member(&found, environment)?.is_none() => {}
         None => {
-            if let Some(stale) = member(&object(&found, "env")?, HOME_VARIABLE)? {
+            if let Some(stale) = member(&object(&found, environment)?, HOME_VARIABLE)? {
                 stale.remove();
             }
-            Ok(())
         }
+    }
+    match trust.filter(|_| entry.approved) {
+        Some(trust) => say(&found, trust, &CstInputValue::Bool(true)),
+        None => Ok(()),
     }
 }
 
@@ -96,14 +116,16 @@ fn text(text: &str) -> CstInputValue {
     CstInputValue::String(text.to_owned())
 }
 
-/// What a text or a list of texts is to whoever reads it.
+fn texts(texts: &[&str]) -> CstInputValue {
+    CstInputValue::Array(texts.iter().copied().map(text).collect())
+}
+
+/// What a text, a list of texts or a truth value is to whoever reads it.
 fn plain(value: &CstInputValue) -> serde_json::Value {
     match value {
         CstInputValue::String(text) => text.as_str().into(),
         CstInputValue::Array(items) => items.iter().map(plain).collect(),
-        CstInputValue::Null
-        | CstInputValue::Bool(_)
-        | CstInputValue::Number(_)
-        | CstInputValue::Object(_) => serde_json::Value::Null,
+        CstInputValue::Bool(truth) => (*truth).into(),
+        CstInputValue::Null | CstInputValue::Number(_) | CstInputValue::Object(_) => serde_json::Value::Null,
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! [`bridge`] carries messages to the daemon, and outlives it.
 //! [`install`] shows a change of an agent's configuration and makes it, [`clients`] knows where each agent keeps which form of it,
-//! [`edit`] is the change itself, on text alone, and [`file`] puts it on the disk.
+//! [`edit`] is the change itself, on text alone, and [`file`] puts it on the disk. [`doctor`] connects as each agent would.
 
 mod bridge;
 mod clients;
+mod doctor;
 mod edit;
 mod file;
 mod install;
@@ -25,7 +26,7 @@ use crate::home::Home;
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  mainstay mcp install claude-code                  # tells Claude Code to start `mainstay mcp`\n  mainstay mcp install vscode --scope project       # and VS Code, in this folder\n  mainstay mcp install zed --print                  # only what to add by hand\n\nIn the configuration of another agent:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
+    after_help = "Examples:\n  mainstay mcp install claude-code                  # tells Claude Code to start `mainstay mcp`\n  mainstay mcp install vscode --scope project       # and VS Code, in this folder\n  mainstay mcp install zed --print                  # only what to add by hand\n  mainstay mcp doctor                               # what each agent here would see of Mainstay\n\nIn the configuration of another agent:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
 )]
 pub(super) struct Mcp {
     /// How long a request waits for a daemon that cannot be had before it is answered with the reason, in milliseconds
@@ -40,6 +41,7 @@ pub(super) struct Mcp {
 enum McpCommand {
     Install(install::Install),
     Uninstall(install::Uninstall),
+    Doctor(doctor::Doctor),
 }
 
 impl Mcp {
@@ -51,6 +53,7 @@ impl Mcp {
             }
             Some(McpCommand::Install(install)) => install.run(home),
             Some(McpCommand::Uninstall(uninstall)) => uninstall.run(),
+            Some(McpCommand::Doctor(doctor)) => doctor.run().await,
         }
     }
 }

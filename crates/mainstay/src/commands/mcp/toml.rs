@@ -5,8 +5,20 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 use super::edit::{ARGUMENTS, Change, EditError, Entry, NAME};
 use crate::home::HOME_VARIABLE;
 
+/// The key of a server that says when Codex asks before it calls a tool.
+pub(super) const APPROVAL: &str = "default_tools_approval_mode";
+/// What it says where Codex never asks.
+pub(super) const APPROVED: &str = "approve";
+/// The key of a server that names the variables which Codex passes on to it.
+pub(super) const PASSED: &str = "env_vars";
+
 /// See [`super::edit::edit`].
-pub(super) fn edit(servers: &str, text: &str, change: Change<'_>) -> Result<String, EditError> {
+pub(super) fn edit(
+    servers: &str,
+    passed: &[&str],
+    text: &str,
+    change: Change<'_>,
+) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|error| unreadable(text, &error))?;
     if document.to_string() != text {
         return Err(EditError::Lossy);
@@ -16,7 +28,7 @@ pub(super) fn edit(servers: &str, text: &str, change: Change<'_>) -> Result<Stri
             let mut all = Table::new();
             all.set_implicit(true);
             let all = table(document.as_table_mut(), servers, all)?;
-            set(table(all, NAME, Table::new())?, entry)?;
+            set(table(all, NAME, Table::new())?, passed, entry)?;
         }
         Change::Remove if !document.contains_key(servers) => {}
         Change::Remove => {
@@ -33,7 +45,7 @@ fn unreadable(text: &str, error: &toml_edit::TomlError) -> EditError {
 }
 
 /// Has the entry say how Mainstay is started. What else it says stays, such as how long its start may take.
-fn set(found: &mut dyn TableLike, entry: &Entry) -> Result<(), EditError> {
+fn set(found: &mut dyn TableLike, passed: &[&str], entry: &Entry) -> Result<(), EditError> {
     say(found, "command", entry.command.as_str().into());
     say(found, "args", Value::Array(ARGUMENTS.into_iter().collect()));
     match &entry.home {
@@ -45,7 +57,36 @@ fn set(found: &mut dyn TableLike, entry: &Entry) -> Result<(), EditError> {
         None if !found.contains_key("env") => {}
         None => drop(table(found, "env", Table::new())?.remove(HOME_VARIABLE)),
     }
+    pass_on(found, passed)?;
+    if entry.approved {
+        say(found, APPROVAL, APPROVED.into());
+    }
     Ok(())
+}
+
+/// Has these variables be passed on, beside those that are already.
+fn pass_on(found: &mut dyn TableLike, passed: &[&str]) -> Result<(), EditError> {
+    let Some(listed) = found.get_mut(PASSED) else {
+        let mut listed: Array = passed.iter().copied().collect();
+        // One on a line, since they are many.
+        listed.iter_mut().for_each(|name| name.decor_mut().set_prefix("\n    "));
+        listed.set_trailing("\n");
+        listed.set_trailing_comma(true);
+        found.insert(PASSED, Item::Value(Value::Array(listed)));
+        return Ok(());
+    };
+    let listed = listed.as_array_mut().ok_or_else(|| EditError::NotAList { name: format!("`{PASSED}`") })?;
+    for name in passed {
+        if !listed.iter().any(|item| passed_name(item) == Some(name)) {
+            listed.push(*name);
+        }
+    }
+    Ok(())
+}
+
+/// The variable that an item of the list names: Codex takes a text, or a table that says where it comes from.
+fn passed_name(item: &Value) -> Option<&str> {
+    item.as_str().or_else(|| item.as_inline_table()?.get("name")?.as_str())
 }
 
 /// Has a key say this, where it does not yet. What stands around the value stays.

@@ -1,0 +1,161 @@
+//! What each client says of itself when it connects, and which variables of its environment Mainstay gets from it.
+
+use std::ffi::{OsStr, OsString};
+
+use serde_json::{Value, json};
+
+use crate::commands::mcp::clients::McpClient;
+
+/// A client, as a server sees it.
+pub(super) struct Identity {
+    /// The program whose presence on the path says that the client is installed; absent for one that has none there.
+    pub(super) program: Option<&'static str>,
+    /// `clientInfo.name`.
+    pub(super) name: &'static str,
+    /// `clientInfo.version`.
+    pub(super) version: &'static str,
+    /// The version of the protocol that it asks for.
+    pub(super) protocol: &'static str,
+    /// What it offers to servers.
+    pub(super) capabilities: Value,
+    /// What it passes on.
+    pub(super) passes: Passes,
+}
+
+/// Which variables of its environment a client passes on to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passes {
+    /// All.
+    All,
+    /// These, and those that the entry names.
+    Only(&'static [&'static str]),
+    /// All but those whose names contain one of these words: they may be secrets.
+    AllBut(&'static [&'static str]),
+}
+
+/// What Codex passes on to every server.
+const CODEX: [&str; 11] = [
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "USER",
+    "__CF_USER_TEXT_ENCODING",
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+];
+/// What the protocol's SDK for TypeScript passes on where its user says nothing else.
+const SDK: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+/// What Gemini CLI takes for a secret.
+const SECRETS: [&str; 10] =
+    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"];
+
+impl Identity {
+    /// That of a client, as it was in November 2026. Versions change often; what Mainstay does goes by the name.
+    pub(super) fn of(client: McpClient) -> Self {
+        let of = |program, name, version, protocol, capabilities, passes| Self {
+            program,
+            name,
+            version,
+            protocol,
+            capabilities,
+            passes,
+        };
+        let roots = || json!({ "roots": { "listChanged": true } });
+        let forms = || json!({ "roots": {}, "elicitation": {} });
+        match client {
+            McpClient::ClaudeCode => {
+                of(Some("claude"), "claude-code", "2.1.332", "2025-11-25", forms(), Passes::All)
+            }
+            McpClient::ClaudeDesktop => {
+                of(None, "claude-ai", "0.1.0", "2025-11-25", json!({}), Passes::Only(&SDK))
+            }
+            McpClient::VsCode => {
+                of(Some("code"), "Visual Studio Code", "1.120.0", "2025-11-25", forms(), Passes::All)
+            }
+            McpClient::Cursor => {
+                of(Some("cursor"), "cursor-vscode", "1.0.0", "2025-06-18", forms(), Passes::All)
+            }
+            McpClient::Zed => of(Some("zed"), "Zed", "0.1.0", "2025-03-26", json!({}), Passes::All),
+            McpClient::Codex => of(
+                Some("codex"),
+                "codex-mcp-client",
+                "0.169.0",
+                "2025-06-18",
+                json!({ "elicitation": {} }),
+                Passes::Only(&CODEX),
+            ),
+            McpClient::Gemini => of(
+                Some("gemini"),
+                "gemini-cli-mcp-client",
+                "0.61.0",
+                "2025-06-18",
+                roots(),
+                Passes::AllBut(&SECRETS),
+            ),
+            McpClient::Opencode => {
+                of(Some("opencode"), "opencode", "1.18.33", "2025-11-25", json!({}), Passes::All)
+            }
+            McpClient::QwenCode => {
+                of(Some("qwen"), "qwen-cli-mcp-client", "0.24.4", "2025-06-18", roots(), Passes::All)
+            }
+        }
+    }
+}
+
+impl Passes {
+    /// Whether a variable gets to a server whose entry names `more` of them.
+    pub(super) fn has(self, name: &OsStr, more: &[String]) -> bool {
+        let is_named = more.iter().any(|more| name == more.as_str());
+        is_named
+            || match self {
+                Self::All => true,
+                Self::Only(names) => names.iter().any(|passed| name == *passed),
+                Self::AllBut(words) => {
+                    let name = name.to_string_lossy().to_uppercase();
+                    !words.iter().any(|word| name.contains(word))
+                }
+            }
+    }
+
+    /// The environment of a server: what is passed on of `ours`, and what the entry sets.
+    pub(super) fn environment(
+        self,
+        ours: impl Iterator<Item = (OsString, OsString)>,
+        more: &[String],
+        set: impl Iterator<Item = (String, String)>,
+    ) -> Vec<(OsString, OsString)> {
+        let set = set.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        ours.filter(|(name, _)| self.has(name, more)).chain(set).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(client: McpClient, more: &[&str]) -> Vec<String> {
+        let ours = ["PATH", "NUGET_PACKAGES", "MAINSTAY_TOKEN", "LANG"];
+        let ours = ours.into_iter().map(|name| (OsString::from(name), OsString::from("ours")));
+        let more: Vec<String> = more.iter().map(|name| (*name).to_owned()).collect();
+        let set = [("MAINSTAY_HOME".to_owned(), "/srv".to_owned())];
+        let passed = Identity::of(client).passes.environment(ours, &more, set.into_iter());
+        passed.into_iter().map(|(name, _)| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn each_client_passes_on_what_it_does() {
+        let all = ["PATH", "NUGET_PACKAGES", "MAINSTAY_TOKEN", "LANG", "MAINSTAY_HOME"];
+        assert_eq!(names(McpClient::Opencode, &[]), all);
+        assert_eq!(names(McpClient::Codex, &[]), ["PATH", "LANG", "MAINSTAY_HOME"]);
+        assert_eq!(
+            names(McpClient::Codex, &["NUGET_PACKAGES"]),
+            ["PATH", "NUGET_PACKAGES", "LANG", "MAINSTAY_HOME"]
+        );
+        assert_eq!(names(McpClient::Gemini, &[]), ["PATH", "NUGET_PACKAGES", "LANG", "MAINSTAY_HOME"]);
+        assert_eq!(names(McpClient::ClaudeDesktop, &[]), ["PATH", "MAINSTAY_HOME"]);
+    }
+}
