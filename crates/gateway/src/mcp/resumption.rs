@@ -4,12 +4,17 @@
 //! None of it outlives the daemon: a client whose session is not known (404) begins a new one, and finds its work again by the handle that
 //! every answer has, and the answer to what it sent by its idempotency key.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::future::ready;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::Stream;
 use futures::future::Either;
+use futures::stream::iter;
+use futures::{Stream, StreamExt};
 use mainstay_model::Limits;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult,
+};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionConfig, SessionError,
 };
@@ -18,13 +23,18 @@ use rmcp::transport::streamable_http_server::{RestoreOutcome, SessionId};
 
 use super::kept::Kept;
 
-/// The id that `rmcp` gives to what stands before the answer to `initialize`.
+/// The id of what a stream of no request begins with.
 const BEFORE_ALL: &str = "0";
 
 /// The sessions.
+///
+/// From 2025-11-25 on a stream begins with an event that says nothing, so that a client which loses the connection early has an id to come back
+/// with. Clients of older versions know no such event, and Gemini CLI loses all tools over one, since it reads the nothing as JSON.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
     kept: Kept,
+    /// Those of a version that knows events without data.
+    primed: Mutex<HashSet<SessionId>>,
 }
 
 impl Sessions {
@@ -32,7 +42,35 @@ impl Sessions {
         let kept = Kept::new(limits.mcp_kept_bytes, limits.mcp_streams);
         let mut inner = LocalSessionManager::default().with_event_store(Arc::new(kept.clone()));
         inner.session_config = config;
-        Self { inner, kept }
+        Self { inner, kept, primed: Mutex::default() }
+    }
+
+    /// Whether the client of a session knows events without data.
+    fn is_primed(&self, id: &SessionId) -> bool {
+        self.primed.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    /// What a stream tells the client of a session.
+    fn told(
+        &self,
+        id: &SessionId,
+        stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        let is_primed = self.is_primed(id);
+        stream.filter(move |event| ready(is_primed || event.message.is_some()))
+    }
+}
+
+/// Whether the version that an answer to `initialize` has agreed on knows events without data.
+fn agrees_on_priming(answer: &ServerJsonRpcMessage) -> bool {
+    match answer {
+        JsonRpcMessage::Response(response) => match &response.result {
+            ServerResult::InitializeResult(agreed) => {
+                agreed.protocol_version.as_str() >= ProtocolVersion::V_2025_11_25.as_str()
+            }
+            _ => false,
+        },
+        JsonRpcMessage::Error(_) | JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
     }
 }
 
@@ -54,7 +92,15 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.inner.initialize_session(id, message).await
+        let answer = self.inner.initialize_session(id, message).await?;
+        if agrees_on_priming(&answer) {
+            self.primed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+            // It may have been closed meanwhile.
+            if !self.inner.has_session(id).await? {
+                self.primed.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+            }
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -64,6 +110,7 @@ impl SessionManager for Sessions {
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         let closed = self.inner.close_session(id).await;
         self.kept.forget(&common(id));
+        self.primed.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         closed
     }
 
@@ -72,7 +119,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_stream(id, message).await
+        let stream = self.inner.create_stream(id, message).await?;
+        Ok(self.told(id, stream))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -83,7 +131,8 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.kept.go_on(common(id));
+        let begin = ServerSseMessage::priming(BEFORE_ALL, SessionConfig::DEFAULT_SSE_RETRY);
+        let stream = self.told(id, iter([begin]).chain(self.kept.go_on(common(id))));
         // It may have been closed meanwhile.
         if !self.inner.has_session(id).await? {
             self.kept.forget(&common(id));
@@ -100,7 +149,9 @@ impl SessionManager for Sessions {
             return self.create_standalone_stream(id).await.map(Either::Left);
         }
         let missed = self.kept.after(&last_event_id);
-        missed.map(Either::Right).map_err(|error| SessionError::EventStore(error.into()).into())
+        missed
+            .map(|missed| Either::Right(self.told(id, missed)))
+            .map_err(|error| SessionError::EventStore(error.into()).into())
     }
 
     async fn restore_session(&self, _: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {

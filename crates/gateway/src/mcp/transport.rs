@@ -79,7 +79,9 @@ pub fn http_routes_of<H: ServerHandler>(
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
-        .with_json_response(true);
+        .with_json_response(true)
+        // It would begin streams alike for all versions of the protocol; the sessions do it for those that know it.
+        .with_sse_retry(None);
     let mut session = SessionConfig::default();
     session.keep_alive = Some(HTTP_SESSION_LIFE);
     let server = Server::for_all(daemon.clone());

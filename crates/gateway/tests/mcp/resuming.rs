@@ -18,6 +18,8 @@ struct Raw {
 struct Events {
     response: Response,
     read: Vec<u8>,
+    /// All events until now, as they came.
+    heard: String,
 }
 
 /// An event: its id, and what it says.
@@ -25,15 +27,21 @@ type Event = (Option<String>, Option<Value>);
 
 impl Raw {
     async fn begin(served: &Served) -> Self {
+        Self::begin_in(served, "2025-06-18").await.0
+    }
+
+    /// A client of a version of the protocol, and the bytes that answer its first request.
+    async fn begin_in(served: &Served, version: &str) -> (Self, String) {
         let address = format!("http://127.0.0.1:{}/mcp", served.port);
         let mut raw = Self { address, session: String::new() };
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" } } });
+            "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" } } });
         let answer = raw.request(Method::POST).json(&hello).send().await.unwrap();
         raw.session = answer.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        let answer = answer.text().await.unwrap();
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(raw.request(Method::POST).json(&ready).send().await.unwrap().status(), 202);
-        raw
+        (raw, answer)
     }
 
     fn request(&self, method: Method) -> RequestBuilder {
@@ -70,7 +78,7 @@ impl Raw {
 impl Events {
     fn of(response: Response) -> Self {
         assert_eq!(response.status(), 200);
-        Self { response, read: Vec::new() }
+        Self { response, read: Vec::new(), heard: String::new() }
     }
 
     /// The next event; none at the end.
@@ -79,6 +87,7 @@ impl Events {
             if let Some(end) = self.read.windows(2).position(|pair| pair == b"\n\n") {
                 let event: Vec<u8> = self.read.drain(..end + 2).collect();
                 let event = String::from_utf8(event).unwrap();
+                self.heard.push_str(&event);
                 let field = |name| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
                 let said = field("data:").filter(|data| !data.is_empty());
                 if field("id:").is_some() || said.is_some() {
@@ -183,4 +192,41 @@ async fn a_session_that_is_not_known_is_said_to_be_gone_and_the_work_is_found_ag
     assert_ne!(raw.session, known);
     let again = Events::of(raw.post("tools/call", call).await).rest().await;
     assert_eq!(again[0]["result"]["structuredContent"], first[0]["result"]["structuredContent"]);
+}
+
+/// Whether a stream has an event whose data is empty.
+fn says_nothing(stream: &str) -> bool {
+    stream.lines().any(|line| line.strip_prefix("data:").is_some_and(|data| data.trim().is_empty()))
+}
+
+#[tokio::test]
+async fn events_without_data_are_for_versions_that_know_them() {
+    let served = Served::start().await;
+    for (version, is_primed) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        let (raw, greeting) = Raw::begin_in(&served, version).await;
+        assert!(greeting.contains(version) && !says_nothing(&greeting), "{version}: {greeting}");
+        let listed = raw.post("tools/list", json!({})).await.text().await.unwrap();
+        assert!(listed.contains("\"tools\""), "{version}: {listed}");
+        assert_eq!(says_nothing(&listed), is_primed, "{version}");
+
+        // Nothing but that is told on a stream of changes, until something changes.
+        let session = served.agent().await.send("1 + 1").await.session();
+        let uri = format!("mainstay://session/{session}/transcript");
+        Events::of(raw.post("resources/subscribe", json!({ "uri": uri })).await).rest().await;
+        let mut changes = raw.get(None).await;
+        let code = format!("let x = \"{version}\"");
+        served.agent().await.call("send_fsharp_code", json!({ "code": code, "sessionId": session })).await;
+        let (id, _) = changes.hear().await;
+        assert_eq!(says_nothing(&changes.heard), is_primed, "{version}: {}", changes.heard);
+        drop(changes);
+
+        // Nor is it told to one that comes back.
+        let mut back = raw.send("1 + 2").await;
+        while back.next().await.is_some() {}
+        let first = back.heard.lines().find_map(|line| line.strip_prefix("id:")).unwrap().trim().to_owned();
+        let mut again = raw.get(Some(&first)).await;
+        while again.next().await.is_some() {}
+        assert!(!says_nothing(&again.heard), "{version}: {}", again.heard);
+        assert_ne!(id, first);
+    }
 }
