@@ -96,12 +96,13 @@ fn each_agent_that_was_told_of_mainstay_sees_its_tools() {
         );
         let seen = &user["seen"];
         assert!(seen["tools"].as_array().unwrap().iter().any(|tool| tool == "answer_ask"), "{client}");
+        assert_eq!(seen["server"], concat!("mainstay ", env!("CARGO_PKG_VERSION")), "{client}");
         assert!(seen["status"].as_str().unwrap().contains("[no session yet]"), "{client}");
     }
     let protocol = |index: usize| {
         report["clients"][index]["configurations"][0]["seen"]["protocol"].as_str().unwrap().to_owned()
     };
-    assert_eq!((protocol(0).as_str(), protocol(1).as_str()), ("2025-11-25", "2025-06-18"));
+    assert_eq!((protocol(0).as_str(), protocol(1).as_str()), ("2026-07-28", "2025-06-18"));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(super) async fn converse(start: Start, as_client: &Identity, limit: Duration
     };
     let told = tokio::spawn(read_told(stderr));
     let lines = BufReader::new(stdout.take(MOST_READ)).lines();
-    let mut server = Server { to: stdin, from: lines, last_id: 0, limit };
+    let mut server = Server { to: stdin, from: lines, last_id: 0, limit, of_request: as_client.of_request() };
     let seen = server.look(as_client, began).await;
     drop(server);
     end(child).await;
@@ -128,17 +128,13 @@ struct Server {
     from: Lines<BufReader<Take<ChildStdout>>>,
     last_id: u64,
     limit: Duration,
+    /// What goes along with each request, in versions that have no handshake.
+    of_request: Option<Value>,
 }
 
 impl Server {
     async fn look(&mut self, client: &Identity, began: Instant) -> Result<Seen, Failure> {
-        let hello = json!({
-            "protocolVersion": client.protocol,
-            "capabilities": client.capabilities,
-            "clientInfo": { "name": client.name, "version": client.version },
-        });
-        let greeted = self.ask("initialize", hello).await?;
-        self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        let (server, protocol) = self.meet(client).await?;
         let tools = self.tools().await?;
         let names: Vec<String> = tools.iter().map(|tool| text(tool, "/name")).collect();
         let status = match STATUS.into_iter().find(|name| names.iter().any(|tool| tool == name)) {
@@ -147,17 +143,35 @@ impl Server {
         };
         let asking = tools.iter().filter(|tool| is_asked_about(tool)).map(|tool| text(tool, "/name"));
         Ok(Seen {
-            server: format!(
-                "{} {}",
-                text(&greeted, "/serverInfo/name"),
-                text(&greeted, "/serverInfo/version")
-            ),
-            protocol: text(&greeted, "/protocolVersion"),
+            server,
+            protocol,
             asking: asking.collect(),
             tools: names,
             status: text(&status, "/content/0/text"),
             milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         })
+    }
+
+    /// What the server calls itself, and the version of the protocol that both go by.
+    async fn meet(&mut self, client: &Identity) -> Result<(String, String), Failure> {
+        let named = |info: Option<&Value>| {
+            let info = info.unwrap_or(&Value::Null);
+            format!("{} {}", text(info, "/name"), text(info, "/version"))
+        };
+        if self.of_request.is_some() {
+            let found = self.ask("server/discover", json!({})).await?;
+            let of_server =
+                found.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
+            return Ok((named(of_server), client.protocol.to_owned()));
+        }
+        let hello = json!({
+            "protocolVersion": client.protocol,
+            "capabilities": client.capabilities,
+            "clientInfo": client.info(),
+        });
+        let greeted = self.ask("initialize", hello).await?;
+        self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        Ok((named(greeted.get("serverInfo")), text(&greeted, "/protocolVersion")))
     }
 
     /// All tools, page by page.
@@ -177,7 +191,10 @@ impl Server {
         }
     }
 
-    async fn ask(&mut self, method: &'static str, params: Value) -> Result<Value, Failure> {
+    async fn ask(&mut self, method: &'static str, mut params: Value) -> Result<Value, Failure> {
+        if let (Some(of_request), Some(params)) = (&self.of_request, params.as_object_mut()) {
+            params.insert("_meta".to_owned(), of_request.clone());
+        }
         self.last_id += 1;
         let id = self.last_id;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;

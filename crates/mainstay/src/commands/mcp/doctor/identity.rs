@@ -33,6 +33,8 @@ pub(super) enum Passes {
     AllBut(&'static [&'static str]),
 }
 
+/// The version of the protocol that has no handshake: what a client says of itself goes along with each request.
+pub(super) const NEWEST: &str = "2026-07-28";
 /// What Codex passes on to every server.
 const CODEX: [&str; 11] = [
     "HOME",
@@ -54,6 +56,22 @@ const SECRETS: [&str; 10] =
     ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"];
 
 impl Identity {
+    /// What a request says of the client, where the version has requests say that.
+    pub(super) fn of_request(&self) -> Option<Value> {
+        (self.protocol == NEWEST).then(|| {
+            json!({
+                "io.modelcontextprotocol/protocolVersion": self.protocol,
+                "io.modelcontextprotocol/clientInfo": self.info(),
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            })
+        })
+    }
+
+    /// Its name and version.
+    pub(super) fn info(&self) -> Value {
+        json!({ "name": self.name, "version": self.version })
+    }
+
     /// That of a client, as it was in November 2026. Versions change often; what Mainstay does goes by the name.
     pub(super) fn of(client: McpClient) -> Self {
         let of = |program, name, version, protocol, capabilities, passes| Self {
@@ -65,10 +83,10 @@ impl Identity {
             passes,
         };
         let roots = || json!({ "roots": { "listChanged": true } });
-        let forms = || json!({ "roots": {}, "elicitation": {} });
+        let forms = || json!({ "roots": { "listChanged": true }, "elicitation": { "form": {}, "url": {} } });
         match client {
             McpClient::ClaudeCode => {
-                of(Some("claude"), "claude-code", "2.1.332", "2025-11-25", forms(), Passes::All)
+                of(Some("claude"), "claude-code", "2.1.332", NEWEST, forms(), Passes::All)
             }
             McpClient::ClaudeDesktop => {
                 of(None, "claude-ai", "0.1.0", "2025-11-25", json!({}), Passes::Only(&SDK))
@@ -85,7 +103,7 @@ impl Identity {
                 "codex-mcp-client",
                 "0.169.0",
                 "2025-06-18",
-                json!({ "elicitation": {} }),
+                json!({ "elicitation": { "form": {}, "url": {} } }),
                 Passes::Only(&CODEX),
             ),
             McpClient::Gemini => of(
@@ -97,11 +115,16 @@ impl Identity {
                 Passes::AllBut(&SECRETS),
             ),
             McpClient::Opencode => {
-                of(Some("opencode"), "opencode", "1.18.33", "2025-11-25", json!({}), Passes::All)
+                of(Some("opencode"), "opencode", "1.18.33", "2025-11-25", json!({ "roots": {} }), Passes::All)
             }
-            McpClient::QwenCode => {
-                of(Some("qwen"), "qwen-cli-mcp-client", "0.24.4", "2025-06-18", roots(), Passes::All)
-            }
+            McpClient::QwenCode => of(
+                Some("qwen"),
+                "qwen-cli-mcp-client-mainstay",
+                "0.0.1",
+                "2025-11-25",
+                json!({ "roots": {} }),
+                Passes::All,
+            ),
         }
     }
 }
