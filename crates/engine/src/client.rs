@@ -13,6 +13,7 @@ use mainstay_model::{
     Session, SessionCommand, SessionId, SessionKind, Source, TextPosition,
 };
 use serde_json::Value;
+use tokio::sync::watch;
 use tracing::Span;
 
 use crate::context::conversation_of;
@@ -31,6 +32,8 @@ pub struct Client {
     engine: Engine,
     access: Arc<Access>,
     presence: Arc<Presence>,
+    /// Whether it is there for as long as its user wants to hear of what it asked for.
+    is_connection: bool,
     /// What its commands are part of.
     trace: Span,
 }
@@ -50,7 +53,35 @@ impl Client {
     }
 
     pub(crate) fn new(engine: Engine, access: Access, presence: Presence) -> Self {
-        Self { engine, access: Arc::new(access), presence: Arc::new(presence), trace: Span::none() }
+        Self {
+            engine,
+            access: Arc::new(access),
+            presence: Arc::new(presence),
+            is_connection: false,
+            trace: Span::none(),
+        }
+    }
+
+    /// The same client; it is a connection, which lasts for as long as its user wants to hear of what it asked for. Where it leaves before
+    /// that has ended, the session says so.
+    #[must_use]
+    pub fn as_connection(self) -> Self {
+        Self { is_connection: true, ..self }
+    }
+
+    /// Notes that it has left, though its clones may still wait for answers.
+    pub fn leave(&self) {
+        self.presence.leave();
+    }
+
+    /// Whether the connection that asked for what runs in a session has left.
+    pub fn is_orphaned(&self, session: &Session) -> bool {
+        self.access.sees(session) && self.engine.is_orphaned(session)
+    }
+
+    /// Word of each client that leaves from now on.
+    pub fn departures(&self) -> watch::Receiver<()> {
+        self.engine.departures()
     }
 
     /// The same client; its commands are part of what this span stands for.
@@ -254,6 +285,11 @@ impl Client {
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. }
             | SessionCommand::Decline { .. } => self.must_drive(session).await?,
+        }
+        if self.is_connection
+            && let SessionCommand::Eval { .. } | SessionCommand::Work(_) = &command.body
+        {
+            self.engine.is_asked(&self.presence, &command.id);
         }
         self.engine.begin(session, Command { source: self.source(), ..command }, &self.trace).await
     }

@@ -11,12 +11,12 @@ use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Access, AgentState, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter,
-    JobKind, Limits, PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState,
-    TextPosition,
+    JobKind, Limits, PendingAsk, Position, Principal, RunningJob, Seq, Session, SessionId, SessionKind,
+    SessionState, TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tracing::Span;
 
 use crate::accepted::Reply;
@@ -26,7 +26,7 @@ use crate::client::Client;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::measures::Pulse;
-use crate::presence::ClientInfo;
+use crate::presence::{ClientInfo, Presence};
 use crate::progress::WarmUpProgress;
 use crate::query::{KernelAnswer, KernelQuery};
 use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
@@ -91,6 +91,9 @@ pub struct SessionStatus {
     pub usage: Option<ResourceUsage>,
     /// How far it is, where it is given its definitions back.
     pub warm_up: Option<WarmUpProgress>,
+    /// Whether the connection that asked for what runs has left.
+    #[serde(default)]
+    pub is_orphaned: bool,
 }
 
 /// How far a command has come.
@@ -359,7 +362,25 @@ impl Engine {
         let session = self.stored(session).await?;
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
         let warm_up = self.warm_up(&session);
-        Ok(SessionStatus { session, usage, warm_up })
+        let is_orphaned = self.is_orphaned(&session);
+        Ok(SessionStatus { session, usage, warm_up, is_orphaned })
+    }
+
+    /// Whether the connection that asked for what runs in a session has left.
+    pub(crate) fn is_orphaned(&self, session: &Session) -> bool {
+        let asked_for = |running: &RunningJob| (running.source.principal(), running.command.clone());
+        session.running().is_some_and(|running| self.shared.clients.has_left(&asked_for(running)))
+    }
+
+    /// Word of each client that leaves from now on.
+    pub(crate) fn departures(&self) -> watch::Receiver<()> {
+        self.shared.clients.departures()
+    }
+
+    /// Notes which connection asks for a command.
+    pub(crate) fn is_asked(&self, by: &Presence, command: &CommandId) {
+        let is_under_way = |command: &CommandKey| self.shared.claims.holder(command).is_some();
+        by.asks_for((by.principal().clone(), command.clone()), is_under_way);
     }
 
     /// How far a session is that is given its definitions back.

@@ -1,4 +1,4 @@
-//! Who is there: the clients of the daemon, and which sessions each follows.
+//! Who is there: the clients of the daemon, which sessions each follows, and whether the one that asked for a command has left since.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
@@ -6,7 +6,13 @@ use std::sync::{Arc, PoisonError};
 use mainstay_model::{Principal, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use tokio::sync::watch;
+
+use crate::claims::CommandKey;
 use crate::sync::{Mutex, MutexGuard};
+
+/// Up to how many commands are remembered, with who asked for them, before those that have ended are looked for.
+const REMEMBERED: usize = 64;
 
 /// A client that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,12 +37,18 @@ pub struct ClientInfo {
 #[derive(Default)]
 pub(crate) struct Clients {
     present: Mutex<Present>,
+    /// Sent whenever a client leaves.
+    departures: watch::Sender<()>,
 }
 
 #[derive(Default)]
 struct Present {
     last: u64,
     clients: BTreeMap<u64, Entry>,
+    /// The connections that asked for commands which had not ended when that was looked for last.
+    asked: HashMap<CommandKey, u64>,
+    /// Up to how many of those there may be until that is looked for again.
+    most_asked: usize,
 }
 
 struct Entry {
@@ -54,9 +66,10 @@ impl Clients {
         let mut present = self.lock();
         present.last += 1;
         let number = present.last;
-        let entry = Entry { principal, name: Arc::clone(&name), since, follows: HashMap::new() };
+        let entry =
+            Entry { principal: principal.clone(), name: Arc::clone(&name), since, follows: HashMap::new() };
         present.clients.insert(number, entry);
-        Presence { clients: Arc::clone(self), number, name }
+        Presence { clients: Arc::clone(self), number, principal, name }
     }
 
     /// All who are there, the first to come first.
@@ -76,6 +89,17 @@ impl Clients {
         self.lock().clients.iter().map(info).collect()
     }
 
+    /// Whether the connection that asked for a command has left. Of a command that no connection asked for, it has not.
+    pub(crate) fn has_left(&self, command: &CommandKey) -> bool {
+        let present = self.lock();
+        present.asked.get(command).is_some_and(|number| !present.clients.contains_key(number))
+    }
+
+    /// Word of each client that leaves from now on.
+    pub(crate) fn departures(&self) -> watch::Receiver<()> {
+        self.departures.subscribe()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Present> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,13 +109,36 @@ impl Clients {
 pub(crate) struct Presence {
     clients: Arc<Clients>,
     number: u64,
+    principal: Principal,
     name: Arc<str>,
 }
 
 impl Presence {
+    /// Whom the client stands for.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
     /// What the client is.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Notes that it asks for a command. `is_under_way` says of earlier ones whether they have not ended yet.
+    pub(crate) fn asks_for(&self, command: CommandKey, is_under_way: impl Fn(&CommandKey) -> bool) {
+        let mut present = self.clients.lock();
+        if present.asked.len() >= present.most_asked.max(REMEMBERED) {
+            present.asked.retain(|command, _| is_under_way(command));
+            present.most_asked = 2 * present.asked.len();
+        }
+        present.asked.insert(command, self.number);
+    }
+
+    /// Notes that the client has left, though something of it may still wait for answers.
+    pub(crate) fn leave(&self) {
+        if self.clients.lock().clients.remove(&self.number).is_some() {
+            self.clients.departures.send_replace(());
+        }
     }
 
     /// Notes that it follows a session, or all, until what this gives is dropped.
@@ -105,7 +152,7 @@ impl Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        self.clients.lock().clients.remove(&self.number);
+        self.leave();
     }
 }
 
@@ -131,8 +178,33 @@ impl Drop for Following {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use mainstay_model::CommandId;
     use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn whoever_asked_for_a_command_is_known_to_have_left() {
+        let clients = Arc::new(Clients::default());
+        let key = |id: &str| (Principal::local(), CommandId::new(id).unwrap());
+        let come = || clients.come(Principal::local(), "mcp:same", Timestamp::UNIX_EPOCH);
+        let (one, other) = (come(), come());
+        one.asks_for(key("its"), |_| true);
+        other.asks_for(key("others"), |_| true);
+        assert!(!clients.has_left(&key("its")) && !clients.has_left(&key("unknown")));
+        let departures = clients.departures();
+        one.leave();
+        assert!(departures.has_changed().unwrap());
+        assert!(clients.has_left(&key("its")) && !clients.has_left(&key("others")));
+        drop(come());
+        assert!(clients.has_left(&key("its")), "another of the same name is not it");
+
+        // Those that have ended are not remembered for ever.
+        (0..REMEMBERED).for_each(|number| other.asks_for(key(&format!("c{number}")), |_| false));
+        drop(other);
+        assert!(!clients.has_left(&key("its")) && clients.has_left(&key("c63")));
+        assert!(clients.lock().asked.len() <= REMEMBERED);
+    }
 
     #[test]
     fn a_client_is_there_and_follows_as_long_as_someone_holds_that() {

@@ -100,12 +100,43 @@ pub struct SessionView {
     /// The job that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<JobId>,
+    /// Who asked for the job that runs, where that connection has left since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orphaned: Option<Orphaned>,
     /// How its agent goes on, where something is known of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentView>,
     /// Its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerView>,
+}
+
+/// A job that runs though the connection which asked for it has left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Orphaned {
+    /// What the client called itself.
+    pub by: String,
+    /// When it asked.
+    pub requested_at: Timestamp,
+}
+
+impl Orphaned {
+    /// The job that runs in a session, where a client asked for it.
+    pub(crate) fn of(session: &Session) -> Option<Self> {
+        let running = session.running()?;
+        match &running.source {
+            Source::Client { name, .. } => {
+                Some(Self { by: name.clone(), requested_at: running.requested_at })
+            }
+            Source::Worker | Source::System => None,
+        }
+    }
+
+    /// The same, where this client may know that whoever asked has left.
+    pub(crate) fn seen_by(client: &Client, session: &Session) -> Option<Self> {
+        client.is_orphaned(session).then(|| Self::of(session)).flatten()
+    }
 }
 
 /// What a worker brought in before its session's own code, in few words.
@@ -214,6 +245,7 @@ impl SessionView {
             failures: session.failures,
             usage: session.usage,
             running: session.running().map(|running| running.job),
+            orphaned: None,
             agent: Some(AgentView::new(session)).filter(|agent| *agent != AgentView::default()),
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),
@@ -361,7 +393,8 @@ impl From<WaitingAsk> for AskView {
 
 impl From<SessionStatus> for SessionView {
     fn from(status: SessionStatus) -> Self {
-        Self { warm_up: status.warm_up, ..Self::new(&status.session, status.usage) }
+        let orphaned = status.is_orphaned.then(|| Orphaned::of(&status.session)).flatten();
+        Self { warm_up: status.warm_up, orphaned, ..Self::new(&status.session, status.usage) }
     }
 }
 

@@ -5,9 +5,11 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::World;
+use support::{World, kill, within};
 
 /// Starts a daemon, and gives its port.
 fn start(world: &World) -> u16 {
@@ -72,4 +74,34 @@ fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_
     let evals = world.events().iter().filter(|event| event["kind"] == "evalRequested").count();
     assert_eq!(evals, 2, "it ran once");
     assert_eq!(world.eval("kept + 1")["value"], "21");
+}
+
+#[test]
+fn code_whose_client_was_killed_goes_on_and_the_session_says_so() {
+    let world = World::new();
+    start(&world);
+    assert_eq!(world.eval("let kept = 20")["success"], true);
+    let before = world.events().len() as u64;
+    let mut client = world.command().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "lost", "version": "1" } } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let code = "printfn \"begun\"; System.Threading.Thread.Sleep -1";
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "send_fsharp_code", "arguments": { "code": code } } });
+    let said = format!("{hello}\n{ready}\n{call}\n");
+    client.stdin.as_mut().unwrap().write_all(said.as_bytes()).unwrap();
+    world.follow(before).wait_for("outputProduced");
+    let told = || world.run(["status"]).stdout;
+    assert!(!told().contains("its client is gone"), "{}", told());
+
+    kill(i32::try_from(client.id()).unwrap());
+    client.wait().unwrap();
+    let words = "what mcp:lost sent ";
+    assert!(within(Duration::from_secs(10), || told().contains(words)), "{}", told());
+    let session = world.session();
+    assert_eq!(session["orphaned"]["by"], "mcp:lost", "{session}");
+    assert!(told().contains("still runs, and its client is gone; `mainstay cancel --session"), "{}", told());
+    assert_eq!(world.run(["cancel"]).code, 0);
+    assert!(!told().contains("its client is gone"), "{}", told());
 }

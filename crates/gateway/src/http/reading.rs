@@ -11,7 +11,7 @@ use super::asked::{Asked, Named};
 use super::caller::Caller;
 use super::problem::Problem;
 use crate::KnownKind;
-use crate::view::{AskView, CommandView, EntryView, FoundView, RelativeView, SessionView};
+use crate::view::{AskView, CommandView, EntryView, FoundView, Orphaned, RelativeView, SessionView};
 
 /// Items of one answer, where it is not said how many.
 const USUAL: usize = 100;
@@ -40,8 +40,11 @@ pub(super) async fn sessions(caller: Caller, Asked(list): Asked<ListSessions>) -
     let limit = Some(limit.unwrap_or(USUAL).min(MOST));
     let sessions =
         caller.client.sessions(SessionFilter { within, live, limit, ..SessionFilter::default() }).await?;
-    let view =
-        |session| SessionView { warm_up: caller.client.warm_up(session), ..SessionView::new(session, None) };
+    let view = |session| SessionView {
+        warm_up: caller.client.warm_up(session),
+        orphaned: Orphaned::seen_by(&caller.client, session),
+        ..SessionView::new(session, None)
+    };
     Ok(Json(sessions.iter().map(view).collect()))
 }
 

@@ -24,6 +24,7 @@ use super::clients::{Habits, Results};
 use super::elicitation::Complaints;
 use super::meant::{Fits, Meant};
 use super::names::Names;
+use super::orphans::{Orphan, orphans};
 use super::repeats::Repeatable;
 use super::running::Running;
 use super::server::Server;
@@ -184,6 +185,16 @@ impl Call {
     /// Whether it came by the newest protocol, whose calls stand each for itself.
     pub(super) fn is_of_newest(&self) -> bool {
         self.context.meta.protocol_version().is_some()
+    }
+
+    /// What the first answer on a connection says of code that others left behind; nothing in any later one.
+    pub(super) async fn left_behind(&self) -> Vec<Orphan> {
+        // Requests that stand each for itself would all be the first.
+        if (self.is_of_newest() && !self.server.is_connection()) || !self.server.first_answer.take() {
+            return Vec::new();
+        }
+        // The answer itself does not depend on it.
+        orphans(&self.client, self.folder.clone()).await.unwrap_or_default()
     }
 
     /// A key for one purpose.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use super::call::Call;
 use super::get_result::{Awaited, still_running};
+use super::orphans::Orphan;
 use super::tool::answered;
 use super::under_way::{Ended, UnderWay};
 
@@ -24,6 +25,8 @@ pub(super) async fn answer(
     wait: Option<Duration>,
     carried_out: impl Future<Output = Ended> + Send + 'static,
 ) -> Result<CallToolResponse, ErrorData> {
+    // Looked for first: the call itself may be what stops it.
+    let left_behind = call.left_behind().await;
     let under_way = Arc::clone(call.under_way());
     call.calls().begin(&under_way);
     let most = call.limits().mcp_results;
@@ -34,7 +37,9 @@ pub(super) async fn answer(
     });
     let response = first_answer(call, &under_way, wait).await?;
     Ok(match response {
-        CallToolResponse::Complete(result) => CallToolResponse::Complete(with_news(call, result)),
+        CallToolResponse::Complete(result) => {
+            CallToolResponse::Complete(with_news(call, result, &left_behind))
+        }
         other => other,
     })
 }
@@ -86,8 +91,8 @@ async fn first_answer(
     answered(call, still.map(Awaited::Still)).await.map(CallToolResponse::from)
 }
 
-/// The result, behind what has become of calls that this connection left.
-fn with_news(call: &Call, mut result: CallToolResult) -> CallToolResult {
+/// The result, behind what others left running, and what has become of calls that this connection left.
+fn with_news(call: &Call, mut result: CallToolResult, left_behind: &[Orphan]) -> CallToolResult {
     let news = call.calls().news(call.server().connection);
     let of = |left: &Arc<UnderWay>| {
         let ending = match left.end() {
@@ -100,7 +105,8 @@ fn with_news(call: &Call, mut result: CallToolResult) -> CallToolResult {
             left.command()
         )
     };
-    let notes: String = news.iter().take(NEWS).map(of).collect();
+    let left_behind = left_behind.iter().map(|orphan| format!("{orphan}\n"));
+    let notes: String = left_behind.chain(news.iter().take(NEWS).map(of)).collect();
     if !notes.is_empty()
         && let Some(ContentBlock::Text(text)) = result.content.first_mut()
     {

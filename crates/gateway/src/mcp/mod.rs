@@ -43,6 +43,7 @@ mod merge;
 mod names;
 mod notebook;
 mod offer;
+mod orphans;
 mod projects;
 mod prompts;
 mod query;

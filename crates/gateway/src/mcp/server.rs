@@ -30,6 +30,7 @@ use super::cancel::CancelEval;
 use super::followers::{self, Followable, Followers, Tell};
 use super::get_result::GetResult;
 use super::offer::of_principal;
+use super::orphans::FirstAnswer;
 use super::resources::uri::Address;
 use super::tool::{self, TOOLS, Tool as _, Waits};
 use super::{completion, error, in_time, logging, prompts, repeats, resources, state, tasks};
@@ -66,6 +67,8 @@ pub struct Server {
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
     pub(super) closing: CancellationToken,
+    /// Whether the connection, or the transport's session, has had an answer.
+    pub(super) first_answer: FirstAnswer,
     /// What the connection follows, or the transport's session: it ends with the last copy of this.
     followers: Arc<Followers>,
 }
@@ -126,6 +129,7 @@ impl Server {
             places,
             creation: Arc::default(),
             closing,
+            first_answer: FirstAnswer::default(),
             followers: Arc::default(),
         }
     }
@@ -150,7 +154,15 @@ impl Server {
         if let Some(client) = client.as_ref().filter(|client| client.name() == name) {
             return Ok(client.clone());
         }
-        Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name)).clone())
+        Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name).as_connection()).clone())
+    }
+
+    /// Notes that the client of this connection has left, though its calls may still be under way.
+    pub(super) fn leave(&self) {
+        let Some(connected) = &self.whose else { return };
+        if let Some(client) = connected.client.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            client.leave();
+        }
     }
 
     /// A place for one more call.

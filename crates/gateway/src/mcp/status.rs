@@ -78,6 +78,7 @@ pub(super) struct StatusAnswer {
 
 /// What runs.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct RunningLine {
     /// Its id, for get_result; absent of another principal's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +86,9 @@ struct RunningLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     seconds: i64,
+    /// Whether the connection that asked for it has left.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    client_gone: bool,
 }
 
 /// A call of this client that was left before its end, and has ended.
@@ -216,7 +220,9 @@ impl StatusAnswer {
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             notes: session.startup.as_ref().map(|startup| startup.notes.clone()).unwrap_or_default(),
-            running: session.running().map(|running| RunningLine::new(call, running, now)),
+            running: session
+                .running()
+                .map(|running| RunningLine::new(call, running, (status.is_orphaned, now))),
             ended: EndedLine::of(call, session.id),
             asks: session.asks.iter().map(AskLine::new).collect(),
             evals: (!session.kind.is_agent()).then_some(session.evals),
@@ -256,7 +262,7 @@ impl EndedLine {
 }
 
 impl RunningLine {
-    fn new(call: &Call, running: &RunningJob, now: Timestamp) -> Self {
+    fn new(call: &Call, running: &RunningJob, (client_gone, now): (bool, Timestamp)) -> Self {
         let is_own = match &running.source {
             Source::Client { principal, .. } => principal == call.client().principal(),
             Source::Worker | Source::System => false,
@@ -266,13 +272,13 @@ impl RunningLine {
             Source::Client { name, .. } => Some(name.clone()),
             Source::Worker | Source::System => None,
         };
-        Self { id, by, seconds: seconds_since(running.requested_at, now) }
+        Self { id, by, seconds: seconds_since(running.requested_at, now), client_gone }
     }
 }
 
 impl Details {
     fn new(status: &SessionStatus, now: Timestamp) -> Self {
-        let SessionStatus { session, usage, warm_up: _ } = status;
+        let SessionStatus { session, usage, warm_up: _, is_orphaned: _ } = status;
         Self {
             name: session.name.clone(),
             kind: session.kind.to_string(),
@@ -306,8 +312,11 @@ impl Display for StatusAnswer {
         if let Some(progress) = &self.warm_up {
             write!(f, ", {progress}")?;
         }
-        if let Some(RunningLine { id, by, seconds }) = &self.running {
+        if let Some(RunningLine { id, by, seconds, client_gone }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;
+            if *client_gone {
+                f.write_str(", its client is gone")?;
+            }
             if let Some(id) = id {
                 write!(f, " [id {id}: get_result waits for it]")?;
             }

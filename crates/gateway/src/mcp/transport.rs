@@ -50,9 +50,10 @@ where
     let stopped = daemon.stopped.clone();
     let closing = CancellationToken::new();
     let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
-    let transport = Watched { inner: lines, closing: closing.clone(), stopped, unanswered: Arc::default() };
     let ClientContext { working_directory, session } = context;
-    let server = Server::for_connection(daemon, access, working_directory, closing);
+    let server = Server::for_connection(daemon, access, working_directory, closing.clone());
+    let left = server.clone();
+    let transport = Watched { inner: lines, closing, left, stopped, unanswered: Arc::default() };
     if let Some(session) = session {
         server.use_again(session).await;
     }
@@ -121,6 +122,8 @@ async fn told_of_the_end(State(sessions): State<Arc<Sessions>>, request: Request
 struct Watched<T> {
     inner: T,
     closing: CancellationToken,
+    /// Told when the client has left.
+    left: Server,
     stopped: CancellationToken,
     unanswered: Arc<watch::Sender<HashSet<RequestId>>>,
 }
@@ -181,6 +184,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
             Some(message) => self.note(message),
             None => {
                 self.closing.cancel();
+                self.left.leave();
                 // It fails only without a sender, and we are one.
                 self.unanswered.subscribe().wait_for(HashSet::is_empty).await.ok();
             }

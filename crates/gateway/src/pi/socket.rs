@@ -47,7 +47,7 @@ async fn converse(daemon: Daemon, access: Access, socket: WebSocket) {
         sink.send(Message::Close(Some(close))).await.ok();
         return;
     };
-    let client = daemon.engine.attach(access, "pi");
+    let client = daemon.engine.attach(access, "pi").as_connection();
     let folder = std::env::var("HOME").unwrap_or_else(|_| "/".to_owned());
     let (frames, mut leaving) = outbox();
     let writer = tokio::spawn(async move {

@@ -18,7 +18,7 @@ pub async fn serve_stream(
     working_directory: Option<String>,
 ) {
     let limit = daemon.engine.limits().message_bytes;
-    let client = daemon.engine.attach(access, "pi");
+    let client = daemon.engine.attach(access, "pi").as_connection();
     let folder = working_directory.unwrap_or_else(|| "/".to_owned());
     let (frames, mut leaving) = outbox();
     let mut lines = FramedWrite::new(write, LinesCodec::new());

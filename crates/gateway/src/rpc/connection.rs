@@ -44,7 +44,7 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
     };
     match attachment {
         Some((access, Attachment::Rpc { name })) => {
-            let client = daemon.engine.attach(access, &name);
+            let client = daemon.engine.attach(access, &name).as_connection();
             serve_rpc(requests, answers, daemon, client).await;
         }
         Some((access, Attachment::Mcp(context))) => {
@@ -169,6 +169,8 @@ async fn serve_rpc(
             Some(Err(LinesCodecError::Io(_))) | None => break,
         }
     }
+    // A clone may still wait for an answer that nobody will read.
+    connection.client.leave();
     // What is under way as a command goes on in its session; only the waiting for it ends here.
     drop(tasks);
     drop(connection);

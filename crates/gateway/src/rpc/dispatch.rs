@@ -21,8 +21,8 @@ use crate::command::{answered_before, arguments_in, id_of};
 use crate::scaffold::{Asked, scaffolded};
 use crate::view::agent::WorkView;
 use crate::view::{
-    AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
-    StatisticsView,
+    AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, Orphaned, RelativeView,
+    SessionView, StatisticsView,
 };
 use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
@@ -342,7 +342,8 @@ impl Call<'_> {
             // One that was deleted meanwhile has none.
             let validity = client.validity(session.id).await.unwrap_or_default();
             let warm_up = client.warm_up(&session);
-            views.push(SessionView { validity, warm_up, ..SessionView::new(&session, usage) });
+            let orphaned = Orphaned::seen_by(client, &session);
+            views.push(SessionView { validity, warm_up, orphaned, ..SessionView::new(&session, usage) });
         }
         Ok(DaemonStatus {
             version: self.daemon.version.to_owned(),
@@ -371,6 +372,7 @@ impl Call<'_> {
         let sessions = self.client.sessions(filter).await?;
         let view = |session| SessionView {
             warm_up: self.client.warm_up(session),
+            orphaned: Orphaned::seen_by(&self.client, session),
             ..SessionView::new(session, None)
         };
         Ok(sessions.iter().map(view).collect())

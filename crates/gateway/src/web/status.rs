@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::cell::{moment, painted, who};
 use super::patch::Patch;
 use crate::lost::has_begun;
+use crate::view::Orphaned;
 
 /// The elements as they were sent last.
 #[derive(Default)]
@@ -82,13 +83,15 @@ fn people(client: &Client, session: &Session) -> Vec<String> {
 }
 
 fn head(status: &SessionStatus, people: &[String]) -> Markup {
-    let SessionStatus { session, usage, warm_up } = status;
+    let SessionStatus { session, usage, warm_up, is_orphaned } = status;
+    let orphaned = is_orphaned.then(|| Orphaned::of(session)).flatten();
     html! {
         header #head {
             h1 { (session.name) }
             p.facts {
                 (state(session.state()))
                 @if let Some(progress) = warm_up { span { (progress) } }
+                @if let Some(Orphaned { by, .. }) = orphaned { span { "by " (by) ", its client is gone" } }
                 span { (session.kind) }
                 @if let Some(worker) = &session.worker { span { (worker.kernel) ", " (worker.runtime) } }
                 @if let Some(usage) = usage { span { (size(usage.resident_bytes)) } }

@@ -13,6 +13,7 @@ use futures::FutureExt;
 use mainstay_engine::{Client, Followed, FollowedWarmUp, Listened};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, Event, EventBody, Seq, SessionId};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::cell;
@@ -62,6 +63,7 @@ struct Connection {
     followed: Followed,
     listened: Listened,
     warm_ups: FollowedWarmUp,
+    departures: watch::Receiver<()>,
     page: Page,
     regions: Regions,
     /// The last event that was taken in.
@@ -74,6 +76,7 @@ enum Next {
     Event(Result<std::sync::Arc<Event>, Error>),
     Live(Option<std::sync::Arc<mainstay_engine::Live>>),
     WarmUp,
+    Departure,
     Silence,
     Stop,
 }
@@ -88,6 +91,7 @@ impl Connection {
         let followed = client.subscribe(session, after).await?;
         let listened = client.listen(session).await?;
         let warm_ups = client.follow_warm_up(session).await?;
+        let departures = client.departures();
         let mut page = past::up_to(&client, session, after).await?.page;
         let language = client.seen_session(session).await?.and_then(|session| session.language());
         page.take_changes();
@@ -100,6 +104,7 @@ impl Connection {
             followed,
             listened,
             warm_ups,
+            departures,
             page,
             regions: Regions::default(),
             at: after,
@@ -114,6 +119,7 @@ impl Connection {
             event = self.followed.next() => Next::Event(event),
             live = self.listened.next() => Next::Live(live),
             _ = self.warm_ups.next() => Next::WarmUp,
+            Ok(()) = self.departures.changed() => Next::Departure,
             () = tokio::time::sleep(SILENCE) => Next::Silence,
         }
     }
@@ -133,7 +139,7 @@ impl Connection {
                 self.page.hear(&live);
                 Taken::Something
             }
-            Next::WarmUp => {
+            Next::WarmUp | Next::Departure => {
                 *is_status = true;
                 Taken::Something
             }

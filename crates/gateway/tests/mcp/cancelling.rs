@@ -93,6 +93,38 @@ async fn a_request_cancelled_while_the_session_warms_up_runs_nothing() {
 }
 
 #[tokio::test]
+async fn code_whose_client_has_gone_is_told_of_with_the_first_answer_and_in_the_status() {
+    let home = Home::new().await;
+    let earlier = home.agent().await;
+    assert!(!earlier.send("1 + 1").await.text.contains("is gone"));
+    let ann = home.agent().await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let status = earlier.call("get_fsi_status", json!({})).await;
+    assert_eq!(status.structured["running"].get("clientGone"), None, "it is there: {status:?}");
+
+    let mut departures = home.local().departures();
+    departures.mark_unchanged();
+    drop((running, ann));
+    departures.changed().await.unwrap();
+    let session = home.session().await.short();
+    for (agent, is_first) in [(home.agent().await, true), (earlier, false)] {
+        let status = agent.call("get_fsi_status", json!({})).await;
+        let note = format!("still runs in session {session}, and its client is gone; cancel_eval");
+        assert_eq!(status.text.contains(&note), is_first, "{}", status.text);
+        assert!(status.text.contains(" s, by mcp:tester, its client is gone"), "{}", status.text);
+        assert_eq!(status.structured["running"]["clientGone"], json!(true));
+        let again = agent.call("get_fsi_status", json!({})).await;
+        assert!(!again.text.contains(&note), "{}", again.text);
+    }
+    let last = home.agent().await;
+    let cancelled = last.call("cancel_eval", json!({})).await;
+    assert!(cancelled.text.contains("its client is gone"), "{}", cancelled.text);
+    assert_eq!(cancelled.structured["ending"], json!("yielded"));
+    assert!(!home.agent().await.call("get_fsi_status", json!({})).await.text.contains("is gone"));
+}
+
+#[tokio::test]
 async fn an_agent_that_goes_leaves_its_code_running() {
     let home = Home::new().await;
     let (stream, has_gone) = home.watched_stream("work");

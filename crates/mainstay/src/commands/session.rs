@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, StopSession};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::{SessionView, StartupView};
+use mainstay_gateway::view::{Orphaned, SessionView, StartupView};
 use mainstay_model::session::Parent;
 use mainstay_model::{CommandId, Error, Principal, SessionId, SessionState, Timestamp, ValidityCounts};
 
@@ -269,6 +269,10 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if let Some(rebuilt) = &session.rebuilt {
         println!("  {}", paint.tone(Tone::Warning, &crate::terminal::printable(&rebuilt.to_string())));
     }
+    print!(
+        "{}",
+        orphaned_text(session, paint, Timestamp::now()).map(|text| format!("  {text}")).unwrap_or_default()
+    );
     if let Some(words) = validity_words(session) {
         println!("  {}", paint.tone(Tone::Warning, &words));
     }
@@ -289,6 +293,14 @@ pub(crate) fn startup_text(session: &SessionView, paint: Paint) -> String {
     let warnings = faults.iter().cloned().chain(unbuilt).map(|warning| line(&warning, Tone::Warning));
     let summary = (!summary.is_empty()).then(|| line(summary, Tone::Faint));
     summary.into_iter().chain(warnings).collect()
+}
+
+/// That the connection which asked for what runs in a session has left, and what to do; none where it has not.
+pub(crate) fn orphaned_text(session: &SessionView, paint: Paint, now: Timestamp) -> Option<String> {
+    let Orphaned { by, requested_at } = session.orphaned.as_ref()?;
+    let words = format!("what {by} sent {} still runs, and its client is gone", ago(*requested_at, now));
+    let words = paint.tone(Tone::Warning, &printable(&words));
+    Some(format!("{words}; `mainstay cancel --session {}` stops it\n", session.short_id))
 }
 
 /// How many of a session's evals may hold no longer; none where all do, or it cannot be told.

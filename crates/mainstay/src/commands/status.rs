@@ -11,7 +11,7 @@ use mainstay_model::{Error, Limits, SessionId, Timestamp};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
-use super::session::{called, session_line, validity_words};
+use super::session::{called, orphaned_text, session_line, validity_words};
 use crate::connect::connect_any_version;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, bytes, printable};
@@ -99,6 +99,9 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
             let waits = format!("    waits: {}\n", printable(command.as_str()));
             text.push_str(&paint.tone(Tone::Faint, &waits));
         }
+        text.push_str(
+            &orphaned_text(session, paint, now).map(|text| format!("    {text}")).unwrap_or_default(),
+        );
         if let Some(words) = validity_words(session) {
             text.push_str(&paint.tone(Tone::Warning, &format!("    {words}\n")));
         }

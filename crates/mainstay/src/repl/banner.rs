@@ -5,7 +5,7 @@ use mainstay_model::{SessionState, Timestamp};
 
 use super::command::Tongue;
 use crate::commands::fault::{HardReset, fault_text};
-use crate::commands::session::startup_text;
+use crate::commands::session::{orphaned_text, startup_text};
 use crate::telling::{so_far, state_words};
 use crate::terminal::{Paint, Tone, ago, printable};
 
@@ -56,6 +56,7 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
         let words: Vec<String> = [state_words(state)].into_iter().chain(so_far).collect();
         text.push_str(&format!("{}\n", printable(&words.join(DOT))));
     }
+    text.push_str(&orphaned_text(session, paint, now).unwrap_or_default());
     if session.asks > 0 {
         let asks = format!("{} waiting for an answer; `:asks` lists them", session.asks);
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &asks)));
@@ -87,7 +88,7 @@ fn state(session: &SessionView, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_gateway::view::WorkerView;
+    use mainstay_gateway::view::{Orphaned, WorkerView};
     use mainstay_model::{Seq, SessionId, SessionKind, Version};
 
     fn at(text: &str) -> Timestamp {
@@ -126,6 +127,7 @@ mod tests {
             failures: 1,
             usage: Default::default(),
             running: None,
+            orphaned: None,
             worker: Some(WorkerView {
                 kernel: "F# 4.7".to_owned(),
                 runtime: ".NET Core 3.1.32".to_owned(),
@@ -157,6 +159,20 @@ mod tests {
         /code/harmony • Project Harmony.fsproj
         Waiting • Started 2 h ago • Last active just now
         2 waiting for an answer; `:asks` lists them
+        Type F#, or :help
+        ");
+    }
+
+    #[test]
+    fn a_session_in_which_code_was_left_behind_says_whose_it_is() {
+        let orphaned =
+            Orphaned { by: "mcp:codex\u{1b}[2J".to_owned(), requested_at: at("2026-02-13T13:29:40Z") };
+        let left = SessionView { state: "Evaluating".to_owned(), orphaned: Some(orphaned), ..session() };
+        insta::assert_snapshot!(shown(&left), @r"
+        Connected to session-a1b2c3d4 (Harmony) • F# 4.7 on .NET Core 3.1.32
+        /code/harmony • Project Harmony.fsproj
+        Evaluating • Started 2 h ago • Last active just now
+        what mcp:codex␛[2J sent 40 s ago still runs, and its client is gone; `mainstay cancel --session a1b2c3d4` stops it
         Type F#, or :help
         ");
     }

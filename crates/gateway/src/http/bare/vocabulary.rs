@@ -97,7 +97,7 @@ told!(SessionView {
     usage,
     running,
     agent,
-    worker; without language
+    worker; without language, orphaned
 });
 told!(WorkerView { kernel, runtime, pid, usage });
 
