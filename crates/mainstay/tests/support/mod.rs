@@ -373,7 +373,7 @@ pub fn axe() -> PathBuf {
     provided("MAINSTAY_TEST_AXE")
 }
 
-fn provided(variable: &str) -> PathBuf {
+pub fn provided(variable: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(value) => PathBuf::from(value),
         None => panic!("{variable} is not set: run the tests with `cargo xtask test`"),
