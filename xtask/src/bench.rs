@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
             argument.display()
         )));
     }
-    let tools = step("what the benchmarks need", tools::provide)?;
+    let tools = step("what the benchmarks need", || tools::provide(&[]))?;
     let environment = tools.environment();
     let dotnet = tools.dotnet();
     let remedy = "see the compiler's message above";

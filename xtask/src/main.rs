@@ -6,6 +6,7 @@
 mod bench;
 mod beside_fsi;
 mod ci;
+mod clients;
 mod command;
 mod failure;
 mod fuzz;
@@ -42,6 +43,11 @@ const TASKS: &[Task] = &[
         name: "ci",
         purpose: "check formatting and lints, then run every test, as .ci/run does",
         run: ci::run,
+    },
+    Task {
+        name: "clients",
+        purpose: "run the stories in the real coding agents (codex, claude, opencode, gemini, qwen), all or those that are named",
+        run: clients::run,
     },
     Task {
         name: "fuzz",

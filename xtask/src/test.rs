@@ -5,12 +5,12 @@ use std::process::Command;
 
 use crate::command::{cargo, run as run_command, step, succeeds};
 use crate::failure::Failure;
-use crate::tools::{self, Tools};
+use crate::tools::{self, Tools, clients};
 
 /// The profile of the test runner that leaves out what needs a current .NET SDK.
 const PROFILE_3_1: &str = "sdk-3-1";
 
-const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
+pub(crate) const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
 /// Tests for which crates are compiled in another way: what they are called, and what selects them.
 const APART: [(&str, &[&str]); 4] = [
@@ -38,7 +38,8 @@ const APART: [(&str, &[&str]); 4] = [
 /// runner, and its summary is to stand last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
-    let tools = step("what the tests need", tools::provide)?;
+    let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
+    let tools = step("what the tests need", || tools::provide(&in_every_run))?;
     if for_runner.is_empty() {
         step("doc tests", || run_command(&mut cargo(["test", "--doc", "--workspace"]), CARGO_REMEDY))?;
         for (name, selection) in APART {
@@ -61,7 +62,7 @@ fn after_dashes(arguments: &[OsString]) -> Result<&[OsString], Failure> {
 }
 
 /// cargo-nextest where it is installed, else `cargo test`.
-fn runner(tools: &Tools, arguments: &[OsString]) -> Command {
+pub(crate) fn runner(tools: &Tools, arguments: &[OsString]) -> Command {
     let has_nextest = succeeds(&mut cargo(["nextest", "--version"]));
     let mut runner = cargo(if has_nextest { &["nextest", "run"][..] } else { &["test", "--no-fail-fast"] });
     if !arguments.iter().any(|argument| selects_packages(argument)) {

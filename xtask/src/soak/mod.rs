@@ -54,7 +54,7 @@ const LOOKS_A_LINE: u32 = 5;
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let any_seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     let options = Options::read(arguments, any_seed)?;
-    let tools = step("what the soak needs", tools::provide)?;
+    let tools = step("what the soak needs", || tools::provide(&[]))?;
     step("the release build", || {
         run_command(
             &mut cargo(["build", "--release", "--package", "mainstay"]),

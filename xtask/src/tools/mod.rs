@@ -4,6 +4,7 @@
 mod apt;
 mod bare;
 mod chromium;
+pub(crate) mod clients;
 mod dotnet;
 mod jupyter;
 mod mcp;
@@ -27,6 +28,7 @@ pub(crate) struct Tools {
     axe: PathBuf,
     bare: PathBuf,
     chromium: PathBuf,
+    clients: Vec<(&'static str, PathBuf)>,
     dotnet: dotnet::Sdks,
     jupyter: PathBuf,
     mcp: PathBuf,
@@ -72,14 +74,15 @@ impl Tools {
             (dotnet::VARIABLE_3_1, self.dotnet.sdk_3_1.as_ref()),
             (dotnet::VARIABLE_FSHARP_11, self.dotnet.fsharp_11.as_ref()),
         ];
-        let of_tools = named.into_iter().chain(smoke);
+        let clients = self.clients.iter().map(|(variable, program)| (*variable, Some(program)));
+        let of_tools = named.into_iter().chain(smoke).chain(clients);
         let of_tools = of_tools.filter_map(|(name, path)| Some((name.into(), path?.into())));
         self.dotnet.environment.iter().cloned().chain(of_tools).collect()
     }
 }
 
-/// Installs what is not there yet.
-pub(crate) fn provide() -> Result<Tools, Failure> {
+/// Installs what is not there yet, and of the coding agents these.
+pub(crate) fn provide(chosen: &[&clients::Client]) -> Result<Tools, Failure> {
     let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
     let dotnet = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
@@ -93,12 +96,15 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let openapi_npm = openapi::provide_npm(&shelf)?;
     let openapi_python = openapi::provide_python(&shelf)?;
     pricing::provide(&shelf, &dotnet.main)?;
+    let install = |client: &&clients::Client| Ok((client.variable, clients::provide(&shelf, client)?));
+    let clients = chosen.iter().map(install).collect::<Result<_, Failure>>()?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
     Ok(Tools {
         axe,
         bare,
         chromium,
+        clients,
         dotnet,
         jupyter,
         mcp,
