@@ -31,11 +31,20 @@ pub(super) async fn answer(
     call.calls().begin(&under_way);
     let most = call.limits().mcp_results;
     let ending = Arc::clone(call);
-    tokio::spawn(async move {
+    let carried_out = tokio::spawn(async move {
         let ended = carried_out.await;
         ending.calls().end(ending.under_way(), ended, most);
     });
-    let response = first_answer(call, &under_way, wait).await?;
+    let response = tokio::select! {
+        biased;
+        instead = call.answered_instead() => {
+            // Its command goes on; what is to be done behind that is done by the call that repeats it.
+            carried_out.abort();
+            call.calls().is_told(&under_way, call.server().connection);
+            return Ok(instead);
+        }
+        response = first_answer(call, &under_way, wait) => response?,
+    };
     Ok(match response {
         CallToolResponse::Complete(result) => {
             CallToolResponse::Complete(with_news(call, result, &left_behind))
@@ -61,7 +70,6 @@ async fn first_answer(
     loop {
         tokio::select! {
             biased;
-            instead = call.answered_instead() => return Ok(instead),
             ended = under_way.ended() => {
                 // Nobody hears of a call that was given up; it is news for the next one.
                 if !is_unwanted {

@@ -41,7 +41,14 @@ pub(super) struct NotebookAnswer {
     cells: Vec<CellLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_run: Vec<usize>,
+    /// Why nothing of it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
+
+/// What is said of a notebook that a daemon ran which is gone. The cell that it was at may have done part of what it does.
+const CUT_OFF: &str = "the daemon was lost while this ran. Cells that ran to their end are kept: look at what the next one may have done \
+    in part (get_eval_timeline), then call run_notebook again, which goes on there";
 
 /// What came of one.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
@@ -80,6 +87,9 @@ impl Tool for RunNotebook {
                 (place.await?, Vec::new())
             }
         };
+        if call.repeatable().is_again() && call.continued().is_none() {
+            return Ok(NotebookAnswer::cut_off(session));
+        }
         let ready = call.bring_up(session).await?;
         let wanted = Wanted { from, cell, again, begun };
         let cells = Cells { call, session, ran: Vec::new() };
@@ -120,7 +130,13 @@ impl NotebookAnswer {
             eval: (!ran_before)
                 .then(|| EvalAnswer::from(eval.in_lines_of(Some(file), line.saturating_sub(1)))),
         };
-        Self { session_id: session.short(), success, cells: cells.into_iter().map(line).collect(), not_run }
+        let cells = cells.into_iter().map(line).collect();
+        Self { session_id: session.short(), success, cells, not_run, note: None }
+    }
+
+    fn cut_off(session: SessionId) -> Self {
+        let (cells, not_run) = (Vec::new(), Vec::new());
+        Self { session_id: session.short(), success: false, cells, not_run, note: Some(CUT_OFF) }
     }
 }
 
@@ -144,6 +160,9 @@ impl Display for NotebookAnswer {
                 Some(eval) => writeln!(f, "cell {cell} (line {line}):\n{eval}")?,
                 None => writeln!(f, "cell {cell} (line {line}) ran before")?,
             }
+        }
+        if let Some(note) = self.note {
+            return write!(f, "{note} [session {}]", self.session_id);
         }
         let numbers: Vec<String> = self.not_run.iter().map(ToString::to_string).collect();
         match (self.success, numbers.as_slice()) {

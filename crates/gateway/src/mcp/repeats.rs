@@ -31,6 +31,11 @@ impl Repeatable {
         Self { command, is_again }
     }
 
+    /// Whether a daemon that is gone was sent it.
+    pub(super) fn is_again(&self) -> bool {
+        self.is_again
+    }
+
     /// The id of the command that the call is for.
     pub(super) fn command(&self) -> Option<&CommandId> {
         self.command.as_ref()

@@ -240,7 +240,6 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
-            .enable_tool_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
             .enable_resources_list_changed()
@@ -457,7 +456,6 @@ impl ServerHandler for Server {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::default();
         accepted.resources_list_changed = requested.resources_list_changed;
-        accepted.tools_list_changed = requested.tools_list_changed;
         let is_ours = |uri: &&String| Address::read(uri).is_some();
         let of_ours =
             |uris: &Vec<String>| uris.iter().filter(is_ours).take(followers::MOST).cloned().collect();

@@ -19,7 +19,7 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::kernel::{self, BROKEN, Step};
+use crate::kernel::{self, Step};
 use crate::tools::{self, Behind};
 use crate::{prompts, resources};
 
@@ -118,11 +118,6 @@ impl Fixtures {
                 let session = self.session("work", &context).await?;
                 self.call("hard_reset_session", json!({ "sessionId": session }), &context).await?;
                 Ok(text("started anew"))
-            }
-            Behind::OtherTools => {
-                let state = self.told("get_status", json!({}), "state", &context).await?;
-                self.session(if state == "Faulted" { "work" } else { BROKEN }, &context).await?;
-                Ok(text("there are other tools"))
             }
             Behind::Content(content) => Ok(CallToolResult::success(read(content)).into()),
             Behind::Sampling => sample(&declared, request, &context).await,

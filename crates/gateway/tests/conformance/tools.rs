@@ -26,8 +26,6 @@ pub(crate) enum Behind {
     BrokenTask(Vec<Step>),
     /// The product makes a session, and starts it anew.
     Restart,
-    /// What makes the product list other tools.
-    OtherTools,
     /// This content.
     Content(Value),
     /// What the client's model says, asked over its session.
@@ -159,7 +157,6 @@ fn evals() -> Vec<Fixture> {
         plain("test_reconnection", |_| Behind::Code(vec![Step::Print("done".to_owned())])),
         plain("test_tool_with_logging", |_| Behind::Restart),
         plain("test_logging_tool", |_| Behind::Restart),
-        plain("test_trigger_tool_change", |_| Behind::OtherTools),
         plain("test_missing_capability", |_| Behind::NeedsSampling),
         with("test_sampling", json!({ "prompt": { "type": "string" } }), |_| Behind::Sampling),
         with("test_elicitation", json!({ "message": { "type": "string" } }), |arguments| {

@@ -2,6 +2,7 @@
 
 use mainstay_gateway::mcp::{ClientContext, serve_stream};
 use mainstay_model::{Access, EventBody, Seq};
+use rmcp::model::ServerResult;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -56,6 +57,22 @@ async fn a_connection_goes_on_in_the_session_that_the_one_before_it_used() {
     let context = ClientContext { session: Some(session), ..in_work(&home) };
     let answer = send(&home, context, "1 + 1", json!({ "mainstay/command": COMMAND })).await;
     assert_eq!(answer["_meta"]["mainstay/session"], json!(session.to_string()));
+}
+
+#[tokio::test]
+async fn a_notebook_that_a_daemon_was_lost_under_is_not_gone_on_with_unasked() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let file = home.path().join("steps.fsx");
+    std::fs::write(&file, "tick\n").unwrap();
+    let meta = json!({ "mainstay/command": COMMAND, "mainstay/again": true });
+    let again = agent.begin_with("run_notebook", json!({ "path": file }), &meta).await;
+    let ServerResult::CallToolResult(answer) = again.await_response().await.unwrap() else { panic!() };
+    assert_eq!(answer.is_error, Some(true));
+    assert!(answer.content[0].as_text().unwrap().text.starts_with("the daemon was lost while this ran."));
+    let session = home.session().await;
+    assert_eq!(home.local().status(session).await.unwrap().session.evals, 0);
+    assert!(!agent.call("run_notebook", json!({ "path": file })).await.is_error);
 }
 
 #[tokio::test]

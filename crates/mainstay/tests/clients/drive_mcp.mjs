@@ -14,7 +14,7 @@ const sdk = (file) => load(`@modelcontextprotocol/sdk/${file}`)
 const { Client } = sdk("client/index.js")
 const { StdioClientTransport } = sdk("client/stdio.js")
 const { StreamableHTTPClientTransport } = sdk("client/streamableHttp.js")
-const { ElicitRequestSchema, ResourceListChangedNotificationSchema, ToolListChangedNotificationSchema } = sdk("types.js")
+const { ElicitRequestSchema, ResourceListChangedNotificationSchema } = sdk("types.js")
 
 const transport =
   way === "stdio"
@@ -58,10 +58,8 @@ const { resources } = await client.listResources()
 const { uri } = resources.find((resource) => resource.name === "driven")
 steps.transcript = (await client.readResource({ uri: `${uri}/transcript` })).contents[0].text
 
-const otherTools = told(ToolListChangedNotificationSchema)
 steps.imported = await call("import_session", { path: conversation })
 await call("switch_session", { sessionId: steps.imported.sessionId })
-steps.toldOfOtherTools = await otherTools
 steps.toolsOfConversation = (await client.listTools()).tools.map((tool) => tool.name).sort()
 
 steps.stopped = await call("stop_session", { sessionId: steps.created.sessionId })

@@ -7,11 +7,24 @@ use serde_json::{Map, Value, json};
 use super::shown::push_fenced;
 use crate::display::{Bundle, Form, SVG, TABLE};
 
-/// As Markdown: a picture as one that is in the text itself, a table as a table, all else as its plain text. A web page's part is not let in: whoever
+/// What stands for a picture in Markdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pictures {
+    /// It itself, in the text.
+    Embedded,
+    /// Its type and size, or how it calls itself: who reads text alone would have to read all of it.
+    Named,
+}
+
+/// As Markdown: a picture as one that is in the text itself where it is wanted so, a table as a table, all else as its plain text. A web page's part is not let in: whoever
 /// shows Markdown may run what is in it.
-pub(super) fn markdown(text: &mut String, bundle: &Bundle) {
+pub(super) fn markdown(text: &mut String, bundle: &Bundle, pictures: Pictures) {
     // Writing to a text never fails.
-    if let Some(picture) = bundle.picture() {
+    if pictures == Pictures::Named
+        && let Some(name) = picture_name(bundle)
+    {
+        write!(text, "\n*[picture: {}]*\n", bare(&name)).ok();
+    } else if let Some(picture) = bundle.picture() {
         write!(text, "\n![{picture}](data:{};base64,{})\n", picture.kind, picture.data.as_str()).ok();
     } else if let Some(Form::Text(svg)) = bundle.form(SVG) {
         let first = bundle.text().lines().next().unwrap_or_default();
@@ -22,6 +35,15 @@ pub(super) fn markdown(text: &mut String, bundle: &Bundle) {
         write!(text, "\n{}\n", markdown.trim_end()).ok();
     } else if !bundle.text().trim().is_empty() {
         push_fenced(text, "text", bundle.text());
+    }
+}
+
+/// What a picture is called; none where the display has no picture.
+fn picture_name(bundle: &Bundle) -> Option<String> {
+    match (bundle.picture(), bundle.form(SVG)) {
+        (Some(picture), _) => Some(picture.to_string()),
+        (None, Some(Form::Text(_))) => Some(bundle.text().lines().next().unwrap_or_default().to_owned()),
+        (None, Some(_) | None) => None,
     }
 }
 
@@ -114,9 +136,25 @@ mod tests {
     use super::*;
 
     fn written(data: Value) -> String {
+        written_with(data, Pictures::Embedded)
+    }
+
+    fn written_with(data: Value, pictures: Pictures) -> String {
         let mut text = String::new();
-        markdown(&mut text, &serde_json::from_value(data).unwrap());
+        markdown(&mut text, &serde_json::from_value(data).unwrap(), pictures);
         text
+    }
+
+    #[test]
+    fn who_reads_text_alone_is_told_what_a_picture_is() {
+        let png = json!({ "image/png": "iVBORw==", "text/plain": "no" });
+        let svg = json!({ "image/svg+xml": "<svg/>", "text/plain": "a [line]\n▁▂" });
+        let told = [png, svg].map(|data| written_with(data, Pictures::Named));
+        assert_eq!(told, ["\n*[picture: image/png, 4 bytes]*\n", "\n*[picture: a line]*\n"]);
+        assert_eq!(
+            written_with(json!({ "text/plain": "it" }), Pictures::Named),
+            written(json!({ "text/plain": "it" }))
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::displayed::{self, lines};
+use super::displayed::{self, Pictures, lines};
 use super::kernel::Kernel;
 use super::outputs::Outputs;
 use super::said::Conversation;
@@ -149,14 +149,14 @@ impl<'a> Shown<'a> {
     }
 
     /// All that came of it as Markdown: text in fences, displays between them.
-    fn output(&self) -> String {
+    fn output(&self, pictures: Pictures) -> String {
         let (mut output, mut text) = (String::new(), String::new());
         for put_out in &self.put_out {
             match put_out {
                 PutOut::Printed { screen, .. } => append(&mut text, &screen.text()),
                 PutOut::Displayed(display) | PutOut::Updated(display) | PutOut::Value(display) => {
                     push_text(&mut output, &std::mem::take(&mut text));
-                    displayed::markdown(&mut output, &display.data);
+                    displayed::markdown(&mut output, &display.data, pictures);
                 }
             }
         }
@@ -167,7 +167,7 @@ impl<'a> Shown<'a> {
             append(&mut text, &format!("({why})"));
         }
         push_text(&mut output, &text);
-        self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data));
+        self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data, pictures));
         output
     }
 }
@@ -200,25 +200,30 @@ fn push_text(markdown: &mut String, text: &str) {
 pub fn markdown(header: &Header, kernel: &Kernel, items: &[Item]) -> String {
     let mut text = format!("# {}\n", header.name);
     let mut conversation = Conversation::default();
-    items.iter().for_each(|item| push_item(&mut text, &mut conversation, kernel, item));
+    items.iter().for_each(|item| push_item((&mut text, Pictures::Embedded), &mut conversation, kernel, item));
     text
 }
 
-/// One item as Markdown, as it is in that of a session whose code this kernel ran.
+/// One item as Markdown, as it is in that of a session whose code this kernel ran, with what its pictures are called in their place.
 pub fn item_markdown(kernel: &Kernel, item: &Item) -> String {
     let mut text = String::new();
-    push_item(&mut text, &mut Conversation::default(), kernel, item);
+    push_item((&mut text, Pictures::Named), &mut Conversation::default(), kernel, item);
     text
 }
 
-fn push_item(text: &mut String, conversation: &mut Conversation, kernel: &Kernel, item: &Item) {
+fn push_item(
+    (text, pictures): (&mut String, Pictures),
+    conversation: &mut Conversation,
+    kernel: &Kernel,
+    item: &Item,
+) {
     match item {
         Item::Message { event, .. } => text.push_str(&conversation.message(event)),
         Item::Cell { events, .. } => {
             conversation.interrupted();
             let shown = Shown::of(kernel, events);
             push_fenced(text, kernel.language.as_str(), shown.code);
-            let output = shown.output();
+            let output = shown.output(pictures);
             text.push_str(&output);
             if let (true, Some(why)) = (output.is_empty(), shown.failed()) {
                 push_fenced(text, "text", why);

@@ -339,7 +339,11 @@ impl Bridge {
         if let Some(request) = at.and_then(|at| self.requests.remove(at))
             && members.contains_key("result")
         {
+            let is_introduced = matches!(request.kind, Kind::Initialize);
             self.learn(request, &members);
+            if is_introduced {
+                return Some(To::Client(with_other_tools(members)));
+            }
         }
         Some(To::Client(self.without_session(members, said)))
     }
@@ -503,6 +507,18 @@ fn mark(members: &mut Members, name: &str, said: &impl serde::Serialize) {
     put(&mut meta, name, said);
     put(&mut params, "_meta", &meta);
     put(members, "params", &params);
+}
+
+/// The answer to `initialize`, which says that the tools may become others: a daemon's never do, but one of another version has its own.
+fn with_other_tools(mut members: Members) -> String {
+    let mut result = object(&members, "result").unwrap_or_default();
+    let mut capabilities = object(&result, "capabilities").unwrap_or_default();
+    let mut tools = object(&capabilities, "tools").unwrap_or_default();
+    put(&mut tools, "listChanged", &true);
+    put(&mut capabilities, "tools", &tools);
+    put(&mut result, "capabilities", &capabilities);
+    put(&mut members, "result", &result);
+    line(&members)
 }
 
 /// The number of one of the bridge's own requests.

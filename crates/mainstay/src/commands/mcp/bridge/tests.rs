@@ -166,6 +166,16 @@ fn of_a_daemon_of_another_version_everything_listed_may_be_another() {
 }
 
 #[test]
+fn who_introduces_itself_is_told_that_the_tools_may_become_others() {
+    let mut talk = Talk::new();
+    talk.connected("1");
+    talk.client(initialize());
+    let answer = |capabilities: Value| json!({ "jsonrpc": "2.0", "id": 0, "result": { "capabilities": capabilities } });
+    let told = talk.daemon(answer(json!({ "tools": {}, "prompts": {} })));
+    assert_eq!(told, [Client(answer(json!({ "tools": { "listChanged": true }, "prompts": {} })))]);
+}
+
+#[test]
 fn a_client_that_was_not_answered_yet_introduces_itself_once() {
     let mut talk = Talk::new();
     assert_eq!(talk.client(initialize()), []);
