@@ -269,6 +269,14 @@ impl Client {
                 let command = Command { source: self.source(), ..command };
                 return Ok(self.engine.begin_load(session, command, &self.trace));
             }
+            SessionCommand::Rename { .. } => {
+                self.must_drive(session).await?;
+                // One that its creator calls otherwise is not found by its name.
+                if self.engine.stored(session).await?.alias.is_none() {
+                    let command = Command { source: self.source(), ..command };
+                    return Ok(self.engine.begin_rename(session, command, &self.trace));
+                }
+            }
             SessionCommand::Eval { .. }
             | SessionCommand::Work(_)
             | SessionCommand::Steer(_)
@@ -278,7 +286,6 @@ impl Client {
             | SessionCommand::HardReset
             | SessionCommand::Start
             | SessionCommand::Stop
-            | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }
             | SessionCommand::Label { .. }

@@ -52,6 +52,17 @@ pub enum Beginning {
     Import(ImportSession),
 }
 
+impl Beginning {
+    /// Whether it was said what people are to call the session.
+    fn is_named(&self) -> bool {
+        match self {
+            Self::Empty(create) => create.name.is_some(),
+            Self::Fork(fork) => fork.name.is_some(),
+            Self::Import(ImportSession { create, .. }) => create.name.is_some(),
+        }
+    }
+}
+
 impl Creation {
     /// One that depends on nothing.
     pub fn new(id: CommandId, beginning: Beginning) -> Self {
@@ -196,14 +207,22 @@ impl Engine {
         if let Some(answered) = self.created_before(&identity).await? {
             return Ok(answered);
         }
+        let is_named = beginning.is_named();
         let (mut create, with) = self.plan(beginning).await?;
         let must_run = must_run(&create, &with);
         self.check_creation(&create, must_run)?;
         if must_run {
             self.shared.must_find(&create.kind, Path::new(&create.working_directory)).await?;
         }
-        if let Some(alias) = &create.alias {
-            self.check_alias(alias, &source.principal()).await?;
+        match (&create.alias, &create.name) {
+            (Some(alias), _) => self.check_alias(alias, &source.principal()).await?,
+            (None, Some(name)) if is_named => self.check_name(name, &create.working_directory, None).await?,
+            // One that was numbered is free.
+            (None, Some(_)) => {}
+            (None, None) => {
+                let name = folder_name(&create.working_directory);
+                create.name = Some(self.default_name(name, &create.working_directory).await?);
+            }
         }
         let project = self.shared.project_of(&create).await?;
         // A fork has its parent's, whatever the settings say by now.

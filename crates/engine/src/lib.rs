@@ -28,6 +28,7 @@ mod lineage;
 mod loading;
 mod measures;
 mod merge;
+mod naming;
 mod output;
 mod presence;
 mod progress;

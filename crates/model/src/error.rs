@@ -27,10 +27,10 @@ pub enum Error {
         /// The sessions it could be.
         candidates: Vec<String>,
     },
-    /// Another session has the alias already.
+    /// Another session in the folder has the name already, or another of the same owner the alias.
     #[error("there is a session `{reference}` already")]
     SessionExists {
-        /// The alias.
+        /// The name, or the alias.
         reference: String,
     },
     /// The session's state does not offer the action.
@@ -550,7 +550,7 @@ impl Error {
     pub fn next_step(&self) -> String {
         match self {
             Self::SessionNotFound { .. } => "List the sessions with `mainstay session list`.".into(),
-            Self::SessionExists { .. } => "Use it, or create one under another alias.".into(),
+            Self::SessionExists { .. } => "Use it, or take another name; the other can be renamed or deleted.".into(),
             Self::SessionAmbiguous { .. } => "Give more digits of the id, or the whole of it.".into(),
             Self::NotOffered { action, state, .. } => affordance::remedy(*state, *action).into(),
             Self::NotOfKind { kind, .. } if kind.is_agent() => {
@@ -626,11 +626,15 @@ impl Error {
                 "See `mainstay agent list` for the agents there are; until one is, the conversation can be read, searched, compacted, forked and exported."
                     .into()
             }
-            Self::KernelUnknown { kind } if ["python", "xpython"].contains(&kind.as_str()) => {
-                format!("`mainstay kernel install {kind}` installs one; `mainstay kernel list` shows the kinds there are.")
+            Self::KernelUnknown { kind } if kind.as_str() == "xpython" => {
+                "`mainstay kernel install xpython` installs one; `mainstay kernel list` shows the kinds there are.".into()
+            }
+            Self::KernelUnknown { kind } if kind.as_str().contains("py") => {
+                "`mainstay kernel install python` installs one, for sessions of the kind `python`; `mainstay kernel list` shows the kinds there are."
+                    .into()
             }
             Self::KernelUnknown { .. } => {
-                "See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment."
+                "See `mainstay kernel list` for the kinds there are; `mainstay kernel install python` installs Python, other languages come with the Jupyter kernels of your environment."
                     .into()
             }
             Self::KernelUnavailable { .. } => {
