@@ -6,14 +6,22 @@ use mainstay_model::Error;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use strsim::normalized_levenshtein;
+
 use super::schema;
 use super::tool::Tool;
+
+/// Arguments that a client adds to every call for its own sake; they are passed over. Gemini CLI's says that other calls come first.
+const PASSED_OVER: [&str; 1] = ["wait_for_previous"];
+/// How alike two names must be, from 0 to 1, for the one to be taken for a slip of the other.
+const ALIKE: f64 = 0.5;
 
 /// The arguments of a call of the tool that the client called by this name.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], which names the first argument that is wrong, and what the tool takes.
-pub(super) fn read<T: Tool>(name: &str, arguments: JsonObject) -> Result<T, Error> {
+pub(super) fn read<T: Tool>(name: &str, mut arguments: JsonObject) -> Result<T, Error> {
+    arguments.retain(|argument, _| !PASSED_OVER.contains(&argument.as_str()));
     // They are needed where something is wrong alone, and then the tool has taken them.
     let given = arguments.clone();
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
@@ -29,9 +37,11 @@ fn fault(schema: &JsonObject, given: &JsonObject) -> Option<(String, String)> {
     let known = schema.get("properties")?.as_object()?;
     let unknown = given.keys().find(|name| !known.contains_key(*name));
     if let Some(unknown) = unknown {
-        let meant = known.keys().find(|name| plain(name) == plain(unknown));
-        let reason = match meant {
-            Some(meant) => format!("there is no such argument, it is called `{meant}`"),
+        let reason = match nearest(unknown, known.keys().map(String::as_str)) {
+            Some(meant) if plain(meant) == plain(unknown) => {
+                format!("there is no such argument, it is called `{meant}`")
+            }
+            Some(meant) => format!("there is no such argument; did you mean `{meant}`?"),
             None => "there is no such argument".to_owned(),
         };
         return Some((unknown.clone(), reason));
@@ -44,10 +54,14 @@ fn fault(schema: &JsonObject, given: &JsonObject) -> Option<(String, String)> {
         let schema = known.get(name)?;
         let wanted = schema.get("type")?.as_str()?;
         let most = schema.get("maximum").and_then(Value::as_u64).unwrap_or(u32::MAX.into());
+        let least = schema.get("minimum").and_then(Value::as_u64).unwrap_or(0);
         let reason = match value {
             Value::Null => return None,
             value if !is_of(wanted, value) => format!("must be of type {wanted}"),
             value if value.as_u64().is_some_and(|number| number > most) => format!("may be {most} at most"),
+            value if value.as_u64().is_some_and(|number| number < least) => {
+                format!("must be {least} at least")
+            }
             _ => return None,
         };
         Some((name.clone(), format!("it is {}, and {reason}", short(value))))
@@ -70,6 +84,18 @@ fn form(schema: &JsonObject) -> String {
 fn required(schema: &JsonObject) -> Vec<&str> {
     let names = schema.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The name that another is most like, where one is like it: a name that is the beginning of the other, or differs in few letters.
+fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let unknown = plain(unknown);
+    let likeness = |name: &str| {
+        let name = plain(name);
+        let is_part = unknown.len() > 2 && (name.starts_with(&unknown) || unknown.starts_with(&name));
+        normalized_levenshtein(&unknown, &name).max(if is_part { ALIKE } else { 0.0 })
+    };
+    let rated = known.map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= ALIKE);
+    rated.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
 }
 
 /// A name without what models write differently.
@@ -97,5 +123,23 @@ fn short(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         Value::String(_) => "a string".to_owned(),
         value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_by_its_letters_or_its_beginning() {
+        let known = ["code", "sessionId", "idempotencyKey", "wait", "agentName"];
+        let near = |name| nearest(name, known.into_iter());
+        assert_eq!(near("session_id"), Some("sessionId"));
+        assert_eq!(near("session"), Some("sessionId"));
+        assert_eq!(near("cod"), Some("code"));
+        assert_eq!(near("waits"), Some("wait"));
+        assert_eq!(near("idempotency"), Some("idempotencyKey"));
+        assert_eq!(near("timeout"), None);
+        assert_eq!(near("x"), None);
     }
 }

@@ -159,7 +159,9 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
             SessionState::Ready => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
-        Error::KernelUnknown { kind } if !kind.is_agent() => "Leave `kind` out for F#.".into(),
+        Error::KernelUnknown { kind } if !kind.is_agent() => {
+            format!("{} Leave `kind` out for F#.", error.next_step())
+        }
         Error::KernelUnknown { .. } => error.next_step(),
         Error::WorkerFailed { .. } => format!("Call stop_session, then {send}."),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),

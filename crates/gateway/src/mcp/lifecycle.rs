@@ -215,7 +215,11 @@ impl Tool for StopSession {
 /// Asks for the sessions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListSessions {}
+pub(super) struct ListSessions {
+    /// Of all folders, not only of this one.
+    #[serde(default)]
+    pub(super) all: bool,
+}
 
 /// The sessions, most recently active first.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
@@ -224,6 +228,14 @@ pub(super) struct ListAnswer {
     /// Whether there are older ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
+    /// How many there are in other folders.
+    #[serde(skip_serializing_if = "is_none")]
+    elsewhere: usize,
+}
+
+/// Whether there are no others.
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One session.
@@ -241,17 +253,29 @@ struct SessionLine {
 
 impl Tool for ListSessions {
     const NAME: &'static str = "list_sessions";
-    const DESCRIPTION: &'static str = "The sessions, most recently active first.";
+    const DESCRIPTION: &'static str =
+        "The sessions of this folder, most recently active first; with `all` those of every folder.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;
     type Answer = ListAnswer;
 
     async fn carry_out(self, call: &Call) -> Result<ListAnswer, Error> {
-        let filter = SessionFilter { limit: Some(LISTED + 1), ..SessionFilter::default() };
+        // Without a folder there is no other one.
+        let within = call.meant().folder.filter(|_| !self.all);
+        let elsewhere = match &within {
+            Some(_) => {
+                let here = SessionFilter { within: within.clone(), ..SessionFilter::default() };
+                let all = call.client().count_sessions(SessionFilter::default()).await?;
+                all.saturating_sub(call.client().count_sessions(here).await?)
+            }
+            None => 0,
+        };
+        let filter = SessionFilter { within, limit: Some(LISTED + 1), ..SessionFilter::default() };
         let sessions = call.client().sessions(filter).await?;
         let more = sessions.len() > LISTED;
-        Ok(ListAnswer { sessions: sessions.into_iter().take(LISTED).map(SessionLine::from).collect(), more })
+        let sessions = sessions.into_iter().take(LISTED).map(SessionLine::from).collect();
+        Ok(ListAnswer { sessions, more, elsewhere })
     }
 }
 
@@ -276,6 +300,10 @@ impl Display for ListAnswer {
             writeln!(f, "{session_id} {name}: {kind}, {state}, in {working_directory}")?;
         }
         let more = if self.more { ", and older ones" } else { "" };
-        write!(f, "sessions: {}{more}", self.sessions.len())
+        write!(f, "sessions: {}{more}", self.sessions.len())?;
+        match self.elsewhere {
+            0 => Ok(()),
+            elsewhere => write!(f, "; {elsewhere} more in other folders (list them with `all`: true)"),
+        }
     }
 }

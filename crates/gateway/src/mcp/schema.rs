@@ -18,6 +18,7 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     schema.remove("description");
     // Some clients refuse a call by it themselves, in words that name nothing; here it is refused with the nearest name.
     schema.remove("additionalProperties");
+    each(&mut schema, &say_bounds);
     // Some models' vendors refuse a schema without it.
     schema.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
     Arc::new(schema)
@@ -64,6 +65,21 @@ fn root<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
         }
     });
     schema
+}
+
+/// Says in the description of a number what its bounds are: some clients show models no others.
+fn say_bounds(schema: &mut JsonObject) {
+    let bound = |keyword| schema.get(keyword).and_then(Value::as_u64);
+    let words = match (bound("minimum"), bound("maximum")) {
+        (_, None) => return,
+        (None, Some(most)) => format!("At most {most}."),
+        (Some(least), Some(most)) => format!("{least} to {most}."),
+    };
+    let described = match schema.get("description").and_then(Value::as_str) {
+        Some(description) => format!("{description} {words}"),
+        None => words,
+    };
+    schema.insert("description".to_owned(), described.into());
 }
 
 /// An absent member and a null one are the same here, and only the first is advertised.
@@ -131,6 +147,29 @@ mod tests {
     struct Inner {
         /// Its name.
         name: String,
+    }
+
+    #[test]
+    fn bounds_stand_in_descriptions_and_further_members_are_not_forbidden() {
+        #[derive(JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        #[expect(dead_code)]
+        struct Bounded {
+            /// How many events.
+            #[schemars(range(min = 1, max = 9))]
+            count: u32,
+            #[schemars(range(min = 0, max = 7))]
+            wait: u32,
+        }
+        let expected = json!({
+            "type": "object",
+            "required": ["count", "wait"],
+            "properties": {
+                "count": {"type": "integer", "minimum": 1, "maximum": 9, "description": "How many events. 1 to 9."},
+                "wait": {"type": "integer", "maximum": 7, "description": "At most 7."},
+            },
+        });
+        assert_eq!(Value::Object((*of_arguments::<Bounded>()).clone()), expected);
     }
 
     #[test]

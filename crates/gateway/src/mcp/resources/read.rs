@@ -41,7 +41,7 @@ pub(super) struct Text {
 /// Reads what an address stands for; none where its session is there and that is not.
 pub(super) async fn read(call: &Call, address: &Address) -> Result<Option<Text>, Error> {
     let (reference, part) = match address {
-        Address::Sessions => return json(&ListSessions {}.carry_out(call).await?).map(Some),
+        Address::Sessions => return json(&ListSessions { all: true }.carry_out(call).await?).map(Some),
         Address::Session { session, part } => (session, *part),
     };
     let session = call.client().resolve(reference).await?;
