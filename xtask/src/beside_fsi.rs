@@ -96,6 +96,7 @@ impl Mainstay {
     fn command<const N: usize>(&self, arguments: [&str; N]) -> Command {
         let mut command = Command::new("timeout");
         command.arg(SECONDS).arg(&self.program).args(arguments).env("MAINSTAY_HOME", &self.home);
+        command.env("MAINSTAY_ENVIRONMENT", "inherited");
         command
     }
 

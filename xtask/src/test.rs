@@ -76,6 +76,8 @@ pub(crate) fn runner(tools: &Tools, arguments: &[OsString]) -> Command {
         runner.args(["--lib", "--bins", "--tests"]);
     }
     runner.args(arguments).envs(tools.environment());
+    // Asking a login shell takes time; tests of that say so.
+    runner.env("MAINSTAY_ENVIRONMENT", "inherited");
     runner
 }
 

@@ -120,7 +120,12 @@ impl Home {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
-        command.args(arguments).env("MAINSTAY_HOME", &self.0).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(arguments)
+            .env("MAINSTAY_HOME", &self.0)
+            .env("MAINSTAY_ENVIRONMENT", "inherited")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         command
     }
 

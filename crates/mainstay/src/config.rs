@@ -10,6 +10,7 @@ use mainstay_kernel::fsharp::FEED;
 use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Whence;
 use crate::home::Home;
 
 /// The port the daemon listens on unless told otherwise.
@@ -59,11 +60,21 @@ pub(crate) struct DaemonConfig {
     pub(crate) pi_port: Option<u16>,
     /// How large its log may become before a new one is begun, in bytes.
     pub(crate) log_bytes: u64,
+    /// Where one that is started in the background has its environment from.
+    pub(crate) environment: Whence,
+    /// How long the login shell is asked for its environment, in milliseconds.
+    pub(crate) environment_ms: u64,
 }
 
 impl Default for DaemonConfig {
     fn default() -> Self {
-        Self { port: None, pi_port: None, log_bytes: 10 * 1024 * 1024 }
+        Self {
+            port: None,
+            pi_port: None,
+            log_bytes: 10 * 1024 * 1024,
+            environment: Whence::default(),
+            environment_ms: 10_000,
+        }
     }
 }
 
@@ -270,7 +281,7 @@ fn check(config: &Config) -> Result<(), String> {
             return Err(format!("the principals `{other}` and `{name}` have the same token"));
         }
     }
-    let DaemonConfig { port: _, pi_port: _, log_bytes } = config.daemon;
+    let DaemonConfig { port: _, pi_port: _, log_bytes, environment: _, environment_ms } = config.daemon;
     let dialog_ms = config.pi.dialog_ms;
     let Limits {
         code_bytes,
@@ -338,6 +349,7 @@ fn check(config: &Config) -> Result<(), String> {
     let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     let settings = [
         ("log-bytes", log_bytes, SIZE),
+        ("environment-ms", environment_ms, TIME),
         ("dialog-ms", dialog_ms, TIME),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
@@ -444,6 +456,8 @@ mod tests {
             "port",
             "pi-port",
             "log-bytes",
+            "environment",
+            "environment-ms",
             "dotnet",
             "feed",
             "path",

@@ -1,7 +1,7 @@
 //! From a client to the daemon: find the one that runs, or start one.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::config::Ports;
-use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE, shows_own_token};
+use crate::home::{DaemonRecord, Home, shows_own_token};
 use crate::terminal::RewrittenLine;
 
 /// This program's version; the daemon must have the same.
@@ -106,12 +106,20 @@ pub(crate) async fn start(home: &Home, options: StartOptions) -> Result<(), Erro
     }
 }
 
-/// Starts this program as a daemon, in a process group of its own, and reads what it announces.
+/// This program: what is at its path now, where it was replaced while it ran.
+pub(crate) fn program() -> std::io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    // Linux marks the path of a file that is not there any more so.
+    let replaced = program.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Ok(replaced.filter(|replaced| replaced.is_file()).unwrap_or(program))
+}
+
+/// Starts this program as a daemon that belongs to nobody ([`crate::daemon::background`]), and reads what it announces.
 fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     let failed = |reason: String| Error::DaemonFailed { reason };
-    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let program = program().map_err(|error| failed(error.to_string()))?;
     let mut command = Command::new(program);
-    command.arg("serve").arg("--announce");
+    command.arg("serve").arg("--detach");
     if options.supervised {
         command.arg("--supervised");
     }
@@ -121,24 +129,21 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .current_dir("/")
-        .env_remove(TOKEN_VARIABLE)
-        // Kernels would say that they are of the notebook whose front end came first.
-        .env_remove(crate::jupyter::NOTEBOOK)
-        .process_group(0)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let Some(stdout) = child.stdout.take() else {
         return Err(failed("its announcement is not captured".to_owned()));
     };
     let line = RewrittenLine::default();
-    let announced = until_it_serves(BufReader::new(stdout), |text| line.show(&text));
-    match announced {
-        // Of a child that nobody waits for a dead process would stay, which looks alive.
-        Ok(()) => drop(std::thread::spawn(move || child.wait())),
-        // It ends by itself; what it holds is free only then.
-        Err(_) => drop(child.wait()),
+    let mut announced = BufReader::new(stdout);
+    let serves = until_it_serves(&mut announced, |text| line.show(&text));
+    // It has started the daemon, and ends.
+    child.wait().map_err(|error| failed(error.to_string()))?;
+    if serves.is_err() {
+        // The daemon ends by itself, and its output with it; what it holds is free only then.
+        std::io::copy(&mut announced, &mut std::io::sink()).ok();
     }
-    announced
+    serves
 }
 
 /// Reads what a daemon announces until it serves or does not.

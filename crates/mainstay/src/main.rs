@@ -2,7 +2,7 @@
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
 //! [`asking`] is what one's own code asks, [`telling`] what an agent does.
-//! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
+//! [`home`] and [`config`] are what lies on disk, [`environment`] is what a daemon begins with, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
 //! a project begins, [`bridge`] carries other protocols, [`terminal`] is all that people see.
 
 mod agents;
@@ -14,6 +14,7 @@ mod confirm;
 mod connect;
 mod daemon;
 mod default_kind;
+mod environment;
 mod home;
 mod jupyter;
 mod kernels;

@@ -68,6 +68,7 @@ impl Installation {
         command
             .args(arguments)
             .env("MAINSTAY_HOME", self.home())
+            .env("MAINSTAY_ENVIRONMENT", "inherited")
             .env("DOTNET_ROOT", &self.dotnet)
             .env("TMPDIR", self.temporary())
             .env("NO_COLOR", "1")

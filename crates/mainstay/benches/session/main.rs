@@ -223,6 +223,7 @@ impl Daemon {
         let mut child = Command::new(env!("CARGO_BIN_EXE_mainstay"))
             .args(["serve", "--announce", "--port", "0"])
             .env("MAINSTAY_HOME", home)
+            .env("MAINSTAY_ENVIRONMENT", "inherited")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -10,6 +10,8 @@ use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
 use serde::Serialize;
 
+use crate::config::Config;
+use crate::environment::{Whence, of_login_shell};
 use crate::home::Home;
 use crate::terminal::{self, Paint, Tone, bytes, counted, printable};
 
@@ -30,6 +32,7 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        ask_login_shell(home);
         let Some(report) = examine_aloud(home)? else {
             if self.json {
                 super::print_json(&NoStore { sound: true, store: None })?;
@@ -43,6 +46,20 @@ impl Doctor {
             print!("{}", report_text(&report, Paint::stdout()));
         }
         Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Says why a daemon would not begin with the environment of the login shell, where that is so.
+fn ask_login_shell(home: &Home) {
+    let daemon = Config::load(home).map(|config| config.daemon).unwrap_or_default();
+    let limit = Duration::from_millis(daemon.environment_ms);
+    if Whence::chosen(daemon.environment) == Whence::LoginShell
+        && let Err(reason) = of_login_shell(limit)
+    {
+        terminal::note(&format!(
+            "warning: the environment of the login shell is not known ({reason}), so a daemon begins with that of whoever starts it; see what the shell's startup files do, or set `environment = \"inherited\"` in {}",
+            home.config_file().display()
+        ));
     }
 }
 

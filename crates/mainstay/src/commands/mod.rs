@@ -16,6 +16,7 @@ mod conditions;
 mod daemon;
 pub(crate) mod delete;
 mod doctor;
+mod environment;
 mod eval;
 pub(crate) mod events;
 pub(crate) mod exit;
@@ -182,6 +183,8 @@ enum Command {
     Explain(explain::Explain),
     /// Print a completion script for a shell
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Environment(environment::Environment),
 }
 
 impl Cli {
@@ -205,6 +208,7 @@ impl Cli {
         match self.command {
             Some(Command::Explain(explain)) => explain.run(),
             Some(Command::Completions(completions)) => Ok(completions.run()),
+            Some(Command::Environment(environment)) => environment.run(),
             Some(Command::Doctor(doctor)) => doctor.run(&Home::open()?),
             Some(Command::Restore(restore)) => restore.run(&Home::open()?),
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
@@ -254,6 +258,7 @@ impl Command {
             Self::Doctor(doctor) => doctor.run(home),
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
+            Self::Environment(environment) => environment.run(),
         }
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use mainstay_model::Error;
 
 use crate::config::Ports;
+use crate::daemon::background::detach;
 use crate::daemon::{ServeOptions, serve, supervisor::supervise};
 use crate::home::Home;
 
@@ -32,12 +33,25 @@ pub(super) struct Serve {
     /// Write one line of JSON to standard output once it serves or has failed to; the log goes to a file
     #[arg(long, hide = true)]
     announce: bool,
+
+    /// Start it in the background, in a session of its own, and end
+    #[arg(long, hide = true)]
+    detach: bool,
+
+    /// Why its environment is not the one that it should have
+    #[arg(long, hide = true)]
+    environment_note: Option<String>,
 }
 
 impl Serve {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let ports = Ports { own: self.port, pi: self.pi_port };
-        let options = ServeOptions { ports, no_watch: self.no_watch, announce: self.announce };
+        if self.detach {
+            let arguments = ports.arguments().chain(self.supervised.then(|| "--supervised".to_owned()));
+            return detach(home, arguments.chain(self.no_watch.then(|| "--no-watch".to_owned())));
+        }
+        let Self { no_watch, announce, environment_note, .. } = self;
+        let options = ServeOptions { ports, no_watch, announce, environment_note };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -1,9 +1,10 @@
 //! The daemon: one process that holds the store, the sessions and the doors.
 //!
-//! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
+//! [`serve`] is its whole life; [`background`] starts it apart from whoever wants it. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
 //! joins the F# kernel to the engine,
 //! [`pi`] the coding agent. [`telemetry`] is what a collector is told.
 
+pub(crate) mod background;
 mod builds;
 mod fsharp;
 mod jupyter;
@@ -51,7 +52,7 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 const FEWEST_FILES: u64 = 128;
 
 /// How a daemon is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ServeOptions {
     /// The ports asked for; without them the configured ones.
     pub(crate) ports: Ports,
@@ -59,6 +60,8 @@ pub(crate) struct ServeOptions {
     pub(crate) no_watch: bool,
     /// Whether whoever started it reads one line of its state, and its log goes to a file.
     pub(crate) announce: bool,
+    /// Why its environment is not the one that it should have, where that is so.
+    pub(crate) environment_note: Option<String>,
 }
 
 /// Serves until it is told to stop.
@@ -74,7 +77,7 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
     logging::start(home, options.announce, log_bytes, traces)?;
     let served = match (config, telemetry) {
         (Ok(config), Ok(telemetry)) => {
-            let served = run(home, options, config, telemetry.as_ref()).await;
+            let served = run(home, options.clone(), config, telemetry.as_ref()).await;
             if let Some(telemetry) = telemetry {
                 telemetry.end().await;
             }
@@ -101,6 +104,9 @@ async fn run(
         // The other half is for what they ask for.
         let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
         config.limits.http_connections = config.limits.http_connections.min(connections);
+    }
+    if let Some(note) = &options.environment_note {
+        tracing::warn!("{note}");
     }
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
@@ -165,6 +171,7 @@ async fn run(
     let pid = record.pid;
     if options.announce {
         announce(&Announcement::Ready(record));
+        let_go_of_output();
     } else {
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
@@ -283,6 +290,14 @@ fn stop_on_signal(stop: CancellationToken, is_in_background: bool) -> Result<(),
         stop.cancel();
     });
     Ok(())
+}
+
+/// Closes standard output, which is whoever's started the daemon: nobody waits for its end in vain.
+fn let_go_of_output() {
+    let closed = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    if let Err(error) = closed.and_then(|null| Ok(rustix::stdio::dup2_stdout(null)?)) {
+        tracing::warn!(%error, "standard output stays open");
+    }
 }
 
 /// Tells whoever started the daemon how it stands.

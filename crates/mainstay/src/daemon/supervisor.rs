@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::watch::Watch;
 use super::{ServeOptions, announce};
-use crate::connect::Announcement;
+use crate::connect::{Announcement, program};
 use crate::home::Home;
 
 /// The daemon ends with this code where it cannot start.
@@ -41,7 +41,7 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<Exit
     let mut is_first = true;
     loop {
         let began = Instant::now();
-        let mut child = start(options).map_err(failed)?;
+        let mut child = start(&options).map_err(failed)?;
         let status = tokio::select! {
             status = child.wait() => status.map_err(failed)?,
             _ = terminate.recv() => return pass_on_stop(child).await.map_err(failed),
@@ -69,13 +69,14 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<Exit
     }
 }
 
-fn start(options: ServeOptions) -> std::io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+fn start(options: &ServeOptions) -> std::io::Result<Child> {
+    let mut command = Command::new(program()?);
     command.arg("serve");
     if options.announce {
         command.arg("--announce");
     }
     command.args(options.ports.arguments()).args(options.no_watch.then_some("--no-watch"));
+    command.args(options.environment_note.as_ref().map(|note| format!("--environment-note={note}")));
     command.spawn()
 }
 

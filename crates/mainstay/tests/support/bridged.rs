@@ -1,4 +1,5 @@
 //! A client of MCP over `mainstay mcp`, as agents start it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};

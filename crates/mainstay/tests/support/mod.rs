@@ -90,6 +90,8 @@ impl World {
             .env("NO_COLOR", "1")
             // Whatever terminal the tests are run in.
             .env("MAINSTAY_IMAGES", "off")
+            // Asking a login shell takes time; tests of that say so.
+            .env("MAINSTAY_ENVIRONMENT", "inherited")
             .env_remove("MAINSTAY_LOG")
             .env_remove("JUPYTER_PATH")
             .current_dir(self.work());
