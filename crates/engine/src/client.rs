@@ -19,6 +19,7 @@ use tracing::Span;
 use crate::context::conversation_of;
 use crate::creation::{Beginning, Creation};
 use crate::engine::{Begun, CommandStatus, Engine, SessionStatus};
+use crate::environments::Environment;
 use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Listener, Live, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
@@ -36,6 +37,8 @@ pub struct Client {
     is_connection: bool,
     /// What its commands are part of.
     trace: Span,
+    /// What it has in its environment, where it says so: the sessions that it creates get it.
+    environment: Option<Environment>,
 }
 
 /// An ask that waits for an answer, and where.
@@ -59,6 +62,7 @@ impl Client {
             presence: Arc::new(presence),
             is_connection: false,
             trace: Span::none(),
+            environment: None,
         }
     }
 
@@ -135,6 +139,12 @@ impl Client {
         clients
     }
 
+    /// The same client, which has this in its environment.
+    #[must_use]
+    pub fn with_environment(self, environment: Option<Environment>) -> Self {
+        Self { environment, ..self }
+    }
+
     /// Creates a session and starts it.
     ///
     /// # Errors
@@ -191,7 +201,7 @@ impl Client {
         if let Beginning::Fork(fork) = &creation.beginning {
             self.must_see(fork.from).await?;
         }
-        self.engine.begin_creation(self.source(), creation, &self.trace).await
+        self.engine.begin_creation(self.source(), creation, self.environment.clone(), &self.trace).await
     }
 
     /// What came of a creation; waits for that.

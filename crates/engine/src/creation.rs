@@ -23,6 +23,7 @@ use uuid::Uuid;
 use crate::claims::{Claim, key_of};
 use crate::dependencies::{Dependant, all_succeeded};
 use crate::engine::{Begun, Engine};
+use crate::environments::Environment;
 use crate::exchange::{ImportSession, imported_events, unplaced};
 use crate::session::now;
 use crate::sync::task;
@@ -39,6 +40,14 @@ pub struct Creation {
     pub depends_on: Vec<CommandId>,
     /// What the session is to begin with.
     pub beginning: Beginning,
+}
+
+/// A creation, and who asks for it.
+struct Asked {
+    source: Source,
+    creation: Creation,
+    /// What its creator has in its environment, where that is said.
+    environment: Option<Environment>,
 }
 
 /// What a session is to begin with.
@@ -102,6 +111,7 @@ impl Engine {
         &self,
         source: Source,
         creation: Creation,
+        environment: Option<Environment>,
         parent: &Span,
     ) -> Result<Begun, Error> {
         let identity = creation.identity(source.principal());
@@ -120,7 +130,8 @@ impl Engine {
                     let answered = match engine.created_before(&identity).await? {
                         Some(answered) => Ok(answered),
                         None => {
-                            engine.carry_out_creation(session, source, creation, identity, &mut trace).await
+                            let asked = Asked { source, creation, environment };
+                            engine.carry_out_creation(session, asked, identity, &mut trace).await
                         }
                     };
                     match &answered {
@@ -136,7 +147,7 @@ impl Engine {
                     let engine = self.clone();
                     return Ok(Begun::by(task::spawn(async move {
                         end.reached().await;
-                        engine.answer_creation(source, creation).await
+                        engine.answer_creation(source, creation, environment).await
                     })));
                 }
                 // Of a session that is there; it may have been created meanwhile.
@@ -156,8 +167,10 @@ impl Engine {
         self,
         source: Source,
         creation: Creation,
+        environment: Option<Environment>,
     ) -> BoxFuture<'static, Result<Answered, Error>> {
-        async move { self.begin_creation(source, creation, &Span::none()).await?.ended().await }.boxed()
+        async move { self.begin_creation(source, creation, environment, &Span::none()).await?.ended().await }
+            .boxed()
     }
 
     /// Whether a command that is under way is to create a session: then that session is not there yet.
@@ -194,11 +207,11 @@ impl Engine {
     async fn carry_out_creation(
         &self,
         session: SessionId,
-        source: Source,
-        creation: Creation,
+        asked: Asked,
         identity: Identity,
         trace: &mut CommandTrace,
     ) -> Result<Answered, Error> {
+        let Asked { source, creation, environment } = asked;
         let Creation { id, depends_on, beginning, .. } = creation;
         validate_dependencies(&id, &depends_on, &self.shared.limits)?;
         self.wait_for(&identity, session, depends_on).await?;
@@ -208,11 +221,15 @@ impl Engine {
             return Ok(answered);
         }
         let is_named = beginning.is_named();
+        // Where its creator says nothing, a fork has its parent's.
+        let parent = if let Beginning::Fork(fork) = &beginning { Some(fork.from) } else { None };
+        let inherited = || parent.map(|parent| self.shared.environments.of(parent));
+        let environment = environment.or_else(inherited).unwrap_or_default();
         let (mut create, with) = self.plan(beginning).await?;
         let must_run = must_run(&create, &with);
         self.check_creation(&create, must_run)?;
         if must_run {
-            self.shared.must_find(&create.kind, Path::new(&create.working_directory)).await?;
+            self.shared.must_find(&create.kind, Path::new(&create.working_directory), &environment).await?;
         }
         match (&create.alias, &create.name) {
             (Some(alias), _) => self.check_alias(alias, &source.principal()).await?,
@@ -239,7 +256,12 @@ impl Engine {
         let answer = identity.answer(outcome.clone());
         let is_agent = create.kind.is_agent();
         let events = first_events(id, &source, session, (create, project), with);
-        let version = self.append_creation(session, events, answer, trace).await?;
+        // Before the session is there: whoever starts it finds it.
+        if !environment.is_empty() {
+            self.shared.environments.keep(session, environment);
+        }
+        let appended = self.append_creation(session, events, answer, trace).await;
+        let version = appended.inspect_err(|_| self.shared.environments.forget(session))?;
         // An agent starts when it has something to do.
         if !is_agent {
             self.start_created(session, source, trace).await;

@@ -23,6 +23,7 @@ use crate::accepted::Reply;
 use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
+use crate::environments::Environments;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::measures::Pulse;
@@ -158,6 +159,19 @@ impl Engine {
         factories: Vec<Arc<dyn RunnerFactory>>,
         limits: Limits,
     ) -> Result<Self, Error> {
+        Self::open_with(log, factories, limits, Environments::default()).await
+    }
+
+    /// The same, with the environments that sessions were given before.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn open_with(
+        log: Arc<dyn Log>,
+        factories: Vec<Arc<dyn RunnerFactory>>,
+        limits: Limits,
+        environments: Environments,
+    ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
         let rate = RateLimit::new(limits.commands_per_minute);
         let hub = Arc::new(Hub::new(log.last_position().await?));
@@ -166,6 +180,7 @@ impl Engine {
             log,
             hub,
             factories,
+            environments,
             starts: Arc::new(Semaphore::new(starts)),
             live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
             breakers: Arc::new(Breakers::new(limits.clone())),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::environments::Environment;
 use crate::progress::Report;
 use crate::query::{KernelAnswer, KernelQuery};
 
@@ -28,11 +29,17 @@ pub trait RunnerFactory: Send + Sync + 'static {
         AgentState::default()
     }
 
-    /// Looks whether there is what sessions of such a kind in such a folder would be started with, before one is created.
+    /// Looks whether there is what sessions of such a kind in such a folder, of a creator with such an environment, would be started with,
+    /// before one is created.
     ///
     /// # Errors
     /// [`Error::KernelUnknown`] where there is nothing of that name, [`Error::KernelUnavailable`] where this machine lacks something.
-    async fn find(&self, _kind: &SessionKind, _folder: &Path) -> Result<(), Error> {
+    async fn find(
+        &self,
+        _kind: &SessionKind,
+        _folder: &Path,
+        _environment: &Environment,
+    ) -> Result<(), Error> {
         Ok(())
     }
 
@@ -114,6 +121,8 @@ pub struct RunnerSpec {
     pub project: Option<PathBuf>,
     /// What the compiler of its language is told.
     pub arguments: Vec<String>,
+    /// What it finds in its environment over the daemon's own.
+    pub environment: Environment,
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
     /// What its factory has found out before.

@@ -34,6 +34,7 @@ use crate::breakers::Breakers;
 use crate::claims::{Claims, CommandKey, key_of};
 use crate::commit::{Commit, Commits, Heard, commit_in_order};
 use crate::dependencies::{Waited, Waiter};
+use crate::environments::{Environment, Environments};
 use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
@@ -137,6 +138,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) limits: Limits,
     pub(crate) factories: Vec<Arc<dyn RunnerFactory>>,
+    /// What sessions' creators have in their environments.
+    pub(crate) environments: Environments,
     /// How many workers may start at once.
     pub(crate) starts: Arc<Semaphore>,
     /// How many more sessions may be live.
@@ -181,9 +184,14 @@ impl Shared {
     }
 
     /// Refuses to create what could not be started here.
-    pub(crate) async fn must_find(&self, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+    pub(crate) async fn must_find(
+        &self,
+        kind: &SessionKind,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<(), Error> {
         match self.factories.iter().find(|factory| factory.serves(kind)) {
-            Some(factory) => factory.find(kind, folder).await,
+            Some(factory) => factory.find(kind, folder, environment).await,
             None => Err(Error::KernelUnknown { kind: kind.clone() }),
         }
     }
@@ -481,6 +489,9 @@ impl SessionTask {
             }
             self.traces.refused(&key_of(&identity), &error);
             self.accepted.refuse(&key_of(&identity), &error);
+        }
+        if self.session.deleted_at.is_some() {
+            self.shared.environments.forget(self.session.id);
         }
     }
 

@@ -44,6 +44,11 @@ impl Client {
                 }
             }
         }
+        for session in shared.environments.kept() {
+            if shared.log.session(session).await?.is_none_or(|session| session.deleted_at.is_some()) {
+                shared.environments.forget(session);
+            }
+        }
         Ok(())
     }
 

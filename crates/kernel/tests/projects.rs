@@ -59,11 +59,15 @@ EndProject
 const ODD: &str = "lib; $(a) & 100%41's";
 
 async fn built(machine: &Machine, project: &str) -> Built {
-    build(&machine.path(project), machine.sdk(), &|_| ()).await.unwrap()
+    build(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+        .await
+        .unwrap()
 }
 
 async fn resolved(machine: &Machine, project: &str) -> Resolved {
-    resolve(&machine.path(project), machine.sdk(), &|_| ()).await.unwrap()
+    resolve(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+        .await
+        .unwrap()
 }
 
 fn both(files: &str) -> [Machine; 2] {
@@ -92,7 +96,14 @@ async fn a_project_is_built_and_resolved_with_the_one_it_refers_to() {
         let framework = machine.framework();
         let told = Mutex::new(Vec::new());
         let progress = |step: String| told.lock().unwrap().push(step);
-        let found = resolve(&machine.path("app/App.fsproj"), machine.sdk(), &progress).await.unwrap();
+        let found = resolve(
+            &machine.path("app/App.fsproj"),
+            machine.sdk(),
+            &mainstay_engine::Environment::default(),
+            &progress,
+        )
+        .await
+        .unwrap();
         let step = match found.road {
             Road::Msbuild => "reading 2 projects with msbuild",
             Road::Fallback => "reading 1 project without msbuild",
@@ -178,8 +189,11 @@ async fn a_project_that_is_not_there_or_broken_is_told() {
     for machine in both(
         "=== Broken.fsproj\n<Project>\n<ItemGroup>\n</Project>\n=== Gone.slnx\n<Solution><Project Path='No.fsproj'/></Solution>\n=== Lost.fsproj\n<Project Sdk='Microsoft.NET.Sdk'><PropertyGroup><TargetFramework>$FRAMEWORK</TargetFramework></PropertyGroup><ItemGroup><ProjectReference Include='No.fsproj'/></ItemGroup></Project>\n",
     ) {
-        let refused =
-            async |project: &str| resolve(&machine.path(project), machine.sdk(), &|_| ()).await.unwrap_err();
+        let refused = async |project: &str| {
+            resolve(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+                .await
+                .unwrap_err()
+        };
         let missing = Error::ProjectNotFound { path: machine.path("No.fsproj").display().to_string() };
         assert_eq!(refused("No.fsproj").await, missing);
         assert_eq!(refused("Gone.slnx").await, missing);
@@ -191,7 +205,13 @@ async fn a_project_that_is_not_there_or_broken_is_told() {
             }
             other => panic!("{other}"),
         }
-        let build = build(&machine.path("No.fsproj"), machine.sdk(), &|_| ()).await;
+        let build = build(
+            &machine.path("No.fsproj"),
+            machine.sdk(),
+            &mainstay_engine::Environment::default(),
+            &|_| (),
+        )
+        .await;
         assert_eq!(build.unwrap_err(), missing);
     }
 }
@@ -315,7 +335,8 @@ async fn a_build_that_nobody_waits_for_ends_with_all_it_started() {
     );
     let pipe = machine.pipe("pipe");
     let project = machine.path("Slow.fsproj");
-    let mut building = Box::pin(build(&project, machine.sdk(), &|_| ()));
+    let environment = mainstay_engine::Environment::default();
+    let mut building = Box::pin(build(&project, machine.sdk(), &environment, &|_| ()));
     let pipe = tokio::select! {
         ended = &mut building => panic!("the build did not wait: {ended:?}"),
         pipe = pipe.begun() => pipe,
@@ -331,7 +352,8 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     let pipe = machine.pipe("pipe");
     machine.compile_with("exec 9> \"$HERE/pipe\"; echo begun >&9; sleep 600");
     let project = machine.path("lib/Lib.fsproj");
-    let mut building = Box::pin(build(&project, machine.sdk(), &|_| ()));
+    let environment = mainstay_engine::Environment::default();
+    let mut building = Box::pin(build(&project, machine.sdk(), &environment, &|_| ()));
     let pipe = tokio::select! {
         ended = &mut building => panic!("the build did not wait: {ended:?}"),
         pipe = pipe.begun() => pipe,

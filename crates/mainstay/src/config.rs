@@ -64,6 +64,8 @@ pub(crate) struct DaemonConfig {
     pub(crate) environment: Whence,
     /// How long the login shell is asked for its environment, in milliseconds.
     pub(crate) environment_ms: u64,
+    /// How much of its creator's environment is kept of a session, in bytes; a larger one is not taken.
+    pub(crate) session_environment_bytes: usize,
 }
 
 impl Default for DaemonConfig {
@@ -74,6 +76,7 @@ impl Default for DaemonConfig {
             log_bytes: 10 * 1024 * 1024,
             environment: Whence::default(),
             environment_ms: 10_000,
+            session_environment_bytes: 256 * 1024,
         }
     }
 }
@@ -281,7 +284,14 @@ fn check(config: &Config) -> Result<(), String> {
             return Err(format!("the principals `{other}` and `{name}` have the same token"));
         }
     }
-    let DaemonConfig { port: _, pi_port: _, log_bytes, environment: _, environment_ms } = config.daemon;
+    let DaemonConfig {
+        port: _,
+        pi_port: _,
+        log_bytes,
+        environment: _,
+        environment_ms,
+        session_environment_bytes,
+    } = config.daemon;
     let dialog_ms = config.pi.dialog_ms;
     let Limits {
         code_bytes,
@@ -350,6 +360,7 @@ fn check(config: &Config) -> Result<(), String> {
     let settings = [
         ("log-bytes", log_bytes, SIZE),
         ("environment-ms", environment_ms, TIME),
+        ("session-environment-bytes", wide(session_environment_bytes), SIZE),
         ("dialog-ms", dialog_ms, TIME),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
@@ -458,6 +469,7 @@ mod tests {
             "log-bytes",
             "environment",
             "environment-ms",
+            "session-environment-bytes",
             "dotnet",
             "feed",
             "path",

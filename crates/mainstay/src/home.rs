@@ -100,6 +100,11 @@ impl Home {
         self.folder.join("kernels/jupyter")
     }
 
+    /// What the creators of sessions have in their environments.
+    pub(crate) fn environments(&self) -> PathBuf {
+        self.folder.join("environments")
+    }
+
     /// What the daemon and its supervisor write down.
     pub(crate) fn logs(&self) -> PathBuf {
         self.folder.join("logs")

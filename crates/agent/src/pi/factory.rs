@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_engine::Environment;
 use mainstay_engine::runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_kernel::process::Launch;
 use mainstay_model::agent::Model;
@@ -78,8 +79,10 @@ impl PiAgents {
         }
     }
 
-    fn found(&self) -> Result<Found, Error> {
-        choose(&self.settings.search).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
+    /// What is started for a session whose creator has this in its environment.
+    fn found(&self, environment: &Environment) -> Result<Found, Error> {
+        choose(&self.settings.search.of_session(environment))
+            .map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
     }
 
     /// Where pi keeps its settings.
@@ -126,7 +129,9 @@ impl PiAgents {
         let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
         let configured = environment.iter().map(|(name, value)| (name.into(), value.into()));
         let told = live.iter().flat_map(|live| live.variables(spec));
-        let environment = own.chain(configured).chain(told).chain([mark.variable()]).collect();
+        let creators = spec.environment.variables().map(|(name, value)| (name.into(), value.into()));
+        let environment =
+            creators.chain(own).chain(configured).chain(told).chain([mark.variable()]).collect();
         Launch { program: found.program.clone(), arguments: given, environment }
     }
 }
@@ -171,12 +176,12 @@ impl RunnerFactory for PiAgents {
         AgentState { model, thinking: thinking.unwrap_or_default(), ..AgentState::default() }
     }
 
-    async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {
-        self.found().map(drop)
+    async fn prepare(&self, spec: &RunnerSpec) -> Result<(), Error> {
+        self.found(&spec.environment).map(drop)
     }
 
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
-        let found = self.found()?;
+        let found = self.found(&spec.environment)?;
         let kernel = match found.version.clone() {
             Some(version) => version,
             None => said_version(&found.program).await.unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use mainstay_engine::Environment;
 use serde::{Deserialize, Serialize};
 
 /// The version that Mainstay installs, and is tested with.
@@ -98,6 +99,16 @@ impl Search {
             path: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
             home: home.into(),
         }
+    }
+
+    /// The same search for a session whose creator has this in its environment.
+    #[must_use]
+    pub fn of_session(&self, session: &Environment) -> Self {
+        let mut search = self.clone();
+        if let Some(path) = session.variable("PATH") {
+            search.path = env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+        }
+        search
     }
 
     /// The folder that Mainstay installs pi into.

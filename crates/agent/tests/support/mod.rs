@@ -121,6 +121,7 @@ impl World {
             owner: self.owner.clone(),
             working_directory: self.folder.path().join("project"),
             project: None,
+            environment: mainstay_engine::Environment::default(),
             conversation: Some(conversation),
             gathered: None,
             arguments: Vec::new(),

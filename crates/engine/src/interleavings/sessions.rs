@@ -262,7 +262,7 @@ impl Daemon {
             alias: None,
         };
         let creation = Creation::new(id(name), Beginning::Empty(create));
-        let begun = self.engine.begin_creation(client(), creation, &Span::none()).await.unwrap();
+        let begun = self.engine.begin_creation(client(), creation, None, &Span::none()).await.unwrap();
         match begun.ended().await.unwrap().outcome {
             Outcome::Done { response: Response::Created { session } } => session,
             outcome => panic!("{outcome:?}"),

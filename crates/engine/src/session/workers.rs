@@ -48,6 +48,7 @@ impl SessionTask {
                 working_directory: PathBuf::from(&self.session.working_directory),
                 project: self.session.project.as_ref().map(PathBuf::from),
                 arguments: self.session.arguments.clone(),
+                environment: self.shared.environments.of(self.session.id),
                 conversation: None,
                 gathered: None,
                 report: self.report(),

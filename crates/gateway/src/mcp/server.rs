@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use futures::future::{BoxFuture, join_all};
-use mainstay_engine::Client;
+use mainstay_engine::{Client, Environment};
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
@@ -88,6 +88,7 @@ fn places(count: usize) -> Arc<Semaphore> {
 /// A connection: whom it stands for, and the client it was at its last call.
 struct Connected {
     access: Access,
+    environment: Option<Environment>,
     client: Mutex<Option<Client>>,
 }
 
@@ -96,10 +97,10 @@ impl Server {
     pub(super) fn for_connection(
         daemon: Daemon,
         access: Access,
-        working_directory: Option<String>,
+        (working_directory, environment): (Option<String>, Option<Environment>),
         closing: CancellationToken,
     ) -> Self {
-        let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
+        let whose = Some(Arc::new(Connected { access, environment, client: Mutex::default() }));
         let places = places(daemon.engine.limits().connection_requests);
         Self::new(daemon, working_directory, whose, (places, closing))
     }
@@ -154,7 +155,8 @@ impl Server {
         if let Some(client) = client.as_ref().filter(|client| client.name() == name) {
             return Ok(client.clone());
         }
-        Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name).as_connection()).clone())
+        let attached = self.daemon.engine.attach(connected.access.clone(), name).as_connection();
+        Ok(client.insert(attached.with_environment(connected.environment.clone())).clone())
     }
 
     /// Notes that the client of this connection has left, though its calls may still be under way.

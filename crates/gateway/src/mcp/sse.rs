@@ -97,7 +97,7 @@ async fn open(State(held): State<Held>, Extension(access): Extension<Access>, ur
     let folder = uri.query().and_then(folder_of);
     let answering = daemon.answering.token();
     tokio::spawn(async move {
-        let context = ClientContext { working_directory: folder, session: None };
+        let context = ClientContext { working_directory: folder, ..ClientContext::default() };
         serve_stream(lines, answers, daemon, access, context).await;
         drop(answering);
     });

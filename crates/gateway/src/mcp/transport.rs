@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use mainstay_engine::Environment;
 use mainstay_model::Access;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
@@ -39,6 +40,8 @@ pub struct ClientContext {
     pub working_directory: Option<String>,
     /// The session that it used last, where it had a connection before this one.
     pub session: Option<mainstay_model::SessionId>,
+    /// What it has in its environment: the sessions that it creates get it.
+    pub environment: Option<Environment>,
 }
 
 /// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`).
@@ -50,8 +53,8 @@ where
     let stopped = daemon.stopped.clone();
     let closing = CancellationToken::new();
     let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
-    let ClientContext { working_directory, session } = context;
-    let server = Server::for_connection(daemon, access, working_directory, closing.clone());
+    let ClientContext { working_directory, session, environment } = context;
+    let server = Server::for_connection(daemon, access, (working_directory, environment), closing.clone());
     let left = server.clone();
     let transport = Watched { inner: lines, closing, left, stopped, unanswered: Arc::default() };
     if let Some(session) = session {

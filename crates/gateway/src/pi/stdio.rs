@@ -7,6 +7,7 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
+use crate::mcp::ClientContext;
 use crate::rpc::server::Daemon;
 
 /// Serves the protocol over a stream until the client goes.
@@ -15,10 +16,11 @@ pub async fn serve_stream(
     write: impl AsyncWrite + Send + Unpin + 'static,
     daemon: Daemon,
     access: Access,
-    working_directory: Option<String>,
+    context: ClientContext,
 ) {
     let limit = daemon.engine.limits().message_bytes;
-    let client = daemon.engine.attach(access, "pi").as_connection();
+    let ClientContext { working_directory, environment, .. } = context;
+    let client = daemon.engine.attach(access, "pi").as_connection().with_environment(environment);
     let folder = working_directory.unwrap_or_else(|| "/".to_owned());
     let (frames, mut leaving) = outbox();
     let mut lines = FramedWrite::new(write, LinesCodec::new());

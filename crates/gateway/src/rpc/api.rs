@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use mainstay_engine::runner::AgentQuestion;
-use mainstay_engine::{ClientInfo, ExportCursor, Live, WarmUpProgress};
+use mainstay_engine::{ClientInfo, Environment, ExportCursor, Live, WarmUpProgress};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
@@ -61,6 +61,9 @@ methods! {
         token: String,
         /// What the client is: `cli`, `terminal`.
         name: String,
+        /// What the client has in its environment: the sessions that it creates get it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        environment: Option<Environment>,
     } -> Attached;
 
     /// Shows the token, and turns the connection into one of MCP.
@@ -73,6 +76,9 @@ methods! {
         /// The session that the client used last, where it had a connection before this one: calls that name no session take it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
+        /// What the client has in its environment: the sessions that it creates get it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        environment: Option<Environment>,
     } -> Attached;
 
     /// Shows the token, and turns the connection into one of the pi protocol, a frame a line.
@@ -82,6 +88,9 @@ methods! {
         /// The folder the client works in, absolute: where sessions work whose creator does not say.
         #[serde(default)]
         working_directory: Option<String>,
+        /// What the client has in its environment: the sessions that it creates get it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        environment: Option<Environment>,
     } -> Attached;
 
     /// The daemon and its sessions.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::Live;
+use mainstay_engine::{Environment, Live};
 use mainstay_model::{Error, Event, SessionId};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};
@@ -49,6 +49,19 @@ impl Client {
         token: String,
         name: &str,
     ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
+        Self::connect_with(socket, token, name, None).await
+    }
+
+    /// The same for a client that has this in its environment, which the sessions that it creates get.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect_with(
+        socket: &Path,
+        token: String,
+        name: &str,
+        environment: Option<Environment>,
+    ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
         let (read, write) = reach(socket).await?.into_split();
         let waiting: Waiting = Arc::new(Mutex::new(Ok(HashMap::new())));
         let (events_in, events) = mpsc::unbounded_channel();
@@ -69,7 +82,7 @@ impl Client {
                 principal: mainstay_model::Principal::local(),
             },
         };
-        client.daemon = client.call(Attach { token, name: name.to_owned() }).await?;
+        client.daemon = client.call(Attach { token, name: name.to_owned(), environment }).await?;
         Ok((client, events))
     }
 
@@ -203,17 +216,24 @@ pub async fn attach_mcp(
     token: String,
     working_directory: String,
     session: Option<SessionId>,
+    environment: Option<Environment>,
 ) -> Result<(Stream, Attached), Error> {
-    attach_stream(socket, AttachMcp { token, working_directory: Some(working_directory), session }).await
+    let working_directory = Some(working_directory);
+    attach_stream(socket, AttachMcp { token, working_directory, session, environment }).await
 }
 
 /// Opens a connection that speaks the pi protocol as lines, for a client that works in `working_directory`.
 ///
 /// # Errors
 /// As [`attach_mcp`].
-pub async fn attach_pi(socket: &Path, token: String, working_directory: String) -> Result<Stream, Error> {
-    let attached =
-        attach_stream(socket, AttachPi { token, working_directory: Some(working_directory) }).await;
+pub async fn attach_pi(
+    socket: &Path,
+    token: String,
+    working_directory: String,
+    environment: Option<Environment>,
+) -> Result<Stream, Error> {
+    let working_directory = Some(working_directory);
+    let attached = attach_stream(socket, AttachPi { token, working_directory, environment }).await;
     attached.map(|(stream, _)| stream)
 }
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{Client, FollowedWarmUp, Listened};
+use mainstay_engine::{Client, Environment, FollowedWarmUp, Listened};
 use mainstay_model::{Access, Error, Limits, SessionId};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -43,8 +43,8 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
         () = daemon.stopped.cancelled() => None,
     };
     match attachment {
-        Some((access, Attachment::Rpc { name })) => {
-            let client = daemon.engine.attach(access, &name).as_connection();
+        Some((access, Attachment::Rpc { name, environment })) => {
+            let client = daemon.engine.attach(access, &name).as_connection().with_environment(environment);
             serve_rpc(requests, answers, daemon, client).await;
         }
         Some((access, Attachment::Mcp(context))) => {
@@ -53,10 +53,10 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
             let read = Cursor::new(read_buf).chain(io);
             crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, context).await;
         }
-        Some((access, Attachment::Pi { working_directory })) => {
+        Some((access, Attachment::Pi(context))) => {
             let FramedParts { io, read_buf, .. } = requests.into_parts();
             let read = Cursor::new(read_buf).chain(io);
-            crate::pi::serve_stream(read, answers.into_inner(), daemon, access, working_directory).await;
+            crate::pi::serve_stream(read, answers.into_inner(), daemon, access, context).await;
         }
         None => {}
     }
@@ -64,9 +64,9 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
 
 /// What a connection turned out to be.
 enum Attachment {
-    Rpc { name: String },
+    Rpc { name: String, environment: Option<Environment> },
     Mcp(ClientContext),
-    Pi { working_directory: Option<String> },
+    Pi(ClientContext),
 }
 
 /// Waits for the token; anything else ends the connection.
@@ -91,15 +91,19 @@ async fn attach(
     };
     let id = request.id.clone().unwrap_or(Value::Null);
     let attachment = match request.method.as_str() {
-        Attach::NAME => params::<Attach>(&request)
-            .map(|Attach { token, name }| (token, Attachment::Rpc { name: shown_name(&name) })),
-        AttachMcp::NAME => {
-            params::<AttachMcp>(&request).map(|AttachMcp { token, working_directory, session }| {
-                (token, Attachment::Mcp(ClientContext { working_directory, session }))
+        Attach::NAME => params::<Attach>(&request).map(|Attach { token, name, environment }| {
+            (token, Attachment::Rpc { name: shown_name(&name), environment })
+        }),
+        AttachMcp::NAME => params::<AttachMcp>(&request).map(
+            |AttachMcp { token, working_directory, session, environment }| {
+                (token, Attachment::Mcp(ClientContext { working_directory, session, environment }))
+            },
+        ),
+        AttachPi::NAME => {
+            params::<AttachPi>(&request).map(|AttachPi { token, working_directory, environment }| {
+                (token, Attachment::Pi(ClientContext { working_directory, environment, session: None }))
             })
         }
-        AttachPi::NAME => params::<AttachPi>(&request)
-            .map(|AttachPi { token, working_directory }| (token, Attachment::Pi { working_directory })),
         _ => Err(Error::Unauthorized),
     };
     let attachment = attachment.and_then(|(token, attachment)| {

@@ -28,7 +28,7 @@ async fn send(home: &Home, context: ClientContext, code: &str, meta: Value) -> V
 }
 
 fn in_work(home: &Home) -> ClientContext {
-    ClientContext { working_directory: Some(home.folder("work")), session: None }
+    ClientContext { working_directory: Some(home.folder("work")), ..ClientContext::default() }
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ impl Home {
     fn stream_of(&self, access: Access, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        let context = ClientContext { working_directory: folder, session: None };
+        let context = ClientContext { working_directory: folder, ..ClientContext::default() };
         (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, context)))
     }
 
@@ -156,7 +156,7 @@ impl Home {
             write,
             self.daemon.clone(),
             Access::local(),
-            ClientContext { working_directory: Some(self.folder(folder)), session: None },
+            ClientContext { working_directory: Some(self.folder(folder)), ..ClientContext::default() },
         ));
         (theirs, end)
     }

@@ -124,7 +124,13 @@ impl Home {
         let (ours, theirs) = duplex(1 << 20);
         let (read, write) = split(theirs);
         let folder = Some(self.folder.path().display().to_string());
-        tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, folder));
+        tokio::spawn(serve_stream(
+            read,
+            write,
+            self.daemon.clone(),
+            access,
+            mainstay_gateway::mcp::ClientContext { working_directory: folder, ..Default::default() },
+        ));
         let (read, write) = split(ours);
         let mut client = Client {
             frames: FramedRead::new(read, LinesCodec::new()),

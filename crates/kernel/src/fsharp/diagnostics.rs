@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 /// The runtime's switch: .NET before 6 knows the first name only, later ones prefer the second.
-const SWITCHES: [&str; 2] = ["COMPlus_EnableDiagnostics", "DOTNET_EnableDiagnostics"];
+pub const SWITCHES: [&str; 2] = ["COMPlus_EnableDiagnostics", "DOTNET_EnableDiagnostics"];
 
 /// What shuts the doors; nothing where the inherited environment has the switch already, under either name.
 pub(super) fn shut(inherited: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {

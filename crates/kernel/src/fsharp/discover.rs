@@ -3,10 +3,12 @@
 
 use std::collections::HashSet;
 use std::env;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mainstay_engine::Environment;
 use serde::Serialize;
 
 use super::feed::FEED;
@@ -119,18 +121,36 @@ impl fmt::Display for NoSdk {
 
 impl std::error::Error for NoSdk {}
 
+/// The folders of a `PATH`.
+fn folders_of(path: &OsStr) -> Vec<PathBuf> {
+    env::split_paths(path).filter(|folder| folder.is_absolute()).collect()
+}
+
 impl Search {
     /// A search through the environment of this process. `home` is the folder Mainstay keeps its own things in.
     pub fn from_env(home: impl Into<PathBuf>) -> Self {
-        let path = env::var_os("PATH").unwrap_or_default();
+        let root = env::var_os("DOTNET_ROOT").filter(|root| !root.is_empty());
         Self {
             configured: None,
-            dotnet_root: env::var_os("DOTNET_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from),
-            path: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+            dotnet_root: root.map(PathBuf::from),
+            path: folders_of(&env::var_os("PATH").unwrap_or_default()),
             usual: usual_places(Path::new("/"), env::var_os("HOME").map(PathBuf::from).as_deref()),
             feed: FEED.to_owned(),
             home: home.into(),
         }
+    }
+
+    /// The same search for a session whose creator has this in its environment.
+    #[must_use]
+    pub fn of_session(&self, session: &Environment) -> Self {
+        let mut search = self.clone();
+        if let Some(root) = session.variable("DOTNET_ROOT") {
+            search.dotnet_root = Some(PathBuf::from(root));
+        }
+        if let Some(path) = session.variable("PATH") {
+            search.path = folders_of(OsStr::new(path));
+        }
+        search
     }
 
     /// The root that Mainstay installs an SDK into.

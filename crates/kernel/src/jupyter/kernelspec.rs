@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use mainstay_engine::Environment;
 use mainstay_model::{Error, SessionKind};
 use serde::{Deserialize, Serialize};
 
@@ -22,13 +23,22 @@ const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     folders: Vec<PathBuf>,
+    /// Where programs are that kernelspecs name alone; this process's `PATH` where there is none.
+    path: Option<OsString>,
 }
 
 impl Places {
     /// Those of this process's environment, with `own` for what Mainstay installed itself, and the environment of the project around
     /// `working_directory`.
     pub fn new(own: &Path, working_directory: Option<&Path>) -> Self {
-        Self::of(&|name| env::var_os(name).filter(|value| !value.is_empty()), own, working_directory)
+        Self::of_session(&Environment::default(), own, working_directory)
+    }
+
+    /// The same, of a session whose creator has this in its environment.
+    pub fn of_session(session: &Environment, own: &Path, working_directory: Option<&Path>) -> Self {
+        let daemons = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        let variable = |name: &str| session.variable(name).map(OsString::from).or_else(|| daemons(name));
+        Self { path: variable("PATH"), ..Self::of(&variable, own, working_directory) }
     }
 
     /// Where the user's own kernelspecs are; none where the user has no folder.
@@ -39,7 +49,7 @@ impl Places {
 
     /// That of one environment alone: the folder it was installed in.
     pub fn of_environment(prefix: &Path) -> Self {
-        Self { folders: vec![prefix.join("share/jupyter/kernels")] }
+        Self { folders: vec![prefix.join("share/jupyter/kernels")], path: None }
     }
 
     /// Those of any environment: what is said explicitly, then what belongs to a project or an environment that is active, the user's,
@@ -68,13 +78,13 @@ impl Places {
                 folders.push(folder);
             }
         }
-        Self { folders }
+        Self { folders, path: None }
     }
 
     /// All kernelspecs there.
     pub fn kernelspecs(&self) -> Kernelspecs {
         let mut all = Kernelspecs::default();
-        self.folders.iter().for_each(|folder| all.take_in(folder));
+        self.folders.iter().for_each(|folder| all.take_in(folder, self.path.as_deref()));
         all
     }
 }
@@ -176,12 +186,12 @@ pub struct Kernelspecs {
 }
 
 impl Kernelspecs {
-    fn take_in(&mut self, folder: &Path) {
+    fn take_in(&mut self, folder: &Path, path: Option<&OsStr>) {
         let mut folders: Vec<PathBuf> =
             sub_folders(folder).filter(|folder| folder.join(FILE).is_file()).collect();
         folders.sort();
         for folder in folders {
-            match read(&folder) {
+            match read(&folder, path) {
                 Ok(Some(spec)) if self.found.iter().all(|found| found.name != spec.name) => {
                     self.found.push(spec)
                 }
@@ -226,12 +236,15 @@ impl Kernelspec {
         Ok((program, self.argv.iter().skip(1).map(filled).collect()))
     }
 
-    /// What the kernel finds in its environment besides the daemon's own.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+    /// What the kernel finds in its environment over the daemon's own: what the session's creator has in its own, and what is said here, in
+    /// which variables of both are filled in.
+    pub fn environment(&self, session: &Environment) -> Vec<(OsString, OsString)> {
+        let variable = |name: &str| session.variable(name).map(str::to_owned).or_else(|| env::var(name).ok());
         let filled = |(name, value): (&String, &String)| {
-            (OsString::from(name), OsString::from(expanded(value, &|name| env::var(name).ok())))
+            (OsString::from(name), OsString::from(expanded(value, &variable)))
         };
-        self.env.iter().map(filled).collect()
+        let sessions = session.variables().map(|(name, value)| (name.into(), value.into()));
+        sessions.chain(self.env.iter().map(filled)).collect()
     }
 
     /// Why it cannot be started; none where it can.
@@ -269,7 +282,7 @@ fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
 }
 
 /// None where it is one of Mainstay's own, which would start a session to serve a session.
-fn read(folder: &Path) -> Result<Option<Kernelspec>, String> {
+fn read(folder: &Path, path: Option<&OsStr>) -> Result<Option<Kernelspec>, String> {
     let text = std::fs::read_to_string(folder.join(FILE)).map_err(|error| error.to_string())?;
     let written: Written = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let Written { argv, display_name, language, interrupt_mode, env, metadata } = written;
@@ -283,7 +296,7 @@ fn read(folder: &Path) -> Result<Option<Kernelspec>, String> {
         name: kind.as_str().to_owned(),
         display_name: display_name.unwrap_or_else(|| name.to_owned()),
         language: language.unwrap_or_default().to_lowercase(),
-        program: program_of(program, folder),
+        program: program_of(program, folder, path),
         folder: folder.to_owned(),
         interrupt: interrupt_mode.unwrap_or_else(|| usual_interrupt(program)),
         argv,
@@ -300,14 +313,14 @@ fn usual_interrupt(program: &str) -> Interrupt {
 }
 
 /// Where a program is: a path, or a name that is looked for in the environment that the kernelspec is of, and in `PATH`.
-fn program_of(name: &str, folder: &Path) -> Option<PathBuf> {
+fn program_of(name: &str, folder: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     let name = name.replace("{resource_dir}", &folder.display().to_string());
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| path.is_file());
     }
     // A kernelspec lies in `share/jupyter/kernels/NAME` of its environment.
     let environment = folder.ancestors().nth(4).map(|prefix| prefix.join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
+    let path = path.map(OsStr::to_owned).or_else(|| env::var_os("PATH")).unwrap_or_default();
     let folders = environment.into_iter().chain(env::split_paths(&path));
     folders.map(|folder| folder.join(&name)).find(|path| path.is_file())
 }
@@ -377,7 +390,8 @@ mod tests {
         place(root.path(), "broken", &json!({ "argv": "sh" }));
         place(root.path(), "ours", &json!({ "argv": ["sh"], "metadata": { METADATA: {} } }));
         let all =
-            Places { folders: vec![root.path().join("kernels"), root.path().join("kernels")] }.kernelspecs();
+            Places { folders: vec![root.path().join("kernels"), root.path().join("kernels")], path: None }
+                .kernelspecs();
         let names: Vec<_> = all.found.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(names, ["gone", "python3"]);
         assert!(all.unreadable[0].path.ends_with("broken/kernel.json"));
@@ -395,7 +409,7 @@ mod tests {
             "interrupt_mode": "message",
         });
         place(root.path(), "it", &written);
-        let all = Places { folders: vec![root.path().join("kernels")] }.kernelspecs();
+        let all = Places { folders: vec![root.path().join("kernels")], path: None }.kernelspecs();
         let (_, arguments) = all.found[0].command(Path::new("/run/c.json")).unwrap();
         let run = root.path().join("kernels/it/run");
         assert_eq!(arguments, [run.into_os_string(), OsString::from("--at=/run/c.json")]);
@@ -408,7 +422,8 @@ mod tests {
         std::fs::create_dir(root.path().join("bin")).unwrap();
         std::fs::write(root.path().join("bin/sh"), "").unwrap();
         place(&root.path().join("share/jupyter"), "it", &spec("sh", "shell"));
-        let all = Places { folders: vec![root.path().join("share/jupyter/kernels")] }.kernelspecs();
+        let all =
+            Places { folders: vec![root.path().join("share/jupyter/kernels")], path: None }.kernelspecs();
         assert_eq!(all.found[0].program.as_deref(), Some(root.path().join("bin/sh").as_path()));
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use mainstay_engine::Environment;
 use mainstay_engine::runner::{Runner, StartedRunner};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, RunnerInfo, RunnerNotice};
@@ -51,6 +52,8 @@ pub struct Start {
     pub working_directory: PathBuf,
     /// Where its sockets and its connection file are made; the user's alone.
     pub sockets: PathBuf,
+    /// What it finds in its environment over the daemon's own, besides what its kernelspec says.
+    pub environment: Environment,
 }
 
 /// A kernel process that takes code.
@@ -204,7 +207,7 @@ fn spawn(start: &Start, connection_file: &Path) -> Result<(Child, Group), Error>
     let launch = Launch {
         program: PathBuf::from("/bin/sh"),
         arguments: shell.into_iter().chain([program.into_os_string()]).chain(arguments).collect(),
-        environment: start.kernelspec.environment(),
+        environment: start.kernelspec.environment(&start.environment),
     };
     crate::process::start(&launch, &start.working_directory, &[], Stdio::piped())
 }

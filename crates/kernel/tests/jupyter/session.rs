@@ -37,7 +37,14 @@ pub(crate) fn kernelspecs() -> Kernelspecs {
 
 async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
     let kernelspec = kernelspecs().choose(kind).unwrap().clone();
-    launch(Start { kernelspec, working_directory: "/".into(), sockets: sockets.to_owned() }).await.unwrap()
+    launch(Start {
+        kernelspec,
+        working_directory: "/".into(),
+        sockets: sockets.to_owned(),
+        environment: mainstay_engine::Environment::default(),
+    })
+    .await
+    .unwrap()
 }
 
 async fn fsharp(sockets: &Path) -> StartedRunner {

@@ -354,7 +354,7 @@ async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     let file = project.join("Bench.fsproj");
     let sdk = choose(&Search::from_env(&daemon.home))?;
     let began = Instant::now();
-    let built = project::build(&file, &sdk, &|_| {}).await?;
+    let built = project::build(&file, &sdk, &mainstay_engine::Environment::default(), &|_| {}).await?;
     if !built.success {
         return Err(built.output.into());
     }

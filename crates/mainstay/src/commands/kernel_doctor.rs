@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mainstay_engine::Environment;
 use mainstay_kernel::fsharp::{Problem, Report, Search, examine};
 use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
 use mainstay_model::{Error, Limits, SessionKind};
@@ -82,8 +83,12 @@ fn remedy(spec: &Kernelspec) -> String {
 async fn ask(kernelspec: Kernelspec) -> Result<Answer, Error> {
     let failed = |error: std::io::Error| Error::WorkerFailed { reason: error.to_string() };
     let sockets = tempfile::tempdir().map_err(failed)?;
-    let start =
-        Start { kernelspec, working_directory: working_directory()?, sockets: sockets.path().to_owned() };
+    let start = Start {
+        kernelspec,
+        working_directory: working_directory()?,
+        sockets: sockets.path().to_owned(),
+        environment: Environment::default(),
+    };
     let began = Instant::now();
     let limit = Duration::from_millis(Limits::default().worker_start_ms);
     let started = timeout(limit, launch(start)).await.map_err(|_| Error::WorkerFailed {

@@ -9,6 +9,7 @@ use mainstay_model::Error;
 use super::target::working_directory;
 use crate::bridge::bridge;
 use crate::connect::connect_or_start;
+use crate::environment::of_client;
 use crate::home::Home;
 
 /// Serves the pi protocol over stdio, one JSON frame a line.
@@ -24,6 +25,6 @@ impl Pi {
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
         let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
-        bridge(attach_pi(&record.socket, token, folder).await?).await
+        bridge(attach_pi(&record.socket, token, folder, Some(of_client())).await?).await
     }
 }

@@ -1,13 +1,16 @@
 //! The F# kernel, joined to the engine: the worker is built on first use, then started for each session with what that begins with.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
-use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, WorkerProgram, build, check_options, select};
+use mainstay_engine::{Environment, Report, WarmUpPhase};
+use mainstay_kernel::fsharp::{
+    Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
+};
 use mainstay_kernel::{Beginning, Builder, Launch, Opens, Project, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
@@ -57,7 +60,7 @@ impl FsharpKernel {
     /// The SDK of a session as it is started now: one may have come or gone since the last time.
     fn selected(&self, spec: &RunnerSpec) -> Result<Selected, Error> {
         let code = spec.project.as_deref().map_or(Code::In(&spec.working_directory), Code::Of);
-        select(&self.search, code).map_err(unavailable)
+        select(&self.search.of_session(&spec.environment), code).map_err(unavailable)
     }
 
     async fn program(&self, sdk: &Sdk) -> Result<WorkerProgram, Error> {
@@ -73,7 +76,13 @@ impl FsharpKernel {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
         let sdk = self.selected(spec)?.sdk;
-        let loading = Loading { file, sdk: &sdk, report: &spec.report, builds: &self.builds };
+        let loading = Loading {
+            file,
+            sdk: &sdk,
+            environment: &spec.environment,
+            report: &spec.report,
+            builds: &self.builds,
+        };
         let project = loading.loadable(&copies, self.project_limit).await;
         Ok(Some(Project { opens: self.opens, ..project }))
     }
@@ -85,10 +94,18 @@ impl FsharpKernel {
         spec: &RunnerSpec,
     ) -> Result<StartedRunner, Error> {
         let WorkerProgram { program, arguments, environment, .. } = self.program(sdk).await?;
+        let creators = spec.environment.variables().map(|(name, value)| (name.into(), value.into()));
+        // Whoever creates a session may open its worker to debuggers.
+        let opens = DIAGNOSTICS_SWITCHES.iter().any(|switch| spec.environment.variable(switch).is_some());
+        let is_kept = |name: &OsString| !(opens && DIAGNOSTICS_SWITCHES.iter().any(|switch| name == switch));
+        let own = environment.into_iter().filter(|(name, _)| is_kept(name));
+        let environment = creators.chain(own).collect();
         let launch = Launch { program, arguments, environment };
         let builder = spec.project.clone().map(|project| {
-            let (search, builds) = (self.search.clone(), Arc::clone(&self.builds));
-            Arc::new(ProjectBuilder { project, search, builds }) as Arc<dyn Builder>
+            let search = self.search.of_session(&spec.environment);
+            let builds = Arc::clone(&self.builds);
+            let environment = spec.environment.clone();
+            Arc::new(ProjectBuilder { project, search, environment, builds }) as Arc<dyn Builder>
         });
         worker::launch(&launch, beginning, builder, &self.sockets).await
     }
@@ -100,8 +117,8 @@ impl RunnerFactory for FsharpKernel {
         *kind == SessionKind::fsharp()
     }
 
-    async fn find(&self, _kind: &SessionKind, folder: &Path) -> Result<(), Error> {
-        let (search, folder) = (self.search.clone(), folder.to_owned());
+    async fn find(&self, _kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {
+        let (search, folder) = (self.search.of_session(environment), folder.to_owned());
         let looked = tokio::task::spawn_blocking(move || select(&search, Code::In(&folder)).map(drop));
         looked.await.map_err(unavailable)?.map_err(unavailable)
     }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use mainstay_engine::Environment;
 use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
-use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
+use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
 use mainstay_model::{Error, SessionKind};
 
 use crate::home::Home;
-use crate::kernels::places;
 
 /// Starts Jupyter kernels.
 pub(super) struct JupyterKernels {
@@ -23,10 +23,19 @@ impl JupyterKernels {
     }
 
     /// The kernel that a kind means in a folder, as things are now: one may have come or gone since the last time.
-    async fn kernelspec(&self, kind: &SessionKind, folder: &Path) -> Result<Kernelspec, Error> {
+    async fn kernelspec(
+        &self,
+        kind: &SessionKind,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<Kernelspec, Error> {
         let (home, kind, folder) = (self.home.clone(), kind.clone(), folder.to_owned());
+        let environment = environment.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            places(&home, Some(&folder)).kernelspecs().choose(&kind).cloned()
+            Places::of_session(&environment, &home.jupyter(), Some(&folder))
+                .kernelspecs()
+                .choose(&kind)
+                .cloned()
         });
         looked.await.unwrap_or_else(|error| Err(Error::KernelUnavailable { reason: error.to_string() }))
     }
@@ -38,13 +47,13 @@ impl RunnerFactory for JupyterKernels {
         !kind.is_fsharp() && !kind.is_agent()
     }
 
-    async fn find(&self, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
-        self.kernelspec(kind, folder).await.map(drop)
+    async fn find(&self, kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {
+        self.kernelspec(kind, folder, environment).await.map(drop)
     }
 
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
-        let RunnerSpec { kind, working_directory, .. } = spec;
-        let kernelspec = self.kernelspec(&kind, &working_directory).await?;
-        launch(Start { kernelspec, working_directory, sockets: self.sockets.clone() }).await
+        let RunnerSpec { kind, working_directory, environment, .. } = spec;
+        let kernelspec = self.kernelspec(&kind, &working_directory, &environment).await?;
+        launch(Start { kernelspec, working_directory, sockets: self.sockets.clone(), environment }).await
     }
 }

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
+use mainstay_engine::{Engine, Environments};
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::{DefaultKind, Kinds, health, http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -137,7 +137,8 @@ async fn run(
         http::record_also(telemetry.recorder());
     }
     let shared = http::Shared::new(&config.limits);
-    let engine = Engine::open(Arc::new(log), runners, config.limits.clone()).await?;
+    let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
+    let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     let mut doors = JoinSet::new();
     doors.spawn(watcher::watch(engine.clone(), watch, config.limits));

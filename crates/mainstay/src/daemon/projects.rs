@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
+use mainstay_engine::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, select};
 use mainstay_kernel::{Builder, Copied, Opens, Project};
@@ -46,6 +46,8 @@ pub(super) fn project_of(folder: &Path, wanted: ProjectChoice) -> Result<ChosenP
 pub(super) struct Loading<'a> {
     pub(super) file: &'a Path,
     pub(super) sdk: &'a Sdk,
+    /// What the session's creator has in its environment.
+    pub(super) environment: &'a Environment,
     pub(super) report: &'a Report,
     pub(super) builds: &'a Builds,
 }
@@ -83,8 +85,10 @@ impl Loading<'_> {
             Some(failed) => failed,
             None => {
                 self.report.say(WarmUpProgress::begun(WarmUpPhase::Build));
-                let report =
-                    build(self.file, self.sdk, self.builds, &|line| tracing::info!(line, "a build")).await;
+                let report = build((self.file, self.sdk, self.environment), self.builds, &|line| {
+                    tracing::info!(line, "a build")
+                })
+                .await;
                 self.builds.ended(self.file, made_of, &report);
                 report
             }
@@ -106,7 +110,7 @@ impl Loading<'_> {
     async fn resolved(&self, limit: Duration) -> Result<Resolved, String> {
         self.report.say(WarmUpProgress::begun(WarmUpPhase::Project));
         let say = |step| tracing::debug!(step, "a project is read");
-        within(limit, project::resolve(self.file, self.sdk, &say)).await
+        within(limit, project::resolve(self.file, self.sdk, self.environment, &say)).await
     }
 }
 
@@ -187,6 +191,7 @@ pub(super) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
 pub(super) struct ProjectBuilder {
     pub(super) project: PathBuf,
     pub(super) search: Search,
+    pub(super) environment: Environment,
     pub(super) builds: Arc<Builds>,
 }
 
@@ -197,14 +202,18 @@ impl Builder for ProjectBuilder {
             Ok(Selected { sdk, .. }) => sdk,
             Err(none) => return failed(none.to_string()),
         };
-        build(&self.project, &sdk, &self.builds, say).await
+        build((&self.project, &sdk, &self.environment), &self.builds, say).await
     }
 }
 
 /// Builds a project once no other session does.
-async fn build(project: &Path, sdk: &Sdk, builds: &Builds, say: OnStep<'_>) -> BuildReport {
+async fn build(
+    (project, sdk, environment): (&Path, &Sdk, &Environment),
+    builds: &Builds,
+    say: OnStep<'_>,
+) -> BuildReport {
     let _turn = builds.turn(project, say).await;
-    match project::build(project, sdk, say).await {
+    match project::build(project, sdk, environment, say).await {
         Ok(built) => {
             last_words(&built).into_iter().for_each(|line| say(line.to_owned()));
             report(built)

@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::Duration;
 
+use mainstay_engine::Environment;
 use serde::Deserialize;
 
 use crate::home::TOKEN_VARIABLE;
@@ -84,6 +85,13 @@ pub(crate) fn of_login_shell(limit: Duration) -> Result<Variables, String> {
     let asked = shell::ask(&shell, &program, &begin, limit)
         .map_err(|reason| format!("{}: {reason}", shell.display()))?;
     Ok(asked.into_iter().filter(|(name, _)| !is_of_shell(name) && !is_private(name)).collect())
+}
+
+/// What this process has in its environment, for the sessions that it creates. What is no text is left out.
+pub(crate) fn of_client() -> Environment {
+    let own = std::env::vars_os().filter(|(name, _)| !is_private(name) && !is_of_shell(name));
+    let own = own.filter(|(name, _)| !name.as_bytes().starts_with(b"MAINSTAY_"));
+    own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
 /// What the shell has said, and over it what is meant for the daemon by whoever starts it.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mainstay_engine::Environment;
 use mainstay_model::{Diagnostic, Error, Severity, TextPosition};
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -50,12 +51,18 @@ pub struct Built {
     pub road: Road,
 }
 
-/// Builds `project`, an `.fsproj`, `.sln` or `.slnx`, and all it refers to, after restoring their packages where msbuild runs.
+/// Builds `project`, an `.fsproj`, `.sln` or `.slnx`, and all it refers to, after restoring their packages where msbuild runs, for a session whose
+/// creator has this in its environment.
 /// Dropping the future ends the build and all it has started. A build that fails is no error.
 ///
 /// # Errors
 /// [`Error::ProjectNotFound`], [`Error::ProjectInvalid`], and [`Error::KernelUnavailable`] where the SDK cannot be used.
-pub async fn build(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Built, Error> {
+pub async fn build(
+    project: &Path,
+    sdk: &Sdk,
+    environment: &Environment,
+    progress: OnStep<'_>,
+) -> Result<Built, Error> {
     let start = Instant::now();
     let roots = Roots::of(project)?;
     if roots.projects.is_empty() {
@@ -63,7 +70,7 @@ pub async fn build(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Bu
         roots.legacy.iter().for_each(|project| built.remark(project, legacy::REASON));
         return Ok(built);
     }
-    let toolchain = Toolchain::of(sdk).await?;
+    let toolchain = Toolchain::for_creator(sdk, environment).await?;
     let mut built = match &toolchain.msbuild {
         Msbuild::Works => with_msbuild(&roots, &toolchain, progress).await?,
         Msbuild::Fails(_) => with_compiler(&roots, &toolchain, progress).await?,

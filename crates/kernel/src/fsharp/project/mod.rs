@@ -23,11 +23,11 @@ mod stamp;
 mod toolchain;
 
 use std::collections::HashSet;
-use std::env;
 use std::mem;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
+use mainstay_engine::Environment;
 use mainstay_model::Error;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -175,28 +175,33 @@ fn once<T: Clone + Eq + std::hash::Hash>(list: &mut Vec<T>) {
     list.retain(|item| seen.insert(item.clone()));
 }
 
-/// What `project`, an `.fsproj`, `.sln` or `.slnx`, needs to be loaded. Nothing is built or restored. Dropping the future ends all that was
-/// started.
+/// What `project`, an `.fsproj`, `.sln` or `.slnx`, needs to be loaded, for a session whose creator has this in its environment. Nothing is
+/// built or restored. Dropping the future ends all that was started.
 ///
 /// # Errors
 /// [`Error::ProjectNotFound`], [`Error::ProjectInvalid`], and [`Error::KernelUnavailable`] where the SDK cannot be used.
-pub async fn resolve(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
+pub async fn resolve(
+    project: &Path,
+    sdk: &Sdk,
+    environment: &Environment,
+    progress: OnStep<'_>,
+) -> Result<Resolved, Error> {
     let roots = Roots::of(project)?;
     let left_out: Vec<String> =
         roots.legacy.iter().map(|project| format!("{}: {}", project.display(), legacy::REASON)).collect();
     if roots.projects.is_empty() {
         return Ok(Resolved { notes: left_out, ..Resolved::empty(Road::Msbuild) });
     }
-    let mut resolved = resolve_roots(roots, sdk, progress).await?;
+    let toolchain = Toolchain::for_creator(sdk, environment).await?;
+    let mut resolved = resolve_roots(roots, &toolchain, progress).await?;
     resolved.notes.splice(0..0, left_out);
     Ok(resolved)
 }
 
-async fn resolve_roots(roots: Roots, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
-    let toolchain = Toolchain::of(sdk).await?;
+async fn resolve_roots(roots: Roots, toolchain: &Toolchain, progress: OnStep<'_>) -> Result<Resolved, Error> {
     let (refused, is_news) = match &toolchain.msbuild {
-        Msbuild::Works => match msbuild::resolve(&roots.projects, &toolchain, progress).await {
-            Ok(resolved) => return Ok(resolved.tidied(&toolchain)),
+        Msbuild::Works => match msbuild::resolve(&roots.projects, toolchain, progress).await {
+            Ok(resolved) => return Ok(resolved.tidied(toolchain)),
             Err(Refusal::Machine(error)) => return Err(error),
             Err(Refusal::Projects(reason)) => {
                 (format!("msbuild could not read the projects: {reason}"), true)
@@ -205,7 +210,7 @@ async fn resolve_roots(roots: Roots, sdk: &Sdk, progress: OnStep<'_>) -> Result<
         Msbuild::Fails(reason) => (format!("the SDK's msbuild does not run here: {reason}"), false),
     };
     progress(format!("reading {} without msbuild", msbuild::counted(roots.projects.len())));
-    let surroundings = Surroundings::of(&toolchain);
+    let surroundings = Surroundings::of(toolchain);
     let found = spawn_blocking(move || fallback::resolve(&roots.projects, &surroundings)).await;
     let mut resolved = found.map_err(unavailable)??;
     // Where all was found without msbuild, that it does not run is nothing to be told of each session.
@@ -214,7 +219,7 @@ async fn resolve_roots(roots: Roots, sdk: &Sdk, progress: OnStep<'_>) -> Result<
     } else {
         tracing::info!("{refused}");
     }
-    Ok(resolved.tidied(&toolchain))
+    Ok(resolved.tidied(toolchain))
 }
 
 /// The projects that a path names.
@@ -258,8 +263,8 @@ impl Roots {
 
 impl Surroundings {
     fn of(toolchain: &Toolchain) -> Self {
-        let named = env::var_os("NUGET_PACKAGES").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let usual = || Some(PathBuf::from(env::var_os("HOME")?).join(".nuget/packages"));
+        let named = toolchain.variable("NUGET_PACKAGES").map(PathBuf::from);
+        let usual = || Some(PathBuf::from(toolchain.variable("HOME")?).join(".nuget/packages"));
         Self {
             runtime: toolchain.parts.runtime.version.clone(),
             package_folders: named.or_else(usual).into_iter().collect(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use mainstay_engine::Environment;
 use mainstay_model::Error;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -24,12 +25,14 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(60);
 const NOTHING: &str = "<Project><Target Name=\"Nothing\" /></Project>";
 
 /// An SDK, and what of it works here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Toolchain {
     pub(super) sdk: Sdk,
     pub(super) parts: Parts,
     pub(super) msbuild: Msbuild,
     environment: Vec<(OsString, OsString)>,
+    /// What the creator of the session that it is for has in its environment.
+    creators: Environment,
 }
 
 /// Whether an SDK's msbuild runs.
@@ -55,7 +58,13 @@ impl Toolchain {
         let folder = scratch()?;
         let cultures = Cultures::probe(&parts, &folder.path().join("cultures.log")).await;
         let environment = Recipe::of(sdk, parts.clone()).environment(&cultures);
-        let mut toolchain = Self { sdk: sdk.clone(), parts, msbuild: Msbuild::Works, environment };
+        let mut toolchain = Self {
+            sdk: sdk.clone(),
+            parts,
+            msbuild: Msbuild::Works,
+            environment,
+            creators: Environment::default(),
+        };
         let trial = toolchain.try_msbuild(&folder).await;
         let is_final = !matches!(trial, Err(CommandError::Start { .. } | CommandError::TimedOut { .. }));
         if let Err(reason) = trial {
@@ -66,6 +75,18 @@ impl Toolchain {
             tried().insert(key, Arc::clone(&toolchain));
         }
         Ok(toolchain)
+    }
+
+    /// The same for a session whose creator has this in its environment.
+    pub(super) async fn for_creator(sdk: &Sdk, creators: &Environment) -> Result<Self, Error> {
+        let of_daemon = Self::of(sdk).await?;
+        Ok(Self { creators: creators.clone(), ..(*of_daemon).clone() })
+    }
+
+    /// A variable as its programs find it.
+    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+        let creators = self.creators.variable(name).map(OsString::from);
+        creators.or_else(|| std::env::var_os(name).filter(|value| !value.is_empty()))
     }
 
     async fn try_msbuild(&self, folder: &TempDir) -> Result<(), CommandError> {
@@ -101,7 +122,7 @@ impl Toolchain {
 
     fn host(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.parts.host);
-        command.arg("exec").current_dir(folder);
+        command.arg("exec").current_dir(folder).envs(self.creators.variables());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -4,6 +4,7 @@ use mainstay_gateway::rpc::client::{Stream, attach_mcp};
 use mainstay_model::{Error, SessionId};
 
 use crate::connect::{StartOptions, start};
+use crate::environment::of_client;
 use crate::home::Home;
 
 /// What it takes to reach a daemon.
@@ -40,7 +41,8 @@ impl Reach {
         let record = self.home.daemon().ok_or(Error::DaemonNotRunning)?;
         // A daemon makes the token where there is none.
         let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
-        let (stream, attached) = attach_mcp(&record.socket, token, self.folder.clone(), session).await?;
+        let (stream, attached) =
+            attach_mcp(&record.socket, token, self.folder.clone(), session, Some(of_client())).await?;
         Ok(Reached { stream, version: attached.version })
     }
 }

@@ -1,0 +1,171 @@
+//! The environments of sessions: what whoever created one has in its own, laid over the daemon's for the session's runner. The values are
+//! secrets as a rule: they are in memory and in files that only the user may read, and in no event, log or export.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Formatter};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mainstay_model::SessionId;
+use serde::{Deserialize, Serialize};
+
+/// Variables with their values. Its clones are the same one.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment(Arc<BTreeMap<String, String>>);
+
+impl Environment {
+    /// All variables, in the order of their names.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// What is said of a variable; nothing where it is not said or empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How much it is, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len() + value.len() + 2).sum()
+    }
+}
+
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(variables: T) -> Self {
+        // No process can be given another.
+        let can_be = |(name, value): &(String, String)| {
+            !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+        };
+        Self(Arc::new(variables.into_iter().filter(can_be).collect()))
+    }
+}
+
+/// Values are not shown.
+impl Debug for Environment {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Environment({} variables)", self.0.len())
+    }
+}
+
+/// The environments of all sessions.
+#[derive(Debug, Default)]
+pub struct Environments {
+    /// Where they are kept for the next daemon, a file each; nowhere where there is none.
+    folder: Option<PathBuf>,
+    /// How much one may be, in bytes; without a limit where there is no folder.
+    limit: usize,
+    known: Mutex<BTreeMap<SessionId, Environment>>,
+}
+
+impl Environments {
+    /// Kept in this folder, which is made where it is not there; each up to so many bytes.
+    pub fn in_folder(folder: PathBuf, limit: usize) -> Self {
+        Self { folder: Some(folder), limit, known: Mutex::default() }
+    }
+
+    /// That of a session.
+    pub(crate) fn of(&self, session: SessionId) -> Environment {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || {
+            let text = std::fs::read(self.file(session)?).ok()?;
+            let read = serde_json::from_slice::<BTreeMap<String, String>>(&text);
+            let read =
+                read.inspect_err(|error| tracing::warn!(%session, %error, "its environment cannot be read"));
+            Some(read.ok()?.into_iter().collect())
+        };
+        known.entry(session).or_insert_with(|| read().unwrap_or_default()).clone()
+    }
+
+    /// Keeps that of a session which is to be created.
+    pub(crate) fn keep(&self, session: SessionId, environment: Environment) {
+        if self.folder.is_some() && environment.bytes() > self.limit {
+            let (bytes, limit) = (environment.bytes(), self.limit);
+            tracing::warn!(%session, bytes, limit, "its creator's environment is too large, and not taken");
+            return;
+        }
+        if let Some(file) = self.file(session)
+            && let Err(error) = write(&file, &environment)
+        {
+            tracing::warn!(%session, %error, "its environment is not kept for the next daemon");
+        }
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(session, environment);
+    }
+
+    /// Removes that of a session that is gone.
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        if let Some(file) = self.file(session) {
+            // Most sessions have none; what stays behind is found again at the next collection.
+            std::fs::remove_file(file).ok();
+        }
+    }
+
+    /// The sessions that there are files of.
+    pub(crate) fn kept(&self) -> Vec<SessionId> {
+        let entries =
+            self.folder.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let session = |name: &str| name.strip_suffix(".json")?.parse().ok();
+        entries.filter_map(|entry| session(entry.file_name().to_str()?)).collect()
+    }
+
+    fn file(&self, session: SessionId) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{session}.json")))
+    }
+}
+
+/// Writes a file that only the user may read, whole or not at all.
+fn write(file: &Path, environment: &Environment) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let staged = file.with_extension("new");
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
+    out.write_all(&serde_json::to_vec(environment)?)?;
+    out.sync_all()?;
+    std::fs::rename(&staged, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_kept_is_there_for_the_next_daemon_and_for_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Environments::in_folder(folder.path().join("environments"), 64);
+        let session: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        open().keep(session, environment(&[("SECRET", "s3cret"), ("A=B", "no"), ("", "no")]));
+        let next = open();
+        assert_eq!(next.of(session), environment(&[("SECRET", "s3cret")]));
+        assert!(!format!("{next:?}").contains("s3cret"));
+        let file = folder.path().join(format!("environments/{session}.json"));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(next.kept(), [session]);
+        next.forget(session);
+        assert_eq!((next.of(session), next.kept()), (Environment::default(), Vec::new()));
+    }
+
+    #[test]
+    fn one_that_is_too_large_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let environments = Environments::in_folder(folder.path().to_owned(), 64);
+        let session: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        environments.keep(session, environment(&[("LARGE", &"x".repeat(64))]));
+        assert!(environments.of(session).is_empty());
+    }
+}
