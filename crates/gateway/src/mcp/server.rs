@@ -235,6 +235,48 @@ impl Server {
     pub(super) fn has_declined_unseen(&self) {
         self.declines_unseen.store(true, Ordering::Relaxed);
     }
+
+    /// Carries out a call of a tool, and answers it in time.
+    async fn called(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let is_urgent = [CancelEval::NAME, AnswerAsk::NAME, GetResult::NAME].contains(&&*request.name);
+        let place = match self.place() {
+            Err(refused) if !is_urgent => return Err(refused),
+            place => place.ok(),
+        };
+        let call = Arc::new(self.call_of(&request.name, &context)?);
+        let listed = TOOLS.iter().find(|tool| tool.called(&request.name).is_some());
+        let wait = match listed.map(|tool| tool.waits) {
+            Some(Waits::Itself) => None,
+            Some(Waits::AsAsked) => Some(tool::wait(&call, request.arguments.as_ref())),
+            Some(Waits::Briefly) | None => Some(tool::wait(&call, None)),
+        };
+        let carried_out = {
+            let call = Arc::clone(&call);
+            async move {
+                // What goes on behind its answer holds its place.
+                let _place = place;
+                let wanted = context.meta.log_level();
+                let carried_out = async {
+                    match request.request_state.as_deref() {
+                        Some(state) => {
+                            let opened = state::open(&call, state)?;
+                            tasks::resume(&call, opened, request).await
+                        }
+                        None => {
+                            tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await
+                        }
+                    }
+                };
+                logging::beside(&call, &context.peer, wanted, carried_out).await
+            }
+        };
+        let answer = in_time::answer(&call, wait, carried_out).await;
+        answer.map(|answer| repeats::with_session(answer, call.repeatable(), self.last_used()))
+    }
 }
 
 impl ServerHandler for Server {
@@ -276,40 +318,8 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let is_urgent = [CancelEval::NAME, AnswerAsk::NAME, GetResult::NAME].contains(&&*request.name);
-        let place = match self.place() {
-            Err(refused) if !is_urgent => return Err(refused),
-            place => place.ok(),
-        };
-        let call = Arc::new(self.call_of(&request.name, &context)?);
-        let listed = TOOLS.iter().find(|tool| tool.called(&request.name).is_some());
-        let wait = match listed.map(|tool| tool.waits) {
-            Some(Waits::Itself) => None,
-            Some(Waits::AsAsked) => Some(tool::wait(&call, request.arguments.as_ref())),
-            Some(Waits::Briefly) | None => Some(tool::wait(&call, None)),
-        };
-        let carried_out = {
-            let call = Arc::clone(&call);
-            async move {
-                // What goes on behind its answer holds its place.
-                let _place = place;
-                let wanted = context.meta.log_level();
-                let carried_out = async {
-                    match request.request_state.as_deref() {
-                        Some(state) => {
-                            let opened = state::open(&call, state)?;
-                            tasks::resume(&call, opened, request).await
-                        }
-                        None => {
-                            tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await
-                        }
-                    }
-                };
-                logging::beside(&call, &context.peer, wanted, carried_out).await
-            }
-        };
-        let answer = in_time::answer(&call, wait, carried_out).await;
-        answer.map(|answer| repeats::with_session(answer, call.repeatable(), self.last_used()))
+        // The futures of all tools together are too much for a thread's stack, where `rmcp` holds those of its handlers.
+        Box::pin(self.called(request, context)).await
     }
 
     async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
