@@ -63,7 +63,7 @@ pub(crate) struct StartOptions {
 pub(crate) async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
     let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
     let token = home.shown_token().ok_or(Error::Unauthorized)?;
-    let (client, events) = Client::connect_with(&record.socket, token, name, Some(of_client())).await?;
+    let (client, events) = Client::connect_with(&record.socket, token, name, of_client()).await?;
     Ok(Connection { client, events })
 }
 

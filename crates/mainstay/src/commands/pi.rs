@@ -25,6 +25,6 @@ impl Pi {
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
         let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
-        bridge(attach_pi(&record.socket, token, folder, Some(of_client())).await?).await
+        bridge(attach_pi(&record.socket, token, folder, of_client()).await?).await
     }
 }

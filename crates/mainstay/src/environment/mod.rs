@@ -29,6 +29,8 @@ pub(crate) enum Whence {
 
 /// Says where a daemon has its environment from, before the setting.
 pub(crate) const VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
+/// The most that a client says of its environment, in bytes.
+const MOST: usize = 1024 * 1024;
 /// Tells startup files that only their environment is wanted.
 const RESOLVING: &str = "MAINSTAY_RESOLVING_ENVIRONMENT";
 
@@ -87,11 +89,13 @@ pub(crate) fn of_login_shell(limit: Duration) -> Result<Variables, String> {
     Ok(asked.into_iter().filter(|(name, _)| !is_of_shell(name) && !is_private(name)).collect())
 }
 
-/// What this process has in its environment, for the sessions that it creates. What is no text is left out.
-pub(crate) fn of_client() -> Environment {
+/// What this process has in its environment, for the sessions that it creates. What is no text is left out; of more than [`MOST`] nothing is said,
+/// so that it fits into a message beside what else that has.
+pub(crate) fn of_client() -> Option<Environment> {
     let own = std::env::vars_os().filter(|(name, _)| !is_private(name) && !is_of_shell(name));
     let own = own.filter(|(name, _)| !name.as_bytes().starts_with(b"MAINSTAY_"));
-    own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+    let texts = own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Some(Environment::from_iter(texts)).filter(|environment| environment.bytes() <= MOST)
 }
 
 /// What the shell has said, and over it what is meant for the daemon by whoever starts it.

@@ -42,7 +42,7 @@ impl Reach {
         // A daemon makes the token where there is none.
         let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
         let (stream, attached) =
-            attach_mcp(&record.socket, token, self.folder.clone(), session, Some(of_client())).await?;
+            attach_mcp(&record.socket, token, self.folder.clone(), session, of_client()).await?;
         Ok(Reached { stream, version: attached.version })
     }
 }
