@@ -7,9 +7,6 @@ use crate::failure::Failure;
 use crate::test;
 use crate::tools::{self, clients};
 
-/// Has the stories wait as long as those do that people complained of, which takes minutes.
-const IN_FULL: (&str, &str) = ("MAINSTAY_TEST_SILENCE_SECONDS", "100");
-
 /// Runs the stories in the clients that the arguments name, in all where there are none.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let chosen = chosen(arguments)?;
@@ -30,7 +27,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     .map(OsString::from)
     .collect();
     step(&format!("stories in {}", names.join(", ")), || {
-        run_command(test::runner(&tools, &selection).env(IN_FULL.0, IN_FULL.1), test::CARGO_REMEDY)
+        run_command(&mut test::runner(&tools, &selection), test::CARGO_REMEDY)
     })
 }
 
