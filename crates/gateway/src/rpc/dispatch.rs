@@ -372,7 +372,7 @@ impl Call<'_> {
         let sessions = self.client.sessions(filter).await?;
         let view = |session| SessionView {
             warm_up: self.client.warm_up(session),
-            orphaned: Orphaned::seen_by(&self.client, session),
+            orphaned: Orphaned::seen_by(self.client, session),
             ..SessionView::new(session, None)
         };
         Ok(sessions.iter().map(view).collect())
