@@ -118,7 +118,12 @@ impl Home {
 
     /// A session that is ready: its id.
     pub(crate) async fn session(&self, name: &str) -> String {
-        let create = json!({ "workingDirectory": self.folder(), "name": name });
+        self.session_in(&self.folder(), name).await
+    }
+
+    /// The same of a session of a folder: a name is taken once in each.
+    pub(crate) async fn session_in(&self, folder: &str, name: &str) -> String {
+        let create = json!({ "workingDirectory": folder, "name": name });
         let (status, session) = answer(self.post("/sessions", &create)).await;
         assert_eq!((status, &session["state"]), (StatusCode::CREATED, &json!("Ready")), "{session}");
         session["session"].as_str().unwrap().to_owned()

@@ -114,7 +114,7 @@ async fn arguments_not_of_their_form_are_an_answer_that_says_what_to_correct() {
         ("send_code", json!({ "code": "1 + 1", "session_id": "mine" })),
         ("get_completions", json!({ "code": "", "line": -1, "column": 1 })),
         ("get_status", json!({ "wait": 5_000_000_000_u64 })),
-        ("list_sessions", json!({ "all": true })),
+        ("list_sessions", json!({ "everything": true })),
         ("create_session", json!({ "noProject": "yes" })),
     ] {
         let refused = agent.call(tool, arguments).await;
