@@ -58,9 +58,10 @@ where
     let left = server.clone();
     let transport = Watched { inner: lines, closing, left, stopped, unanswered: Arc::default() };
     if let Some(session) = session {
-        server.use_again(session).await;
+        Box::pin(server.use_again(session)).await;
     }
-    let served = serve_server::<_, _, _, TransportAdapterIdentity>(server, transport).await;
+    // Boxed, since all that serves a connection would take more of a thread's stack than there is.
+    let served = Box::pin(serve_server::<_, _, _, TransportAdapterIdentity>(server, transport)).await;
     let ended = match served {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),

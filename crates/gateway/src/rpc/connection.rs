@@ -51,12 +51,12 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
             // What the client sent right after its token has been read already.
             let FramedParts { io, read_buf, .. } = requests.into_parts();
             let read = Cursor::new(read_buf).chain(io);
-            crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, context).await;
+            Box::pin(crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, context)).await;
         }
         Some((access, Attachment::Pi(context))) => {
             let FramedParts { io, read_buf, .. } = requests.into_parts();
             let read = Cursor::new(read_buf).chain(io);
-            crate::pi::serve_stream(read, answers.into_inner(), daemon, access, context).await;
+            Box::pin(crate::pi::serve_stream(read, answers.into_inner(), daemon, access, context)).await;
         }
         None => {}
     }
