@@ -281,11 +281,8 @@ impl Client {
             }
             SessionCommand::Rename { .. } => {
                 self.must_drive(session).await?;
-                // One that its creator calls otherwise is not found by its name.
-                if self.engine.stored(session).await?.alias.is_none() {
-                    let command = Command { source: self.source(), ..command };
-                    return Ok(self.engine.begin_rename(session, command, &self.trace));
-                }
+                let sent = Command { source: self.source(), ..command.clone() };
+                self.engine.check_rename(session, &sent).await?;
             }
             SessionCommand::Eval { .. }
             | SessionCommand::Work(_)

@@ -231,14 +231,16 @@ impl Engine {
         if must_run {
             self.shared.must_find(&create.kind, Path::new(&create.working_directory), &environment).await?;
         }
+        let owner = source.principal();
+        let place = (&owner, create.working_directory.as_str());
         match (&create.alias, &create.name) {
-            (Some(alias), _) => self.check_alias(alias, &source.principal()).await?,
-            (None, Some(name)) if is_named => self.check_name(name, &create.working_directory, None).await?,
+            (Some(alias), _) => self.check_alias(alias, &owner).await?,
+            (None, Some(name)) if is_named => self.check_name(name, place, None).await?,
             // One that was numbered is free.
             (None, Some(_)) => {}
             (None, None) => {
                 let name = folder_name(&create.working_directory);
-                create.name = Some(self.default_name(name, &create.working_directory).await?);
+                create.name = Some(self.default_name(name, place).await?);
             }
         }
         let project = self.shared.project_of(&create).await?;

@@ -1,81 +1,75 @@
-//! Names of sessions: each is taken once in a folder, so that a name finds one session there. A session whose creator calls it by an alias of
-//! its own (the pi protocol) is found by that, and may be named like another.
+//! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count:
+//! whether there are any is nobody else's to know. A session whose creator calls it by an alias of its own (the pi protocol) is found by that,
+//! and may be named like another.
 
 use mainstay_log::{KeyScope, SessionFilter};
-use mainstay_model::command::validate_dependencies;
 use mainstay_model::decide::Identity;
-use mainstay_model::{Answered, Command, Error, Session, SessionCommand, SessionId};
-use tracing::Span;
+use mainstay_model::{Command, Error, Principal, Session, SessionCommand, SessionId};
 
-use crate::engine::{Begun, Engine};
-use crate::sync::task;
+use crate::engine::Engine;
 
 impl Engine {
-    /// Refuses a name that another session in a folder has.
+    /// Refuses a name that another session of this owner in a folder has.
     pub(crate) async fn check_name(
         &self,
         name: &str,
-        folder: &str,
+        (owner, folder): (&Principal, &str),
         own: Option<SessionId>,
     ) -> Result<(), Error> {
-        match self.is_taken(name, folder, own).await? {
+        match self.is_taken(name, (owner, folder), own).await? {
             true => Err(Error::SessionExists { reference: name.to_owned() }),
             false => Ok(()),
         }
     }
 
     /// The name for a session that was given none: this one, or this one numbered where another in its folder has it.
-    pub(crate) async fn default_name(&self, name: String, folder: &str) -> Result<String, Error> {
+    pub(crate) async fn default_name(&self, name: String, of: (&Principal, &str)) -> Result<String, Error> {
         let mut candidate = name.clone();
         let mut number = 1_u32;
-        while self.is_taken(&candidate, folder, None).await? {
+        while self.is_taken(&candidate, of, None).await? {
             number = number.saturating_add(1);
             candidate = format!("{name}-{number}");
         }
         Ok(candidate)
     }
 
-    /// Whether a session in a folder has a name, other than one.
-    async fn is_taken(&self, name: &str, folder: &str, other_than: Option<SessionId>) -> Result<bool, Error> {
+    /// Whether a session of this owner in a folder has a name, other than one.
+    async fn is_taken(
+        &self,
+        name: &str,
+        (owner, folder): (&Principal, &str),
+        other_than: Option<SessionId>,
+    ) -> Result<bool, Error> {
         let filter = SessionFilter {
             name: Some(name.to_owned()),
             working_directory: Some(folder.to_owned()),
             ..SessionFilter::default()
         };
-        let is_another = |session: &Session| session.alias.is_none() && Some(session.id) != other_than;
+        let is_another = |session: &Session| {
+            session.alias.is_none() && session.owner == *owner && Some(session.id) != other_than
+        };
         Ok(self.sessions(filter).await?.iter().any(is_another))
     }
 
-    /// Gives a session another name. Whoever waits for it may go: it is carried out all the same, in the server's own lane, so that no other
-    /// gets the name meanwhile.
-    pub(crate) fn begin_rename(&self, session: SessionId, command: Command, parent: &Span) -> Begun {
-        let (engine, parent) = (self.clone(), parent.clone());
-        Begun::by(task::spawn(async move { engine.rename(session, command, &parent).await }))
+    /// Refuses what gives a session a name that another has, unless it was answered before. Two that are sent at the same moment may both
+    /// pass; creations come one after the other.
+    pub(crate) async fn check_rename(&self, session: SessionId, command: &Command) -> Result<(), Error> {
+        let SessionCommand::Rename { name } = &command.body else { return Ok(()) };
+        let Session { owner, working_directory, alias, .. } = self.stored(session).await?;
+        // One that its creator calls otherwise is not found by its name.
+        if alias.is_some() || self.was_answered(session, command).await? {
+            return Ok(());
+        }
+        self.check_name(name, (&owner, &working_directory), Some(session)).await
     }
 
-    async fn rename(
-        &self,
-        session: SessionId,
-        mut command: Command,
-        parent: &Span,
-    ) -> Result<Answered, Error> {
-        validate_dependencies(&command.id, &command.depends_on, &self.shared.limits)?;
-        // In the session's lane it would keep the server's waiting for whatever runs there.
-        let depends_on = std::mem::take(&mut command.depends_on);
-        let identity = Identity::of(&command, command.fingerprint(session));
-        self.wait_for(&identity, session, depends_on).await?;
-        let _turn = self.shared.server_lane.turn().await?;
+    async fn was_answered(&self, session: SessionId, command: &Command) -> Result<bool, Error> {
+        let Identity { principal, command, key, .. } = Identity::of(command, command.fingerprint(session));
         let log = &self.shared.log;
-        let before = match (log.outcome(&identity.principal, &identity.command).await?, &identity.key) {
-            (None, Some(key)) => {
-                log.outcome_of_key(&identity.principal, KeyScope::Session(session), key).await?
-            }
-            (before, _) => before,
+        let of_key = match &key {
+            Some(key) => log.outcome_of_key(&principal, KeyScope::Session(session), key).await?,
+            None => None,
         };
-        if let (None, SessionCommand::Rename { name }) = (before, &command.body) {
-            let folder = self.stored(session).await?.working_directory;
-            self.check_name(name, &folder, Some(session)).await?;
-        }
-        self.begin(session, command, parent).await?.ended().await
+        Ok(of_key.is_some() || log.outcome(&principal, &command).await?.is_some())
     }
 }

@@ -103,7 +103,7 @@ fn a_kind_that_nothing_runs_is_refused() {
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr, @"
     error: there is no kernel for sessions of kind `cobol` [kernel_unknown]
-      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
+      See `mainstay kernel list` for the kinds there are; `mainstay kernel install python` installs Python, other languages come with the Jupyter kernels of your environment.
     ");
 }
 

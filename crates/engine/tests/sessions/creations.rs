@@ -2,9 +2,12 @@
 
 use mainstay_engine::{Beginning, Creation};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Admission, Answered, CommandId, Error, IdempotencyKey, SessionCommand};
+use mainstay_model::{
+    Admission, Answered, CommandId, CreateSession, Error, ForkSession, IdempotencyKey, Outcome, Response,
+    SessionCommand,
+};
 
-use crate::support::{Daemon, command, create, eval, id, patient};
+use crate::support::{Daemon, command, create, eval, id, next_id, patient};
 
 fn keyed(command: &str, name: &str) -> Creation {
     let key = Some(IdempotencyKey::new("once").unwrap());
@@ -85,4 +88,40 @@ fn unknown(name: &str) -> Error {
 fn itself(name: &str) -> Error {
     let command: CommandId = id(name);
     Error::DependsOnItself { command }
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_in_a_folder_but_for_sessions_with_an_alias() {
+    let daemon = Daemon::start().await;
+    let created = |outcome: Result<Outcome, Error>| match outcome {
+        Ok(Outcome::Done { response: Response::Created { session } }) => session,
+        other => panic!("{other:?}"),
+    };
+    let make = |create: CreateSession| daemon.local.create(next_id(), create);
+    let taken = |name: &str| Error::SessionExists { reference: name.to_owned() };
+    let first = created(make(create("one")).await);
+    assert_eq!(make(create("one")).await, Err(taken("one")));
+    let elsewhere = CreateSession { working_directory: "/tmp".to_owned(), ..create("one") };
+    created(make(elsewhere).await);
+    created(make(CreateSession { alias: Some("alias".to_owned()), ..create("one") }).await);
+
+    // Those that were given none are numbered.
+    let unnamed = || CreateSession { name: None, working_directory: "/tmp".to_owned(), ..create("") };
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let session = created(make(unnamed()).await);
+        names.push(daemon.local.status(session).await.unwrap().session.name);
+    }
+    assert_eq!(names, ["tmp", "tmp-2", "tmp-3"]);
+
+    let second = daemon.client(created(make(create("two")).await));
+    let rename = |name: &str| second.submit(SessionCommand::Rename { name: name.to_owned() });
+    assert_eq!(rename("one").await.map(drop), Err(taken("one")));
+    rename("two").await.unwrap();
+    rename("three").await.unwrap();
+    let fork =
+        ForkSession { from: first, entries: None, name: Some("three".to_owned()), before_reset: false };
+    assert_eq!(daemon.local.fork(next_id(), fork).await.map(drop), Err(taken("three")));
+    daemon.client(first).submit(SessionCommand::Delete).await.unwrap();
+    rename("one").await.unwrap();
 }

@@ -27,13 +27,13 @@ async fn exported(session: &Client, page_bytes: usize) -> String {
 
 fn import(file: &str, folder: &str) -> ImportSession {
     let imported = exchange::read(file).unwrap();
-    let Header { kind, name, .. } = imported.header.clone();
+    let Header { kind, .. } = imported.header.clone();
     let create = CreateSession {
         kind,
         working_directory: folder.to_owned(),
         project: ProjectChoice::exactly(imported.header.project.clone()),
         arguments: Vec::new(),
-        name: Some(name),
+        name: None,
         alias: None,
     };
     ImportSession { create, imported }
@@ -104,7 +104,8 @@ async fn labels_are_in_the_file_and_there_again() {
     for (of, indices) in [(&session, vec![0, 3]), (&fork, vec![0, 2])] {
         let file = exported(of, usize::MAX).await;
         assert_eq!(exported(of, 1).await, file, "pages change nothing");
-        let copy = imported(&daemon, &file).await;
+        let other = Daemon::start().await;
+        let copy = imported(&other, &file).await;
         assert_eq!(exported(&copy, usize::MAX).await, file, "byte by byte");
         let of_copy = copy.attached.labels(copy.id).await.unwrap();
         let of_original = of.attached.labels(of.id).await.unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mainstay_engine::Engine;
-use mainstay_log::Log;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_log::{Log, SessionFilter};
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
@@ -114,9 +114,22 @@ impl Daemon {
         client
     }
 
+    /// The same in a folder of its own where there are sessions already: a name is taken once in a folder.
+    pub(crate) async fn in_own_folder(&self, create: CreateSession) -> CreateSession {
+        let all = SessionFilter { with_deleted: true, ..SessionFilter::default() };
+        match self.store.sessions(all).await.unwrap().len() {
+            0 => create,
+            others => {
+                let folder = self.folder.path().join(format!("work-{others}"));
+                std::fs::create_dir_all(&folder).unwrap();
+                CreateSession { working_directory: folder.display().to_string(), ..create }
+            }
+        }
+    }
+
     /// A new session of an agent, at rest.
     pub(crate) async fn agent_session(&self) -> Client {
-        let create = CreateSession { kind: SessionKind::pi(), ..create("talk") };
+        let create = CreateSession { kind: SessionKind::pi(), ..self.in_own_folder(create("talk")).await };
         match self.local.create(next_id(), create).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => self.client(session),
             other => panic!("{other:?}"),
@@ -125,7 +138,7 @@ impl Daemon {
 
     /// A new session, warming up.
     pub(crate) async fn starting_session(&self) -> Client {
-        match self.local.create(next_id(), create("demo")).await.unwrap() {
+        match self.local.create(next_id(), self.in_own_folder(create("demo")).await).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => self.client(session),
             other => panic!("{other:?}"),
         }
