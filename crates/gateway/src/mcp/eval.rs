@@ -95,7 +95,7 @@ impl Tool for SendCode {
     const NAME: &'static str = "send_code";
     const SEED_NAME: Option<&'static str> = Some("send_fsharp_code");
     const DESCRIPTION: &'static str = "Run code in a session's REPL (F#, Python, a notebook's kernel) and wait for what it evaluates to, after other code that runs.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const WAITS: Waits = Waits::AsAsked;

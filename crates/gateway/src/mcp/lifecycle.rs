@@ -134,7 +134,7 @@ pub(super) struct CreateSession {
 
 impl Tool for CreateSession {
     const NAME: &'static str = "create_session";
-    const DESCRIPTION: &'static str = "Create a session, wait until it is Ready, and use it from now on.";
+    const DESCRIPTION: &'static str = "Create a session (a REPL of F#, Python or another language), wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;

@@ -30,7 +30,7 @@ impl Tool for LoadScript {
     const NAME: &'static str = "load_script";
     const SEED_NAME: Option<&'static str> = Some("load_fsharp_script");
     const DESCRIPTION: &'static str = "Run a script file as send_code runs code.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const WAITS: Waits = Waits::AsAsked;

@@ -101,7 +101,7 @@ impl Tool for MergeSession {
     const NAME: &'static str = "merge_session";
     const DESCRIPTION: &'static str =
         "Run entries of another session in this one, up to the first that fails.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Merge);
     const WORKS: Works = Works::InAny(Action::Merge, Reach::InTurn);
     const SAYS_ANSWER: bool = false;
@@ -117,7 +117,7 @@ impl Tool for MergeSession {
 impl Tool for CherryPick {
     const NAME: &'static str = "cherry_pick";
     const DESCRIPTION: &'static str = "Run one entry of another session in this one.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Merge);
     const WORKS: Works = Works::InAny(Action::Merge, Reach::InTurn);
     const SAYS_ANSWER: bool = false;

@@ -67,7 +67,7 @@ impl Tool for RunNotebook {
     const NAME: &'static str = "run_notebook";
     const DESCRIPTION: &'static str =
         "Run a notebook or a script in cells, up to the first cell that fails. Run again, it goes on there.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const WAITS: Waits = Waits::AsAsked;

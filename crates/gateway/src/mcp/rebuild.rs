@@ -76,7 +76,7 @@ impl Tool for HardResetSession {
     const NAME: &'static str = "hard_reset_session";
     const SEED_NAME: Option<&'static str> = Some("hard_reset_fsi_session");
     const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: true };
     const ACTION: Option<Action> = Some(Action::HardReset);
     const WORKS: Works = Works::In(Action::HardReset, Reach::AtOnce);
     const WAITS: Waits = Waits::AsAsked;

@@ -57,7 +57,7 @@ pub(super) struct RefreshAnswer {
 impl Tool for RefreshSession {
     const NAME: &'static str = "refresh_session";
     const DESCRIPTION: &'static str = "Run again what used libraries or scripts that have changed since.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: true };
     const ACTION: Option<Action> = Some(Action::Refresh);
     const WORKS: Works = Works::In(Action::Refresh, Reach::Started);
     // Its words say all of it that matters.

@@ -102,7 +102,7 @@ impl Tool for RunTests {
     const NAME: &'static str = "run_tests";
     const DESCRIPTION: &'static str =
         "Run xUnit, NUnit, MSTest and Expecto tests of a session's code and the assemblies it refers to.";
-    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Test);
     const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const WAITS: Waits = Waits::AsAsked;

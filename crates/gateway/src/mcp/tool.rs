@@ -65,7 +65,7 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const FILES: bool = false;
     /// Whether clients are told the form of its answer: models pay for that, and of another tool's answer they know it already. What
     /// only reads says itself what it is.
-    const SAYS_ANSWER: bool = matches!(Self::EFFECT, Effect::Changes { .. });
+    const SAYS_ANSWER: bool = !matches!(Self::EFFECT, Effect::Reads);
     /// Who sees to it that a call is answered before its client's patience ends.
     const WAITS: Waits = Waits::Briefly;
     /// Whether nothing can be done here without it: models that look for tools are told of it at once.
@@ -133,11 +133,16 @@ pub(super) struct PictureBlock {
     pub(super) data: String,
 }
 
-/// What a call may change.
+/// What a call may change. Clients go by it: `codex exec` refuses what may lose something or reaches beyond this machine.
 pub(super) enum Effect {
     /// Nothing.
     Reads,
-    /// Something.
+    /// Whatever code can, which runs as the user: it may lose anything, and reach any machine.
+    RunsCode {
+        /// Whether a second call changes nothing more.
+        idempotent: bool,
+    },
+    /// Something of Mainstay's own, on this machine.
     Changes {
         /// Whether something may be lost by it.
         destructive: bool,
@@ -274,10 +279,15 @@ fn description<T: Tool>() -> rmcp::model::Tool {
         false => tool,
     };
     tool.with_annotations(match T::EFFECT {
-        Effect::Reads => ToolAnnotations::new().read_only(true),
-        Effect::Changes { destructive, idempotent } => {
-            ToolAnnotations::new().read_only(false).destructive(destructive).idempotent(idempotent)
+        Effect::Reads => ToolAnnotations::new().read_only(true).open_world(false),
+        Effect::RunsCode { idempotent } => {
+            ToolAnnotations::new().read_only(false).destructive(true).idempotent(idempotent).open_world(true)
         }
+        Effect::Changes { destructive, idempotent } => ToolAnnotations::new()
+            .read_only(false)
+            .destructive(destructive)
+            .idempotent(idempotent)
+            .open_world(false),
     })
 }
 

@@ -96,6 +96,22 @@ async fn a_look_at_nothing_creates_nothing() {
 }
 
 #[tokio::test]
+async fn the_sessions_of_the_folder_are_listed_unless_all_are_asked_for() {
+    let home = Home::new().await;
+    let (here, there) = (home.agent().await, home.agent_in("there").await);
+    let (own, other) = (here.send("1 + 1").await.session(), there.send("1 + 1").await.session());
+    let ids = |listed: &serde_json::Value| -> Vec<String> {
+        let sessions = listed["sessions"].as_array().unwrap().iter();
+        sessions.map(|session| session["sessionId"].as_str().unwrap().to_owned()).collect()
+    };
+    let listed = here.call("list_sessions", json!({})).await;
+    assert_eq!((ids(&listed.structured), &listed.structured["elsewhere"]), (vec![own.clone()], &json!(1)));
+    assert!(listed.text.ends_with("sessions: 1; 1 more in other folders (list them with `all`: true)"));
+    let all = here.call("list_sessions", json!({ "all": true })).await;
+    assert_eq!((ids(&all.structured), all.structured.get("elsewhere")), (vec![other, own], None));
+}
+
+#[tokio::test]
 async fn a_stopped_session_comes_back_with_its_definitions() {
     let home = Home::new().await;
     let agent = home.agent().await;

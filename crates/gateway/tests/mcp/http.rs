@@ -203,7 +203,7 @@ async fn an_address_that_names_a_folder_leads_to_the_sessions_of_that_folder() {
     // Where the folder has none, one is created there.
     let third = served.home.folder("third");
     let created = served.agent_in(&third).await.send("1 + 1").await.session();
-    let listed = ann.call("list_sessions", json!({})).await.structured["sessions"].clone();
+    let listed = ann.call("list_sessions", json!({ "all": true })).await.structured["sessions"].clone();
     let line =
         listed.as_array().unwrap().iter().find(|line| line["sessionId"] == json!(created)).unwrap().clone();
     assert_eq!(line["workingDirectory"], json!(third));

@@ -94,11 +94,36 @@ async fn what_the_engine_will_not_create_is_an_answer() {
         (json!({ "workingDirectory": "relative" }), "invalid_argument"),
         (json!({ "name": "" }), "invalid_argument"),
         (json!({ "kind": "cobol" }), "kernel_unknown"),
+        (json!({ "kind": "python3" }), "kernel_unknown"),
         (json!({ "kind": "no kind" }), "invalid_argument"),
     ] {
         let refused = agent.call("create_session", arguments).await;
         assert_eq!((refused.is_error, &refused.structured["code"]), (true, &json!(code)));
+        let says_what_to_install = refused.text.contains("mainstay kernel install python");
+        assert_eq!(says_what_to_install, code == "kernel_unknown", "{}", refused.text);
     }
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_in_a_folder() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let named = |name: &str| json!({ "name": name });
+    agent.call("create_session", named("one")).await;
+    let refused = agent.call("create_session", named("one")).await;
+    assert_eq!((refused.is_error, &refused.structured["code"]), (true, &json!("session_exists")));
+    assert!(refused.structured["nextStep"].as_str().unwrap().contains("another name"), "{refused:?}");
+    let elsewhere = json!({ "name": "one", "workingDirectory": home.folder("other") });
+    assert!(!agent.call("create_session", elsewhere).await.is_error);
+    assert!(agent.call("fork_session", json!({ "name": "one" })).await.text.contains("one"));
+}
+
+#[tokio::test]
+async fn what_a_client_adds_for_its_own_sake_is_passed_over() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let ran = agent.call("send_code", json!({ "code": "1 + 1", "wait_for_previous": false })).await;
+    assert_eq!(ran.structured["value"], json!("2"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -114,7 +139,10 @@ async fn arguments_not_of_their_form_are_an_answer_that_says_what_to_correct() {
         ("send_code", json!({ "code": "1 + 1", "session_id": "mine" })),
         ("get_completions", json!({ "code": "", "line": -1, "column": 1 })),
         ("get_status", json!({ "wait": 5_000_000_000_u64 })),
-        ("list_sessions", json!({ "everything": true })),
+        ("list_sessions", json!({ "everywhere": true })),
+        ("list_sessions", json!({ "al": true })),
+        ("get_recent_events", json!({ "limit": 3 })),
+        ("send_code", json!({ "code": "1 + 1", "session": "mine", "wait_for_previous": true })),
         ("create_session", json!({ "noProject": "yes" })),
     ] {
         let refused = agent.call(tool, arguments).await;
