@@ -167,9 +167,11 @@ impl CallsUnderWay {
         calls.untold.retain(|id| *id != call.id);
     }
 
-    /// The call of this principal with this id.
+    /// The call of this principal with this id, or the one that goes on with the command of this id.
     pub(super) fn find(&self, principal: &Principal, id: &CommandId) -> Option<Arc<UnderWay>> {
-        self.calls().by_id.get(id).filter(|call| call.principal == *principal).cloned()
+        let calls = self.calls();
+        let going_on = || calls.by_id.values().find(|call| call.command() == id);
+        calls.by_id.get(id).or_else(going_on).filter(|call| call.principal == *principal).cloned()
     }
 
     /// The calls of a connection that were left and have ended since; each once.

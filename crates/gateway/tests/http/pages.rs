@@ -85,11 +85,8 @@ async fn a_session_is_a_page_with_its_cells_and_what_may_be_done() {
 async fn sessions_of_one_name_are_told_apart_in_the_list() {
     let home = Home::new().await;
     let elsewhere = std::env::temp_dir().display().to_string();
-    let sessions = [
-        home.session("main").await,
-        home.session_in(&elsewhere, "main").await,
-        home.session("other").await,
-    ];
+    let sessions =
+        [home.session("main").await, home.session_in(&elsewhere, "main").await, home.session("other").await];
     let (_, list) = page(&home, "/ui").await;
     let ids = sessions.map(|session| format!("<span>{}</span>", &session[session.len() - 8..]));
     assert_eq!(ids.map(|id| list.contains(&id)), [true, true, false], "{list}");
