@@ -1,6 +1,6 @@
 //! A store that refuses.
 
-use mainstay_model::{Admission, Error, EvalEnding, SessionCommand, SessionId, SessionState};
+use mainstay_model::{Admission, Error, EvalEnding, Question, SessionCommand, SessionId, SessionState};
 use uuid::Uuid;
 
 use crate::support::{Daemon, breathe, command, eval, evaluated, id, patient};
@@ -20,6 +20,8 @@ async fn a_command_whose_append_fails_is_told_and_may_be_sent_again_at_once() {
             Admission::Now,
             SessionCommand::Rename { name: "b".to_owned() },
         );
+        // The worker that the round before this one lost is back, and has said all that is stored of it.
+        session.eval("pure 1").await;
         daemon.store.refuse_after(0);
         assert_eq!(session.give(rename.clone()).await, Err(disk_full()));
         assert!(session.give(rename).await.is_ok());
@@ -58,7 +60,9 @@ async fn commands_that_wait_when_the_store_fails_are_told_too() {
     let waiting = session.queue("pure 1");
     breathe().await;
     daemon.store.refuse_after(0);
-    assert_eq!(session.submit(SessionCommand::Rename { name: "other".to_owned() }).await, Err(disk_full()));
+    // It is stored at once; a name is looked for first.
+    let ask = SessionCommand::Ask(Question::text("which?"));
+    assert_eq!(session.submit(ask).await, Err(disk_full()));
     for command in [running, waiting] {
         assert!(matches!(command.await.unwrap(), Err(Error::StoreFailed { .. })));
     }

@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn a_session_in_which_code_was_left_behind_says_whose_it_is() {
         let orphaned =
-            Orphaned { by: "mcp:codex\u{1b}[2J".to_owned(), requested_at: at("2026-02-13T13:29:40Z") };
+            Orphaned { by: "mcp:codex\u{1b}[2J".to_owned(), requested_at: at("2026-02-13T13:20:20Z") };
         let left = SessionView { state: "Evaluating".to_owned(), orphaned: Some(orphaned), ..session() };
         insta::assert_snapshot!(shown(&left), @r"
         Connected to session-a1b2c3d4 (Harmony) • F# 4.7 on .NET Core 3.1.32
         /code/harmony • Project Harmony.fsproj
         Evaluating • Started 2 h ago • Last active just now
-        what mcp:codex␛[2J sent 40 s ago still runs, and its client is gone; `mainstay cancel --session a1b2c3d4` stops it
+        what mcp:codex␛[2J sent 10 min ago still runs, and its client is gone; `mainstay cancel --session a1b2c3d4` stops it
         Type F#, or :help
         ");
     }
