@@ -221,10 +221,14 @@ impl Engine {
             return Ok(answered);
         }
         let is_named = beginning.is_named();
-        // Where its creator says nothing, a fork has its parent's.
-        let parent = if let Beginning::Fork(fork) = &beginning { Some(fork.from) } else { None };
-        let inherited = || parent.map(|parent| self.shared.environments.of(parent));
-        let environment = environment.or_else(inherited).unwrap_or_default();
+        let environment = match (environment, &beginning) {
+            (Some(environment), _) => environment,
+            // Where its creator says nothing, a fork has its parent's, which is nobody else's to have.
+            (None, Beginning::Fork(fork)) if self.stored(fork.from).await?.owner == source.principal() => {
+                self.shared.environments.of(fork.from)
+            }
+            (None, _) => Environment::default(),
+        };
         let (mut create, with) = self.plan(beginning).await?;
         let must_run = must_run(&create, &with);
         self.check_creation(&create, must_run)?;

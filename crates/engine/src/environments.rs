@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mainstay_model::SessionId;
 use serde::{Deserialize, Serialize};
 
+/// How the name of a file ends that is being written.
+const STAGED: &str = "new";
+
 /// Variables with their values. Its clones are the same one.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -105,6 +108,7 @@ impl Environments {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         if let Some(file) = self.file(session) {
             // Most sessions have none; what stays behind is found again at the next collection.
+            std::fs::remove_file(file.with_extension(STAGED)).ok();
             std::fs::remove_file(file).ok();
         }
     }
@@ -113,7 +117,11 @@ impl Environments {
     pub(crate) fn kept(&self) -> Vec<SessionId> {
         let entries =
             self.folder.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-        let session = |name: &str| name.strip_suffix(".json")?.parse().ok();
+        // One that was not written to its end has what is secret in it too.
+        let session = |name: &str| {
+            let (stem, extension) = name.rsplit_once('.')?;
+            ["json", STAGED].contains(&extension).then(|| stem.parse().ok())?
+        };
         entries.filter_map(|entry| session(entry.file_name().to_str()?)).collect()
     }
 
@@ -127,7 +135,7 @@ fn write(file: &Path, environment: &Environment) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let staged = file.with_extension("new");
+    let staged = file.with_extension(STAGED);
     let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
     out.write_all(&serde_json::to_vec(environment)?)?;
     out.sync_all()?;

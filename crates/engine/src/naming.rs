@@ -1,5 +1,4 @@
-//! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count:
-//! whether there are any is nobody else's to know. A session whose creator calls it by an alias of its own (the pi protocol) is found by that,
+//! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count. A session whose creator calls it by an alias of its own (the pi protocol) is found by that,
 //! and may be named like another.
 
 use mainstay_log::{KeyScope, SessionFilter};

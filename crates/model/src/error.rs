@@ -27,7 +27,7 @@ pub enum Error {
         /// The sessions it could be.
         candidates: Vec<String>,
     },
-    /// Another session in the folder has the name already, or another of the same owner the alias.
+    /// Another session of the same owner has the name in the folder already, or the alias.
     #[error("there is a session `{reference}` already")]
     SessionExists {
         /// The name, or the alias.

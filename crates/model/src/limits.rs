@@ -180,7 +180,7 @@ impl Default for Limits {
             task_after_ms: 10_000,
             mcp_kept_bytes: 16 * 1024 * 1024,
             mcp_streams: 4_096,
-            mcp_results: 256,
+            mcp_results: 64,
             mcp_decline_ms: 750,
             drain_ms: 5_000,
             prepare_ms: 600_000,

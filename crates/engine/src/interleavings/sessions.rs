@@ -258,7 +258,7 @@ impl Daemon {
             working_directory: "/".to_owned(),
             project: ProjectChoice::Nothing,
             arguments: Vec::new(),
-            name: Some("session".to_owned()),
+            name: Some(name.to_owned()),
             alias: None,
         };
         let creation = Creation::new(id(name), Beginning::Empty(create));

@@ -1,6 +1,7 @@
 //! `answer_ask`: answering what running code, or a client, asks.
 
 use std::fmt::{Display, Formatter};
+use std::sync::Arc;
 
 use mainstay_engine::WaitingAsk;
 use mainstay_model::affordance::Reach;
@@ -13,8 +14,11 @@ use serde_json::Value;
 use super::bounds::Within;
 use super::call::Call;
 use super::get_result::{Awaited, awaited};
+use super::merge::{CherryPick, MergeSession};
+use super::notebook::RunNotebook;
 use super::offer::Works;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::under_way::UnderWay;
 
 /// Answers an ask.
 #[derive(Deserialize, JsonSchema)]
@@ -74,8 +78,13 @@ impl Tool for AnswerAsk {
 fn asking(call: &Call, session: &Session, pending: &PendingAsk) -> Option<CommandId> {
     let principal = call.client().principal();
     let running = session.running().filter(|running| pending.is_of_job(running.job))?;
-    // A cell that asks is of the call that runs its notebook.
-    let left = call.calls().left(principal, session.id).into_iter().find(|left| left.end().is_none());
+    // A part that asks is of the call that runs the whole.
+    let is_whole = |left: &Arc<UnderWay>| {
+        let has_parts =
+            [RunNotebook::NAME, MergeSession::NAME, CherryPick::NAME].contains(&left.tool.as_str());
+        left.end().is_none() && has_parts && *left.source() == running.source
+    };
+    let left = call.calls().left(principal, session.id).into_iter().find(is_whole);
     let is_own = running.source.principal() == *principal;
     is_own.then(|| left.map_or_else(|| running.command.clone(), |left| left.command().clone()))
 }

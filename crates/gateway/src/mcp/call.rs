@@ -20,7 +20,7 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use super::bounds::Within;
-use super::clients::{Habits, Results};
+use super::clients::{Habits, RESULTS, Results};
 use super::elicitation::Complaints;
 use super::meant::{Fits, Meant};
 use super::names::Names;
@@ -37,8 +37,6 @@ use crate::trace::within;
 const SETTLE_LIMIT: Duration = Duration::from_hours(6);
 /// The longest name of a client that is kept, in characters.
 const CLIENT_NAME: usize = 60;
-/// The member of a request's `_meta` that says in what form it wants results.
-const RESULTS: &str = "mainstay/results";
 /// The header that says it for a request over HTTP.
 const RESULTS_HEADER: &str = "mainstay-results";
 
@@ -54,6 +52,8 @@ pub(super) struct Call {
     under_way: Arc<UnderWay>,
     /// What its bridge says of it.
     repeatable: Repeatable,
+    /// Whether it counts among the calls that may be under way.
+    has_place: bool,
     /// Whether a command has the call's id.
     is_id_taken: AtomicBool,
     said: AtomicU32,
@@ -95,7 +95,7 @@ impl Call {
         let folder = folder.or_else(|| folder_of(request?.uri.query()?));
         let repeatable = Repeatable::of(&context.meta);
         let id = repeatable.command().cloned().unwrap_or_else(anonymous);
-        let under_way = UnderWay::new(id, client.principal().clone(), tool, server.connection);
+        let under_way = UnderWay::new(id, client.source(), tool, server.connection);
         Ok(Self {
             server: server.clone(),
             context: context.clone(),
@@ -104,6 +104,7 @@ impl Call {
             folder,
             under_way: Arc::new(under_way),
             repeatable,
+            has_place: true,
             is_id_taken: AtomicBool::new(false),
             said: AtomicU32::new(0),
             heard: Mutex::new(Instant::now()),
@@ -111,6 +112,11 @@ impl Call {
             instead: SetOnce::new(),
             continued: OnceLock::new(),
         })
+    }
+
+    /// The same; where there is no place for it among the calls under way, it does not wait.
+    pub(super) fn in_place(self, has_place: bool) -> Self {
+        Self { has_place, ..self }
     }
 
     /// What is kept of it while it is under way.
@@ -129,7 +135,9 @@ impl Call {
         let usual = self.server.daemon.mcp.settings.wait;
         let usual = usual.unwrap_or_else(|| u32::try_from(habits.wait.as_secs()).unwrap_or(LONGEST_WAIT));
         let wait = Within::given(asked, "wait", usual)?;
-        Ok(Duration::from_secs(wait.into()).min(habits.longest_wait))
+        // One that has no place among those under way does not wait.
+        let longest = if self.has_place { habits.longest_wait } else { Duration::ZERO };
+        Ok(Duration::from_secs(wait.into()).min(longest))
     }
 
     /// How its client treats what it is answered.
@@ -215,7 +223,7 @@ impl Call {
 
     /// The call repeats one, and goes on with what that began.
     pub(super) fn continues(&self, continued: Continued) -> &Continued {
-        self.under_way.continues(continued.running.command.clone());
+        self.under_way.go_on_with(continued.running.command.clone());
         self.continued.get_or_init(|| continued)
     }
 
@@ -343,7 +351,7 @@ impl Call {
 
     /// The call is about this session.
     pub(super) fn is_about(&self, session: SessionId) {
-        self.under_way.is_about(session);
+        self.under_way.set_session(session);
     }
 
     /// The call is about this session, and the connection's next calls are too.
@@ -389,7 +397,7 @@ impl Call {
         }
     }
 
-    /// Waits until a session is neither at rest nor warming up, for as long as a client may wait.
+    /// Waits until a session is neither at rest nor warming up, for as long as that takes; its call is answered before that.
     pub(super) async fn settled(&self, session: SessionId) -> Result<Arc<Session>, Error> {
         self.client.settled(session, SETTLE_LIMIT).await
     }
@@ -470,14 +478,16 @@ impl Call {
     /// Tells the client how far the call has come, where it wants to hear it.
     pub(super) async fn say(&self, message: impl Into<String>) {
         let message = message.into();
-        self.under_way.has_come(&message);
+        self.under_way.note_progress(&message);
         self.tell(message).await;
     }
 
     /// Tells the client what its code prints, or that it still runs, where it wants to hear it.
     pub(super) async fn tell(&self, message: impl Into<String>) {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let Some(token) = self.context.meta.get_progress_token() else { return };
+        // Nothing is said of a request that is answered, or cancelled.
+        let token = self.context.meta.get_progress_token().filter(|_| !self.context.ct.is_cancelled());
+        let Some(token) = token else { return };
         let nth = self.said.fetch_add(1, Ordering::Relaxed) + 1;
         let progress = ProgressNotificationParam::new(token, f64::from(nth)).with_message(message);
         if let Err(error) = self.context.peer.notify_progress(progress).await {

@@ -18,14 +18,21 @@ pub enum Results {
     Structured,
 }
 
+/// The member of a request's `_meta` that says in what form it wants results, by the name of one.
+pub const RESULTS: &str = "mainstay/results";
+
 impl Results {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Structured => "structured",
+        }
+    }
+
     /// The form of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        match name {
-            "text" => Some(Self::Text),
-            "structured" => Some(Self::Structured),
-            _ => None,
-        }
+        [Self::Text, Self::Structured].into_iter().find(|form| form.name() == name)
     }
 }
 

@@ -56,26 +56,28 @@ impl Way {
 /// Puts an ask to the client until someone has answered it. Of what it cannot show, and of what it declines before a person can have seen it,
 /// its model is told.
 pub(super) async fn put(call: &Call, pending: PendingAsk) {
-    if let Err(error) = put_to_client(call, &pending).await {
+    let is_over = put_to_client(call, &pending).await.unwrap_or_else(|error| {
         tracing::debug!(ask = %pending.ask.ask, %error, "an ask is left to others");
+        false
+    });
+    if !is_over {
+        call.under_way().note_ask();
     }
 }
 
-async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<(), Error> {
-    let Some(session) = call.session() else { return Ok(()) };
+/// Puts it, and says whether it is over; else it is still asked, and its client is asked no more.
+async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<bool, Error> {
+    let Some(session) = call.session() else { return Ok(false) };
     let question = &pending.ask.question;
     let mut events = call.client().subscribe(session, pending.raised).await?;
     let mut complaint = None;
     for _ in 0..ATTEMPTS {
-        let Some(form) = form(question, complaint.as_deref()) else {
-            call.under_way().asks();
-            return Ok(());
-        };
+        let Some(form) = form(question, complaint.as_deref()) else { return Ok(false) };
         let shown = Instant::now();
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
         let peer = call.peer();
         let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-        let Ok(mut asked) = asked else { return Ok(()) };
+        let Ok(mut asked) = asked else { return Ok(false) };
         let answered = tokio::select! {
             biased;
             answered = &mut asked.rx => Some(answered),
@@ -83,21 +85,20 @@ async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<(), Error> {
         };
         let Some(answered) = answered else {
             asked.cancel(Some("it needs no answer any more".to_owned())).await.ok();
-            return Ok(());
+            return Ok(true);
         };
-        let Ok(Ok(ClientResult::ElicitResult(result))) = answered else { return Ok(()) };
+        let Ok(Ok(ClientResult::ElicitResult(result))) = answered else { return Ok(false) };
         if is_unseen(call, &result, shown.elapsed()) {
-            call.server().has_declined_unseen();
-            call.under_way().asks();
-            return Ok(());
+            call.server().note_unseen_decline();
+            return Ok(false);
         }
         match call.submit_beside(session, answer(pending, result)).await {
             Err(Error::AnswerInvalid { reason }) => complaint = Some(reason),
-            Ok(_) | Err(Error::AskNotPending { .. }) => return Ok(()),
+            Ok(_) | Err(Error::AskNotPending { .. }) => return Ok(true),
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Whether an ask was declined, or cancelled, faster than a person can have seen it: a client without a person does that by itself.
@@ -157,7 +158,7 @@ pub(super) async fn take(
             Error::InvalidArgument { argument: "inputResponses".to_owned(), reason: error.to_string() }
         })?;
         if took.is_some_and(|took| is_unseen(call, &result, took)) {
-            call.server().has_declined_unseen();
+            call.server().note_unseen_decline();
             continue;
         }
         match call.submit_beside(session, answer(pending, result)).await {

@@ -166,6 +166,10 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         Error::WorkerFailed { .. } => format!("Call stop_session, then {send}."),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
+        Error::CommandNotFound { .. } => {
+            "Its result was told, or its daemon is gone: get_eval_timeline says what ran in the session."
+                .into()
+        }
         Error::InvalidTransition { .. }
         | Error::NotOfKind { .. }
         | Error::SessionExists { .. }
@@ -182,7 +186,6 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         | Error::TooManyOutcomes { .. }
         | Error::TooManyRequests { .. }
         | Error::RunnerUnavailable { .. }
-        | Error::CommandNotFound { .. }
         | Error::KeyConflict { .. }
         | Error::DependencyUnknown { .. }
         | Error::DependencyFailed { .. }

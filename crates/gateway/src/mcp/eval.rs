@@ -54,6 +54,9 @@ pub(super) struct EvalAnswer {
     pictures: Vec<PictureBlock>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     output_cut: bool,
+    /// Whether a value is cut for its reader.
+    #[serde(skip)]
+    value_cut: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bindings: Vec<BindingLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -167,6 +170,7 @@ impl EvalAnswer {
             error_output: String::new(),
             pictures: Vec::new(),
             output_cut: false,
+            value_cut: false,
             bindings: Vec::new(),
             diagnostics: Vec::new(),
             error: Some(ErrorLine { kind: "Cancelled".to_owned(), message, stack: Vec::new() }),
@@ -191,6 +195,7 @@ impl From<EvalView> for EvalAnswer {
             error_output: text(error_output),
             pictures: pictures(&view.displays),
             output_cut: view.output_cut || is_long,
+            value_cut: false,
             bindings: view.bindings.into_iter().map(BindingLine::from).collect(),
             diagnostics: view
                 .diagnostics
@@ -247,17 +252,27 @@ impl Answer for EvalAnswer {
     }
 
     fn fit(&mut self, bytes: usize) {
-        let length = self.to_string().len();
-        let over = length.saturating_sub(bytes);
-        if over == 0 {
+        let over = |answer: &Self| answer.to_string().len().saturating_sub(bytes);
+        if over(self) == 0 {
             return;
         }
-        // What it printed is the longest by far, where it is too long at all, and can be read apart.
-        self.output_cut = true;
-        let over = over + CUT_BYTES;
-        for text in [&mut self.output, &mut self.error_output] {
-            let limit = text.len().saturating_sub(over).max(bytes / 4);
-            *text = shortened(std::mem::take(text), limit);
+        // What is left of each that is long, at least.
+        let least = bytes / 4;
+        for errors in [false, true] {
+            let over = over(self);
+            let text = if errors { &mut self.error_output } else { &mut self.output };
+            let limit = text.len().saturating_sub(over + CUT_BYTES).max(least);
+            if over > 0 && limit < text.len() {
+                *text = shortened(std::mem::take(text), limit);
+                self.output_cut = true;
+            }
+        }
+        let bound = self.bindings.iter_mut().filter_map(|binding| binding.value.as_mut());
+        for value in self.value.iter_mut().chain(bound) {
+            if value.len() > least {
+                *value = shortened(std::mem::take(value), least);
+                self.value_cut = true;
+            }
         }
     }
 }
@@ -298,6 +313,9 @@ impl fmt::Display for EvalAnswer {
         }
         if self.output_cut {
             writeln!(f, "the output is cut: get_output with seq {} reads all of it, by lines", self.seq)?;
+        }
+        if self.value_cut {
+            writeln!(f, "a value is cut: print the part of it that matters")?;
         }
         let ending = if self.success { "ok" } else { "failed" };
         write!(f, "{ending} [session {}, seq {}]", self.session_id, self.seq)

@@ -80,7 +80,18 @@ impl Tool for GetOutput {
 /// Between which events a command's code prints.
 async fn of_command(call: &Call, id: &CommandId) -> Result<(SessionId, (Seq, Seq)), Error> {
     let unknown = || Error::CommandNotFound { command: id.clone() };
-    match call.client().command(id).await? {
+    let under_way = call.calls().find(call.client().principal(), id);
+    let id = under_way.as_ref().map_or(id, |under_way| under_way.command());
+    let status =
+        match (call.client().command(id).await, under_way.as_ref().and_then(|under_way| under_way.session()))
+        {
+            // What runs in parts has no command of its own: what it is at is meant.
+            (Err(Error::CommandNotFound { .. }), Some(session)) => {
+                return Ok((session, of_event(call, session, None).await?));
+            }
+            (status, _) => status?,
+        };
+    match status {
         CommandStatus::Waits { session } => Ok((session, (Seq(0), Seq(0)))),
         CommandStatus::Runs { session } => {
             let status = call.client().status(session).await?.session;
@@ -129,7 +140,7 @@ async fn of_event(call: &Call, session: SessionId, seq: Option<u64>) -> Result<(
     let seq = seq.map_or_else(String::new, |seq| format!(" {seq}"));
     Err(Error::InvalidArgument {
         argument: "seq".to_owned(),
-        reason: format!("no code has ended by event{seq}; it is the seq of an answer of send_code"),
+        reason: format!("no code has ended by event{seq}; it is the seq of an answer to code"),
     })
 }
 

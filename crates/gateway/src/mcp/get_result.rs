@@ -4,25 +4,26 @@ use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_engine::CommandStatus;
+use mainstay_engine::{CommandStatus, Followed};
 use mainstay_model::screen::settled;
 use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk, Seq, SessionId};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::ask::AnswerAsk;
 use super::bounds::Within;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::get_output::GetOutput;
 use super::notebook::RunNotebook;
 use super::offer::Works;
-use super::running::{Running, asks_of, ended};
+use super::running::asks_of;
 use super::tasks::result_of;
 use super::text::ending;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
-use super::under_way::UnderWay;
+use super::under_way::{Ended, UnderWay};
 use crate::view::for_each_between;
 
 /// How much of what code has printed so far is told, in bytes.
@@ -73,48 +74,64 @@ pub(super) async fn awaited(call: &Call, id: &CommandId, wait: Duration) -> Resu
         call.is_about(session);
     }
     let mut waited = std::pin::pin!(sleep(wait));
+    let mut asks = under_way.asks();
     loop {
-        if under_way.end().is_none() && !still_running(call, id, Some(&under_way)).await?.asks.is_empty() {
-            break;
+        let still = still_running(call, id, Some(&under_way)).await?;
+        if under_way.end().is_none() && !still.asks.is_empty() {
+            return Ok(Awaited::Still(still));
         }
         tokio::select! {
             biased;
             ended = under_way.ended() => {
-                call.calls().is_told(&under_way, call.server().connection);
-                let result = ended.clone().map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
-                return Ok(Awaited::Ended(Box::new(result)));
+                call.calls().mark_told(&under_way, call.server().connection);
+                return as_result(ended.clone());
             }
-            () = under_way.asked() => {}
+            Ok(()) = asks.changed() => {}
             () = call.cancelled() => break,
             () = &mut waited => break,
         }
     }
-    under_way.is_left();
+    under_way.leave();
     still_running(call, id, Some(&under_way)).await.map(Awaited::Still)
 }
 
-/// The same of a command that no call here is under way for: its call may have come to a daemon that is gone.
+/// The same of a command that no call here is under way for: its call may have come to a daemon that is gone. To cancel this is to wait no
+/// longer, and stops nothing.
 async fn of_command(call: &Call, id: &CommandId, wait: Duration) -> Result<Awaited, Error> {
-    let stored = match call.client().command(id).await? {
-        CommandStatus::Ended(stored) => *stored,
-        CommandStatus::Waits { session } | CommandStatus::Runs { session } => {
-            call.is_about(session);
-            if !still_running(call, id, None).await?.asks.is_empty() {
-                return still_running(call, id, None).await.map(Awaited::Still);
+    let mut waited = std::pin::pin!(sleep(wait));
+    let mut events: Option<Followed> = None;
+    loop {
+        let session = match call.client().command(id).await? {
+            CommandStatus::Ended(stored) => return as_result(result_of(call, id, *stored).await),
+            CommandStatus::Waits { session } | CommandStatus::Runs { session } => session,
+        };
+        call.is_about(session);
+        let events = match &mut events {
+            Some(events) => events,
+            // Before it is looked at, so that nothing is missed.
+            None => {
+                let seen = call.client().status(session).await?.session.last_seq;
+                events.insert(call.client().subscribe(session, seen).await?)
             }
-            let running = Running { session, command: id.clone(), cells: None };
-            let ended = tokio::select! {
-                ended = timeout(wait, ended(call, &running)) => ended,
-                () = call.under_way().asked() => return still_running(call, id, None).await.map(Awaited::Still),
-            };
-            match ended {
-                Ok(stored) => stored?,
-                Err(_) => return still_running(call, id, None).await.map(Awaited::Still),
-            }
+        };
+        let still = still_running(call, id, None).await?;
+        if !still.asks.is_empty() {
+            return Ok(Awaited::Still(still));
         }
-    };
-    let result = result_of(call, id, stored).await;
-    let result = result.map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
+        let is_news = async {
+            while matches!(events.next().await?.body, EventBody::OutputProduced { .. }) {}
+            Ok::<(), Error>(())
+        };
+        tokio::select! {
+            news = is_news => news?,
+            () = call.cancelled() => return Ok(Awaited::Still(still)),
+            () = &mut waited => return still_running(call, id, None).await.map(Awaited::Still),
+        }
+    }
+}
+
+fn as_result(ended: Ended) -> Result<Awaited, Error> {
+    let result = ended.map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
     Ok(Awaited::Ended(Box::new(result)))
 }
 
@@ -179,8 +196,10 @@ pub(super) async fn still_running(
     let is_of = |command: &CommandId| command == id || command.is_part_of(id);
     let Some(running) = status.running() else { return Ok(still) };
     // A cell of a notebook has an id of its own.
-    let is_own =
-        is_of(&running.command) || under_way.is_some_and(|under_way| under_way.tool == RunNotebook::NAME);
+    let is_cell_of = |under_way: &Arc<UnderWay>| {
+        under_way.tool == RunNotebook::NAME && *under_way.source() == running.source
+    };
+    let is_own = is_of(&running.command) || under_way.is_some_and(is_cell_of);
     if is_own {
         still.output = printed(call, session, (running.requested, status.last_seq.next())).await?;
         let (secrets, asks) = asks_of(&status, |_| true)
@@ -253,6 +272,9 @@ impl Display for StillRunning {
         let Self { id, session_id, tool, seconds, progress, output, asks, secrets, names, .. } = self;
         if !output.is_empty() {
             writeln!(f, "{}", output.trim_end())?;
+        }
+        if output.len() >= PRINTED_BYTES {
+            writeln!(f, "{} with this id reads all that was printed, by lines", names.of::<GetOutput>())?;
         }
         let (answer, cancel) = (names.of::<AnswerAsk>(), names.of::<CancelEval>());
         for AskedLine { ask, prompt } in asks {

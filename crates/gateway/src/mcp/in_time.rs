@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use super::call::Call;
@@ -31,19 +32,25 @@ pub(super) async fn answer(
     call.calls().begin(&under_way);
     let most = call.limits().mcp_results;
     let ending = Arc::clone(call);
-    let carried_out = tokio::spawn(async move {
+    // From before it begins, so that nothing it asks is missed.
+    let asks = under_way.asks();
+    let carried_out = tokio::spawn(carried_out);
+    let abort = carried_out.abort_handle();
+    tokio::spawn(async move {
         let ended = carried_out.await;
+        // Where it panicked there is an answer too.
+        let ended = ended.unwrap_or_else(|error| Err(ErrorData::internal_error(error.to_string(), None)));
         ending.calls().end(ending.under_way(), ended, most);
     });
     let response = tokio::select! {
         biased;
         instead = call.answered_instead() => {
             // Its command goes on; what is to be done behind that is done by the call that repeats it.
-            carried_out.abort();
-            call.calls().is_told(&under_way, call.server().connection);
+            abort.abort();
+            call.calls().mark_told(&under_way, call.server().connection);
             return Ok(instead);
         }
-        response = first_answer(call, &under_way, wait) => response?,
+        response = first_answer(call, &under_way, wait, asks) => response?,
     };
     Ok(match response {
         CallToolResponse::Complete(result) => {
@@ -57,6 +64,7 @@ async fn first_answer(
     call: &Arc<Call>,
     under_way: &Arc<UnderWay>,
     wait: Option<Duration>,
+    mut asks: watch::Receiver<u64>,
 ) -> Result<CallToolResponse, ErrorData> {
     let mut waited = std::pin::pin!(async {
         match wait {
@@ -73,7 +81,7 @@ async fn first_answer(
             ended = under_way.ended() => {
                 // Nobody hears of a call that was given up; it is news for the next one.
                 if !is_unwanted {
-                    call.calls().is_told(under_way, call.server().connection);
+                    call.calls().mark_told(under_way, call.server().connection);
                 }
                 return ended.clone().map(CallToolResponse::from);
             }
@@ -81,11 +89,11 @@ async fn first_answer(
                 is_unwanted = true;
                 let reason = call.server().reason_of_cancel(call).await;
                 match call.habits().is_given_up(reason.as_deref(), under_way.began.elapsed()) {
-                    true => under_way.is_left(),
+                    true => under_way.leave(),
                     false => call.cancel(),
                 }
             }
-            () = under_way.asked() => break,
+            Ok(()) = asks.changed(), if wait.is_some() => break,
             () = &mut waited => break,
             _ = pulse.tick() => {
                 if call.wants_progress() && call.silence() >= PULSE {
@@ -94,14 +102,14 @@ async fn first_answer(
             }
         }
     }
-    under_way.is_left();
+    under_way.leave();
     let still = still_running(call, under_way.command(), Some(under_way)).await;
     answered(call, still.map(Awaited::Still)).await.map(CallToolResponse::from)
 }
 
 /// The result, behind what others left running, and what has become of calls that this connection left.
 fn with_news(call: &Call, mut result: CallToolResult, left_behind: &[Orphan]) -> CallToolResult {
-    let news = call.calls().news(call.server().connection);
+    let news = call.calls().news(call.server().connection, NEWS);
     let of = |left: &Arc<UnderWay>| {
         let ending = match left.end() {
             Some(Ok(result)) if result.is_error != Some(true) => "ok",
@@ -114,7 +122,7 @@ fn with_news(call: &Call, mut result: CallToolResult, left_behind: &[Orphan]) ->
         )
     };
     let left_behind = left_behind.iter().map(|orphan| format!("{orphan}\n"));
-    let notes: String = left_behind.chain(news.iter().take(NEWS).map(of)).collect();
+    let notes: String = left_behind.chain(news.iter().map(of)).collect();
     if !notes.is_empty()
         && let Some(ContentBlock::Text(text)) = result.content.first_mut()
     {

@@ -226,6 +226,11 @@ impl Answer for MergeAnswer {
     fn pictures(&mut self) -> Vec<PictureBlock> {
         self.ran.iter_mut().flat_map(|ran| ran.eval.pictures()).collect()
     }
+
+    fn fit(&mut self, bytes: usize) {
+        let share = bytes / self.ran.len().max(1);
+        self.ran.iter_mut().for_each(|ran| ran.eval.fit(share));
+    }
 }
 
 impl Display for MergeAnswer {

@@ -2,10 +2,11 @@
 //!
 //! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer. [`offer`] says which of them a client
 //! is shown, [`names`] what they are called there. [`resources`] is what is read without calling a tool, [`prompts`] what people have an
-//! agent begin with, [`followers`] tells who follows resources, or the list of tools, of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
+//! agent begin with, [`followers`] tells who follows resources of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
 //! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
-//! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`elicitation`] and [`tasks`] answer
-//! before it has ended, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
+//! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`in_time`] answers before its client's patience ends ([`clients`]),
+//! [`under_way`] keeps what goes on then, and `get_result` and `get_output` find it; [`elicitation`] and [`tasks`] answer before it has ended,
+//! [`orphans`] tells of what others left running, [`settings`] has what a user decides, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
 //! [`error`] the one table from errors to answers, [`repeats`] what a bridge says of a call that it may have to send again.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
@@ -73,7 +74,7 @@ mod tool;
 mod transport;
 mod under_way;
 
-pub use clients::Results;
+pub use clients::{RESULTS, Results};
 pub use lines::{AnyLines, unreadable};
 pub use names::Names;
 pub use repeats::{AGAIN, COMMAND, SESSION};

@@ -41,7 +41,7 @@ pub(super) struct NotebookAnswer {
     cells: Vec<CellLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_run: Vec<usize>,
-    /// Why nothing of it ran.
+    /// What is to be said instead, where a daemon was lost that ran it.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
@@ -150,6 +150,11 @@ impl Answer for NotebookAnswer {
     fn pictures(&mut self) -> Vec<PictureBlock> {
         let evals = self.cells.iter_mut().filter_map(|cell| cell.eval.as_mut());
         evals.flat_map(Answer::pictures).collect()
+    }
+
+    fn fit(&mut self, bytes: usize) {
+        let share = bytes / self.cells.len().max(1);
+        self.cells.iter_mut().filter_map(|cell| cell.eval.as_mut()).for_each(|eval| eval.fit(share));
     }
 }
 

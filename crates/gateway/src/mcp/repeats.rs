@@ -3,7 +3,7 @@
 //! to hand over when it connects again.
 
 use mainstay_engine::{Client, CommandStatus};
-use mainstay_model::{CommandId, SessionId};
+use mainstay_model::{CommandId, Outcome, Response, SessionId};
 use rmcp::model::{CallToolResponse, MetaObject};
 use serde_json::Value;
 use uuid::Uuid;
@@ -45,7 +45,11 @@ impl Repeatable {
     pub(super) async fn session_before(&self, client: &Client) -> Option<SessionId> {
         let command = self.command.as_ref().filter(|_| self.is_again)?;
         match client.command(command).await.ok()? {
-            CommandStatus::Ended(stored) => stored.session,
+            // What it was about is not the session that it made.
+            CommandStatus::Ended(stored) => match stored.outcome {
+                Outcome::Done { response: Response::Created { .. } | Response::Forked { .. } } => None,
+                Outcome::Done { .. } | Outcome::Failed { .. } => stored.session,
+            },
             CommandStatus::Waits { session } | CommandStatus::Runs { session } => Some(session),
         }
     }

@@ -166,7 +166,7 @@ pub(super) async fn parts_ended<T>(
                     let new = pending.into_iter().filter(|pending| asked.insert(pending.ask.ask));
                     asking.extend(new.map(|pending| elicitation::put(call, pending)));
                 }
-                Word::Asked => call.under_way().asks(),
+                Word::Asked => call.under_way().note_ask(),
             },
             Some(()) = asking.next() => {}
         }
@@ -212,7 +212,7 @@ async fn ask_anew(
 async fn answer_asked(call: &Call, running: &Running) -> Result<(), Error> {
     match running.cells.is_none() && tasks::are_known(call) {
         true => call.answer_instead(tasks::begun(call, running).await?),
-        false => call.under_way().asks(),
+        false => call.under_way().note_ask(),
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ use uuid::Uuid;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::events::GetRecentEvents;
 use super::followers::{self, Followable, Followers, Tell};
 use super::get_result::GetResult;
 use super::offer::of_principal;
@@ -226,13 +227,19 @@ impl Server {
         reasons.iter().find(|reason| is_of(reason)).and_then(|(_, reason)| reason.clone())
     }
 
+    /// What a model is told once, by the names that it is shown.
+    fn instructions(&self) -> String {
+        let names = self.daemon.mcp.settings.names;
+        INSTRUCTIONS.replace(GetRecentEvents::NAME, names.of::<GetRecentEvents>())
+    }
+
     /// Whether nobody sees what its client is asked.
     pub(super) fn declines_unseen(&self) -> bool {
         self.declines_unseen.load(Ordering::Relaxed)
     }
 
     /// Nobody sees what its client is asked.
-    pub(super) fn has_declined_unseen(&self) {
+    pub(super) fn note_unseen_decline(&self) {
         self.declines_unseen.store(true, Ordering::Relaxed);
     }
 
@@ -247,9 +254,11 @@ impl Server {
             Err(refused) if !is_urgent => return Err(refused),
             place => place.ok(),
         };
-        let call = Arc::new(self.call_of(&request.name, &context)?);
         let listed = TOOLS.iter().find(|tool| tool.called(&request.name).is_some());
-        let wait = match listed.map(|tool| tool.waits) {
+        let waits = listed.map(|tool| tool.waits);
+        let has_place = place.is_some() || waits != Some(Waits::Itself);
+        let call = Arc::new(self.call_of(&request.name, &context)?.in_place(has_place));
+        let wait = match waits {
             Some(Waits::Itself) => None,
             Some(Waits::AsAsked) => Some(tool::wait(&call, request.arguments.as_ref())),
             Some(Waits::Briefly) | None => Some(tool::wait(&call, None)),
@@ -294,7 +303,7 @@ impl ServerHandler for Server {
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("mainstay", self.daemon.version))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.instructions())
     }
 
     async fn list_tools(

@@ -91,7 +91,7 @@ struct RunningLine {
     client_gone: bool,
 }
 
-/// A call of this client that was left before its end, and has ended.
+/// A call of this principal that was left before its end, has ended, and was told to nobody.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct EndedLine {
     id: String,

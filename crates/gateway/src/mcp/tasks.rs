@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::call::{Call, Continued, unexpected};
 use super::eval::EvalAnswer;
+use super::lifecycle::{CreatedAnswer, SessionAnswer};
 use super::rebuild::ResetAnswer;
 use super::running::{Running, asks_of, ended};
 use super::state::Opened;
@@ -247,7 +248,18 @@ pub(super) async fn result_of(
         (Outcome::Done { response: Response::Worked(outcome) }, Some(session)) => {
             tool::answered(call, ResetAnswer::of_build(call, session, outcome).await).await
         }
-        (Outcome::Done { response }, _) => {
+        (Outcome::Done { response: Response::Created { session } | Response::Forked { session, .. } }, _) => {
+            call.use_session(session);
+            let status = call.client().status(session).await;
+            let made = status
+                .map(|status| CreatedAnswer::from(&status.session).saying_language(call, &status.session));
+            tool::answered(call, made).await
+        }
+        (Outcome::Done { .. }, Some(session)) => {
+            let status = call.client().status(session).await;
+            tool::answered(call, status.map(|status| SessionAnswer::from(&status.session))).await
+        }
+        (Outcome::Done { response }, None) => {
             tool::answered::<EvalAnswer>(call, Err(unexpected(&response))).await
         }
         (Outcome::Failed { error }, _) => tool::answered::<EvalAnswer>(call, Err(error)).await,

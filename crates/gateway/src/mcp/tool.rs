@@ -57,7 +57,7 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const SEED_NAME: Option<&'static str> = None;
     /// What a call may change.
     const EFFECT: Effect;
-    /// What it asks of the session that is meant: it is listed where the session knows that.
+    /// What it asks of the session that is meant.
     const ACTION: Option<Action>;
     /// In which states of that session it does what it is for.
     const WORKS: Works;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use mainstay_model::{CommandId, Principal, SessionId};
+use mainstay_model::{CommandId, Principal, SessionId, Source};
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
-use tokio::sync::{Notify, SetOnce};
+use tokio::sync::{SetOnce, watch};
 use uuid::Uuid;
 
 /// What comes of a call.
@@ -21,7 +21,8 @@ pub(super) struct UnderWay {
     pub(super) id: CommandId,
     /// The command it goes on with.
     continues: OnceLock<CommandId>,
-    principal: Principal,
+    /// Who sent it.
+    source: Source,
     /// What its client called.
     pub(super) tool: String,
     /// Which connection it came by.
@@ -30,32 +31,40 @@ pub(super) struct UnderWay {
     session: OnceLock<SessionId>,
     /// How far it has come, in the words its client heard last.
     progress: Mutex<Option<String>>,
-    /// Told when its code asks something that its client cannot be shown, or does not show to a person.
-    asks: Notify,
+    /// Counts what its code asks that its client cannot be shown, or does not show to a person.
+    asks: watch::Sender<u64>,
     ended: SetOnce<Ended>,
     /// Whether its client had no answer when it ended, or another than its end.
     is_left: AtomicBool,
     /// Whether its connection was told that it has ended.
     is_announced: AtomicBool,
+    /// Whether someone was told what came of it.
+    is_told: AtomicBool,
 }
 
 impl UnderWay {
     /// A call that begins.
-    pub(super) fn new(id: CommandId, principal: Principal, tool: &str, connection: Uuid) -> Self {
+    pub(super) fn new(id: CommandId, source: Source, tool: &str, connection: Uuid) -> Self {
         Self {
             id,
             continues: OnceLock::new(),
-            principal,
+            source,
             tool: tool.to_owned(),
             connection,
             began: Instant::now(),
             session: OnceLock::new(),
             progress: Mutex::new(None),
-            asks: Notify::new(),
+            asks: watch::Sender::default(),
             ended: SetOnce::new(),
             is_left: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
         }
+    }
+
+    /// Who sent it.
+    pub(super) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The command it is for.
@@ -63,8 +72,8 @@ impl UnderWay {
         self.continues.get().unwrap_or(&self.id)
     }
 
-    /// It goes on with this command.
-    pub(super) fn continues(&self, command: CommandId) {
+    /// Notes the command that it goes on with.
+    pub(super) fn go_on_with(&self, command: CommandId) {
         self.continues.get_or_init(|| command);
     }
 
@@ -73,8 +82,8 @@ impl UnderWay {
         self.session.get().copied()
     }
 
-    /// It is about this session.
-    pub(super) fn is_about(&self, session: SessionId) {
+    /// Notes the session that it is about.
+    pub(super) fn set_session(&self, session: SessionId) {
         self.session.get_or_init(|| session);
     }
 
@@ -83,8 +92,8 @@ impl UnderWay {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// It has come so far.
-    pub(super) fn has_come(&self, progress: &str) {
+    /// Notes how far it has come.
+    pub(super) fn note_progress(&self, progress: &str) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress.to_owned());
     }
 
@@ -97,14 +106,14 @@ impl UnderWay {
         }
     }
 
-    /// Its code asks something that only its model, or other people, can answer.
-    pub(super) fn asks(&self) {
-        self.asks.notify_one();
+    /// Notes that its code asks something that only its model, or other people, can answer.
+    pub(super) fn note_ask(&self) {
+        self.asks.send_modify(|count| *count += 1);
     }
 
-    /// Waits until it asks so.
-    pub(super) async fn asked(&self) {
-        self.asks.notified().await;
+    /// Word of what it asks so from now on.
+    pub(super) fn asks(&self) -> watch::Receiver<u64> {
+        self.asks.subscribe()
     }
 
     /// What came of it, once something has.
@@ -117,8 +126,8 @@ impl UnderWay {
         self.ended.get()
     }
 
-    /// It was answered before its end, or is given up.
-    pub(super) fn is_left(&self) {
+    /// Notes that it was answered before its end, or is given up.
+    pub(super) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
 }
@@ -129,9 +138,16 @@ pub(super) struct CallsUnderWay(Mutex<Calls>);
 
 #[derive(Default)]
 struct Calls {
-    by_id: HashMap<CommandId, Arc<UnderWay>>,
+    by_id: HashMap<Key, Arc<UnderWay>>,
     /// Those that ended and were not told, oldest first.
-    untold: VecDeque<CommandId>,
+    untold: VecDeque<Key>,
+}
+
+/// Whose call, and which.
+type Key = (Principal, CommandId);
+
+fn key_of(call: &UnderWay) -> Key {
+    (call.source.principal(), call.id.clone())
 }
 
 impl CallsUnderWay {
@@ -141,15 +157,18 @@ impl CallsUnderWay {
 
     /// A call begins. One that is sent again while it is under way takes its place: their command makes them one.
     pub(super) fn begin(&self, call: &Arc<UnderWay>) {
-        self.calls().by_id.insert(call.id.clone(), Arc::clone(call));
+        self.calls().by_id.insert(key_of(call), Arc::clone(call));
     }
 
     /// The call has ended so. Of those that nobody was told of, `most` are kept.
-    pub(super) fn end(&self, call: &UnderWay, ended: Ended, most: usize) {
-        // It ends once.
-        call.ended.set(ended).ok();
+    pub(super) fn end(&self, call: &Arc<UnderWay>, ended: Ended, most: usize) {
         let mut calls = self.calls();
-        calls.untold.push_back(call.id.clone());
+        // It ends once. Who waits for that looks for it only after this.
+        call.ended.set(ended).ok();
+        let key = key_of(call);
+        if calls.by_id.get(&key).is_some_and(|kept| Arc::ptr_eq(kept, call)) {
+            calls.untold.push_back(key);
+        }
         while calls.untold.len() > most {
             if let Some(oldest) = calls.untold.pop_front() {
                 calls.by_id.remove(&oldest);
@@ -157,43 +176,49 @@ impl CallsUnderWay {
         }
     }
 
-    /// What came of the call was told, by this connection. Where that is another than the call's, its own client is still to hear it.
-    pub(super) fn is_told(&self, call: &UnderWay, connection: Uuid) {
+    /// Notes that what came of the call was told over this connection. Where that is another than the call's, its own client may still ask for it.
+    pub(super) fn mark_told(&self, call: &UnderWay, connection: Uuid) {
+        call.is_told.store(true, Ordering::Relaxed);
         if call.connection != connection {
             return;
         }
         let mut calls = self.calls();
-        calls.by_id.remove(&call.id);
-        calls.untold.retain(|id| *id != call.id);
+        let key = key_of(call);
+        calls.by_id.remove(&key);
+        calls.untold.retain(|untold| *untold != key);
     }
 
     /// The call of this principal with this id, or the one that goes on with the command of this id.
     pub(super) fn find(&self, principal: &Principal, id: &CommandId) -> Option<Arc<UnderWay>> {
         let calls = self.calls();
-        let going_on = || calls.by_id.values().find(|call| call.command() == id);
-        calls.by_id.get(id).or_else(going_on).filter(|call| call.principal == *principal).cloned()
+        let is_own = |call: &&Arc<UnderWay>| call.source.principal() == *principal && call.command() == id;
+        let key = (principal.clone(), id.clone());
+        calls.by_id.get(&key).or_else(|| calls.by_id.values().find(is_own)).cloned()
     }
 
-    /// The calls of a connection that were left and have ended since; each once.
-    pub(super) fn news(&self, connection: Uuid) -> Vec<Arc<UnderWay>> {
+    /// The calls of a connection that were left and have ended since; each once, and so many at a time.
+    pub(super) fn news(&self, connection: Uuid, most: usize) -> Vec<Arc<UnderWay>> {
         let calls = self.calls();
         let of_connection = |call: &&Arc<UnderWay>| {
             call.connection == connection
                 && call.is_left.load(Ordering::Relaxed)
                 && call.end().is_some()
-                && !call.is_announced.swap(true, Ordering::Relaxed)
+                && !call.is_announced.load(Ordering::Relaxed)
         };
-        let untold = calls.untold.iter().filter_map(|id| calls.by_id.get(id));
-        untold.filter(of_connection).cloned().collect()
+        let untold = calls.untold.iter().filter_map(|key| calls.by_id.get(key));
+        let news: Vec<_> = untold.filter(of_connection).take(most).cloned().collect();
+        news.iter().for_each(|call| call.is_announced.store(true, Ordering::Relaxed));
+        news
     }
 
     /// The calls of a principal about a session that were left, under way or not told of.
     pub(super) fn left(&self, principal: &Principal, session: SessionId) -> Vec<Arc<UnderWay>> {
         let calls = self.calls();
         let is_left = |call: &&Arc<UnderWay>| {
-            call.principal == *principal
+            call.source.principal() == *principal
                 && call.session() == Some(session)
                 && call.is_left.load(Ordering::Relaxed)
+                && !call.is_told.load(Ordering::Relaxed)
         };
         let mut left: Vec<_> = calls.by_id.values().filter(is_left).cloned().collect();
         left.sort_by_key(|call| call.began);
@@ -216,7 +241,7 @@ mod tests {
     }
 
     fn begun(calls: &CallsUnderWay, number: u128, connection: Uuid) -> Arc<UnderWay> {
-        let call = Arc::new(UnderWay::new(id(number), Principal::local(), "send_code", connection));
+        let call = Arc::new(UnderWay::new(id(number), Source::System, "send_code", connection));
         calls.begin(&call);
         call
     }
@@ -228,16 +253,16 @@ mod tests {
         let (local, other) = (Principal::local(), Principal::new("ada").unwrap());
         let call = begun(&calls, 1, here);
         calls.end(&call, ended(), 8);
-        assert!(calls.news(here).is_empty(), "its client waits for it");
-        call.is_left();
-        assert!(calls.news(there).is_empty());
-        assert_eq!(calls.news(here).len(), 1);
-        assert!(calls.news(here).is_empty());
+        assert!(calls.news(here, 9).is_empty(), "its client waits for it");
+        call.leave();
+        assert!(calls.news(there, 9).is_empty());
+        assert_eq!(calls.news(here, 9).len(), 1);
+        assert!(calls.news(here, 9).is_empty());
         assert!(calls.find(&other, &id(1)).is_none());
         assert!(calls.find(&local, &id(1)).unwrap().end().is_some());
-        calls.is_told(&call, there);
+        calls.mark_told(&call, there);
         assert!(calls.find(&local, &id(1)).is_some(), "its own client was not told");
-        calls.is_told(&call, here);
+        calls.mark_told(&call, here);
         assert!(calls.find(&local, &id(1)).is_none());
     }
 

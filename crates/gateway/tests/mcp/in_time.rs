@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_gateway::mcp::{Settings, Shared};
-use mainstay_model::{EventBody, Seq, SessionState};
+use mainstay_model::{CommandId, EventBody, Seq, SessionCommand, SessionState};
 use serde_json::{Value, json};
 
 use crate::scripted::release;
@@ -96,6 +96,63 @@ async fn what_came_of_a_call_is_found_in_the_log_once_nothing_else_knows_it() {
     assert_eq!((ended.is_error, &ended.structured["output"]), (true, &json!("waiting\n")), "{ended:?}");
     let unknown = result(&after, &json!("nobody"), 0).await;
     assert_eq!(unknown.structured["code"], json!("command_not_found"));
+}
+
+#[tokio::test]
+async fn what_was_made_and_what_was_done_is_told_by_its_id_once_nothing_else_knows_it() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let held = home.folder("held");
+    let still = agent.call("create_session", json!({ "workingDirectory": held, "wait": 0 })).await;
+    release(Path::new(&held));
+    let id = &still.structured["id"];
+    // It is kept until it was told; then the log has it.
+    let [told, again] = [result(&agent, id, 10).await, result(&agent, id, 10).await];
+    assert_eq!(told.session(), again.session());
+    assert_eq!((&again.structured["kind"], again.is_error), (&json!("fsharp"), false), "{again:?}");
+}
+
+#[tokio::test]
+async fn who_waits_for_code_of_others_hears_what_it_asks() {
+    let home = Home::new().await;
+    let (agent, other) = (home.agent().await, home.agent().await);
+    agent.send("1 + 1").await;
+    let id = left_running(&agent).await;
+    home.reaches("Evaluating").await;
+    agent.call("cancel_eval", json!({})).await;
+    result(&agent, &id, 10).await;
+    // Of a client that is none of MCP's.
+    let session = home.session().await;
+    let local = home.local();
+    let body = SessionCommand::Eval {
+        code: "stdin.ReadLine()".to_owned(),
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: false,
+    };
+    let command = mainstay_model::Command::new(CommandId::new("theirs").unwrap(), local.source(), body);
+    let begun = local.begin(session, command).await.unwrap();
+    home.reaches("Waiting").await;
+    let asked = result(&other, &json!("theirs"), 30).await;
+    let ask = asked.structured["asks"][0]["ask"].clone();
+    assert!(asked.text.contains("the code reads a line"), "{asked:?}");
+    let answered = other.call("answer_ask", json!({ "ask": ask, "answer": "Ada" })).await;
+    assert_eq!(answered.structured["value"], json!("\"Ada\""), "{answered:?}");
+    begun.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_progress_once_a_call_is_answered() {
+    let home = Home::new().await;
+    let (agent, other) = (home.agent().await, home.agent().await);
+    agent.send("1 + 1").await;
+    left_running(&agent).await;
+    let heard = agent.progress().len();
+    home.reaches("Evaluating").await;
+    other.call("cancel_eval", json!({})).await;
+    agent.send("1 + 1").await;
+    assert!(agent.progress()[heard..].iter().all(|(_, said)| said != "waiting\n"), "{:?}", agent.progress());
 }
 
 #[tokio::test]

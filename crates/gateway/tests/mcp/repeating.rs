@@ -6,7 +6,7 @@ use rmcp::model::ServerResult;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::support::Home;
+use crate::support::{Agent, Home, Reply};
 
 const COMMAND: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -73,6 +73,26 @@ async fn a_notebook_that_a_daemon_was_lost_under_is_not_gone_on_with_unasked() {
     let session = home.session().await;
     assert_eq!(home.local().status(session).await.unwrap().session.evals, 0);
     assert!(!agent.call("run_notebook", json!({ "path": file })).await.is_error);
+}
+
+#[tokio::test]
+async fn a_fork_that_is_repeated_is_the_fork_that_it_was() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let first = agent.send("let a = 3").await.session();
+    let meta = |again: bool| json!({ "mainstay/command": COMMAND, "mainstay/again": again });
+    let fork = async |agent: &Agent, again| {
+        let call = agent.begin_with("fork_session", json!({}), &meta(again)).await;
+        let ServerResult::CallToolResult(answer) = call.await_response().await.unwrap() else { panic!() };
+        Reply::from(answer)
+    };
+    let forked = fork(&agent, false).await;
+    assert_ne!(forked.session(), first);
+    let original = home.local().resolve(&first).await.unwrap();
+    let context = ClientContext { session: Some(original), ..in_work(&home) };
+    let next = home.agent_with_context(context).await;
+    let again = fork(&next, true).await;
+    assert_eq!((again.is_error, again.session()), (false, forked.session()), "{again:?}");
 }
 
 #[tokio::test]

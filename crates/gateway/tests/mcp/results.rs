@@ -58,6 +58,15 @@ async fn an_answer_is_cut_to_what_its_client_passes_on_and_says_how_to_read_the_
 }
 
 #[tokio::test]
+async fn a_long_value_is_cut_and_said_to_be() {
+    let home = Home::new().await;
+    let agent = home.agent_named("codex-mcp-client").await;
+    let reply = agent.send("long 15000").await;
+    assert!(reply.text.len() <= 10_000, "{} bytes", reply.text.len());
+    assert!(reply.text.contains("a value is cut") && !reply.text.contains("get_output"), "{}", reply.text);
+}
+
+#[tokio::test]
 async fn output_is_read_by_lines() {
     let home = Home::new().await;
     let agent = home.agent().await;

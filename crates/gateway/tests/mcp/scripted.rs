@@ -323,6 +323,10 @@ impl Worker {
                 self.show(job, json!({ "image/png": "iVBORw==" })).await;
                 completed(EvalResult::default())
             }
+            "long" => {
+                let bytes = code.split(' ').nth(1).unwrap().parse().unwrap();
+                completed(value(&"x".repeat(bytes), "string"))
+            }
             "flood" => {
                 let bytes = code.split(' ').nth(1).unwrap().parse().unwrap();
                 self.print(job, OutputStream::Stdout, &format!("{} end", "x".repeat(bytes))).await;

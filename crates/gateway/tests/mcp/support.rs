@@ -133,6 +133,14 @@ impl Home {
         Agent::newest_over(theirs, Listener { knows_tasks: true, ..Listener::default() }).await
     }
 
+    /// An agent of which this is known when it connects.
+    pub(crate) async fn agent_with_context(&self, context: ClientContext) -> Agent {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (read, write) = tokio::io::split(ours);
+        tokio::spawn(serve_stream(read, write, self.daemon.clone(), Access::local(), context));
+        Agent::over(theirs).await
+    }
+
     /// The client's end of a stream that is served.
     pub(crate) fn stream(&self, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
         self.stream_of(Access::local(), folder)

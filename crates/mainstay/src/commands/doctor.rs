@@ -1,6 +1,6 @@
 //! `mainstay doctor`
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use mainstay_model::Error;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::environment::{Whence, of_login_shell};
+use crate::environment::Whence;
 use crate::home::Home;
 use crate::terminal::{self, Paint, Tone, bytes, counted, printable};
 
@@ -52,15 +52,23 @@ impl Doctor {
 /// Says why a daemon would not begin with the environment of the login shell, where that is so.
 fn ask_login_shell(home: &Home) {
     let daemon = Config::load(home).map(|config| config.daemon).unwrap_or_default();
-    let limit = Duration::from_millis(daemon.environment_ms);
     if Whence::chosen(daemon.environment) == Whence::LoginShell
-        && let Err(reason) = of_login_shell(limit)
+        && let Some(reason) = why_no_login_shell(daemon.environment_ms)
     {
         terminal::note(&format!(
             "warning: the environment of the login shell is not known ({reason}), so a daemon begins with that of whoever starts it; see what the shell's startup files do, or set `environment = \"inherited\"` in {}",
             home.config_file().display()
         ));
     }
+}
+
+/// Why the login shell does not say what is in its environment. A process of its own asks, away from this one's terminal, as a daemon would.
+fn why_no_login_shell(limit_ms: u64) -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let mut command = Command::new(program);
+    command.args(["environment", "--check", &limit_ms.to_string()]);
+    let asked = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    (!asked.status.success()).then(|| String::from_utf8_lossy(&asked.stdout).trim().to_owned())
 }
 
 /// Examines the store, and says every second how far it is.

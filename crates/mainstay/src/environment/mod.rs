@@ -59,8 +59,11 @@ pub(crate) struct Begins {
 
 /// The environment that a daemon begins with that this process starts. Asking the shell takes no longer than `limit`.
 pub(crate) fn of_daemon(whence: Whence, limit: Duration) -> Begins {
-    let own: Variables = std::env::vars_os().filter(|(name, _)| !is_private(name)).collect();
-    if whence == Whence::Inherited {
+    let is_resolving = std::env::var_os(RESOLVING).is_some();
+    let is_left_out = |name: &OsString| is_private(name) || name == RESOLVING;
+    let own: Variables = std::env::vars_os().filter(|(name, _)| !is_left_out(name)).collect();
+    // A startup file that starts Mainstay would be asked for ever.
+    if whence == Whence::Inherited || is_resolving {
         return Begins { variables: own, note: None };
     }
     match of_login_shell(limit) {

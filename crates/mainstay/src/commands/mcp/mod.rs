@@ -16,7 +16,8 @@ mod toml;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use mainstay_gateway::mcp::Results;
 use mainstay_model::Error;
 
 use super::target::working_directory;
@@ -33,8 +34,30 @@ pub(super) struct Mcp {
     #[arg(long, value_name = "MS", default_value_t = 20_000)]
     daemon_wait: u64,
 
+    /// In what form results are given, whatever fits the client
+    #[arg(long, value_enum)]
+    results: Option<ResultsForm>,
+
     #[command(subcommand)]
     command: Option<McpCommand>,
+}
+
+/// In what form results are given.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ResultsForm {
+    /// Text and pictures, for models
+    Text,
+    /// Structured as well, for programs
+    Structured,
+}
+
+impl From<ResultsForm> for Results {
+    fn from(form: ResultsForm) -> Self {
+        match form {
+            ResultsForm::Text => Self::Text,
+            ResultsForm::Structured => Self::Structured,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -49,7 +72,8 @@ impl Mcp {
         match self.command {
             None => {
                 let folder = working_directory()?.display().to_string();
-                bridge::serve(home, folder, Duration::from_millis(self.daemon_wait)).await
+                let results = self.results.map(Results::from);
+                bridge::serve(home, folder, Duration::from_millis(self.daemon_wait), results).await
             }
             Some(McpCommand::Install(install)) => install.run(home),
             Some(McpCommand::Uninstall(uninstall)) => uninstall.run(),

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mainstay_gateway::mcp::{AGAIN, COMMAND, SESSION};
+use mainstay_gateway::mcp::{AGAIN, COMMAND, RESULTS, Results, SESSION};
 use mainstay_model::{Error, SessionId};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -48,6 +48,8 @@ pub(super) enum To {
 #[derive(Debug)]
 pub(super) struct Bridge {
     bounds: Bounds,
+    /// The form of results that is asked for.
+    results: Option<Results>,
     /// Whether a daemon is connected.
     is_connected: bool,
     /// The version of the daemon that was connected last.
@@ -138,9 +140,10 @@ impl Request {
 
 impl Bridge {
     /// One whose client has said nothing yet.
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: Bounds, results: Option<Results>) -> Self {
         Self {
             bounds,
+            results,
             is_connected: false,
             version: None,
             introduction: None,
@@ -194,6 +197,9 @@ impl Bridge {
 
     fn client_asks(&mut self, id: Value, method: &str, members: Members, command: Uuid) -> Vec<To> {
         let mut members = members;
+        if let (Some(form), "tools/list" | "tools/call") = (self.results, method) {
+            mark(&mut members, RESULTS, &form.name());
+        }
         let params = object(&members, "params").unwrap_or_default();
         let text = |name| match value(&params, name) {
             Some(Value::String(text)) => text,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use mainstay_gateway::mcp::{AnyLines, unreadable};
+use mainstay_gateway::mcp::{AnyLines, Results, unreadable};
 use mainstay_gateway::rpc::client::Stream;
 use mainstay_model::{Error, SessionId};
 use tokio::io::{AsyncRead, stdin, stdout};
@@ -41,15 +41,21 @@ const LONGEST_QUIET_PAUSE: Duration = Duration::from_secs(5);
 /// How much may wait for one side before the other is not read any more, in bytes.
 const ROOM: usize = 1024 * 1024;
 
-/// Serves the client on standard input and output. A request waits this long for a daemon before it is answered that there is none.
-pub(super) async fn serve(home: &Home, folder: String, patience: Duration) -> Result<ExitCode, Error> {
+/// Serves the client on standard input and output. A request waits this long for a daemon before it is answered that there is none; results
+/// are in this form, where one is asked for.
+pub(super) async fn serve(
+    home: &Home,
+    folder: String,
+    patience: Duration,
+    results: Option<Results>,
+) -> Result<ExitCode, Error> {
     // A daemon says itself what is wrong with the settings.
     let limits = Config::load(home).map(|config| config.limits).unwrap_or_default();
     let bounds = Bounds { line_bytes: limits.message_bytes, requests: limits.connection_requests };
     let reach = Reach::new(home.clone(), folder);
     let attempt = Attempt::begin(&reach, None, Duration::ZERO, true);
     let shell = Shell {
-        bridge: Bridge::new(bounds),
+        bridge: Bridge::new(bounds, results),
         reach,
         patience,
         to_client: Outlet::new(stdout()),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mainstay_gateway::mcp::Results;
 use mainstay_model::Error;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -36,7 +37,11 @@ fn heard(said: Vec<To>) -> Vec<Heard> {
 
 impl Talk {
     fn new() -> Self {
-        Self { bridge: Bridge::new(Bounds { line_bytes: 1000, requests: 4 }), calls: 0 }
+        Self::with(None)
+    }
+
+    fn with(results: Option<Results>) -> Self {
+        Self { bridge: Bridge::new(Bounds { line_bytes: 1000, requests: 4 }, results), calls: 0 }
     }
 
     /// One that is connected, and whose client has introduced itself.
@@ -163,6 +168,19 @@ fn of_a_daemon_of_another_version_everything_listed_may_be_another() {
     talk.daemon(answer(1));
     talk.lost();
     assert_eq!(talk.connected("2")[2..], [told("resources/list_changed", json!({}))]);
+}
+
+#[test]
+fn the_form_of_results_is_asked_for_with_what_has_results() {
+    let mut talk = Talk::with(Some(Results::Structured));
+    talk.connected("1");
+    let meta = json!({ "_meta": { "mainstay/results": "structured" } });
+    let asked = |method| Daemon(request(1, method, meta.clone()));
+    assert_eq!(talk.client(request(1, "tools/list", json!({}))), [asked("tools/list")]);
+    assert_eq!(
+        talk.client(request(2, "resources/list", json!({}))),
+        [Daemon(request(2, "resources/list", json!({})))]
+    );
 }
 
 #[test]
