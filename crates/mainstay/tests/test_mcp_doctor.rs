@@ -144,11 +144,13 @@ fn what_codex_withholds_and_refuses_is_said() {
 fn folders_that_a_client_does_not_trust_are_named() {
     let world = World::new();
     install(&world, &["gemini"]);
-    let found = of_user(&run(&world, &["doctor", "gemini", "--json"]));
-    assert!(words(&found["warnings"])[0].contains("does not trust"), "{found}");
+    let examined = run(&world, &["doctor", "gemini", "--json"]);
+    assert_eq!(examined.code, 1, "it would start no server here");
+    let found = of_user(&examined);
+    assert!(words(&found["problems"])[0].contains("does not trust"), "{found}");
     let work = world.work().canonicalize().unwrap().display().to_string();
     write(&world, ".gemini/trustedFolders.json", &json!({ &work: "TRUST_FOLDER" }).to_string());
-    assert_eq!(of_user(&run(&world, &["doctor", "gemini", "--json"]))["warnings"], json!([]));
+    assert_eq!(of_user(&run(&world, &["doctor", "gemini", "--json"]))["problems"], json!([]));
 
     install(&world, &["codex", "--scope", "project"]);
     let report = run(&world, &["doctor", "codex", "--json"]).json();

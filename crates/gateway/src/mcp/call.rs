@@ -52,6 +52,8 @@ pub(super) struct Call {
     under_way: Arc<UnderWay>,
     /// What its bridge says of it.
     repeatable: Repeatable,
+    /// Of what kind the session is that was created for want of one.
+    created: OnceLock<SessionKind>,
     /// Whether it counts among the calls that may be under way.
     has_place: bool,
     /// Whether a command has the call's id.
@@ -104,6 +106,7 @@ impl Call {
             folder,
             under_way: Arc::new(under_way),
             repeatable,
+            created: OnceLock::new(),
             has_place: true,
             is_id_taken: AtomicBool::new(false),
             said: AtomicU32::new(0),
@@ -117,6 +120,12 @@ impl Call {
     /// The same; where there is no place for it among the calls under way, it does not wait.
     pub(super) fn in_place(self, has_place: bool) -> Self {
         Self { has_place, ..self }
+    }
+
+    /// That a session was created for want of one, in a sentence: it may be of another kind than its client meant.
+    pub(super) fn created(&self) -> Option<String> {
+        let kind = self.created.get()?;
+        Some(format!("a new {kind} session was created for this; create_session takes another kind"))
     }
 
     /// What is kept of it while it is under way.
@@ -314,7 +323,10 @@ impl Call {
                 let (project, arguments) = (ProjectChoice::OfFolder, Vec::new());
                 let create =
                     CreateSession { kind, working_directory, project, arguments, name: None, alias: None };
-                self.create(anonymous(), create).await?
+                let kind = create.kind.clone();
+                let session = self.create(anonymous(), create).await?;
+                self.created.set(kind).ok();
+                session
             }
         };
         self.server.use_session(session);

@@ -3,10 +3,10 @@
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Followed;
+use mainstay_engine::{CommandStatus, Followed};
 use mainstay_model::affordance::Reach;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Action, Error, JobEnd, JobId, Response, SessionCommand};
+use mainstay_model::{Action, CommandId, Error, JobEnd, JobId, Response, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -23,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CancelEval {
     session_id: Option<String>,
+    /// Of a call that still runs or waits; by default what runs now.
+    id: Option<String>,
 }
 
 /// How it ended.
@@ -31,7 +33,7 @@ pub(super) struct CancelEval {
 pub(super) struct CancelAnswer {
     session_id: String,
     state: &'static str,
-    /// `yielded`, `killed`, `completed`, `failed`, `interrupted`; absent where it has not ended yet.
+    /// `yielded`, `killed`, `completed`, `failed`, `interrupted`; `withdrawn` before it had begun; absent where it has not ended yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     ending: Option<&'static str>,
 }
@@ -48,11 +50,25 @@ impl Tool for CancelEval {
 
     async fn carry_out(self, call: &Call) -> Result<CancelAnswer, Error> {
         let began = Instant::now();
-        let session = call.existing(self.session_id.as_deref(), Action::Cancel).await?;
-        let seen = call.client().status(session).await?.session.last_seq;
-        let mut events = call.client().subscribe(session, seen).await?;
-        let job = match call.submit(session, SessionCommand::Cancel { target: None }).await? {
+        let (session, target) = match self.id {
+            Some(id) => {
+                let (session, command) = of_call(call, CommandId::new(id)?).await?;
+                call.is_about(session);
+                (session, Some(command))
+            }
+            None => (call.existing(self.session_id.as_deref(), Action::Cancel).await?, None),
+        };
+        let status = call.client().status(session).await?.session;
+        // What runs is meant, and not what waits for its turn behind it.
+        let target = target.or_else(|| status.running().map(|running| running.command.clone()));
+        let mut events = call.client().subscribe(session, status.last_seq).await?;
+        let job = match call.submit(session, SessionCommand::Cancel { target }).await? {
             Response::Cancelling { job } => job,
+            Response::Withdrawn { .. } => {
+                let status = call.client().status(session).await?.session;
+                let (state, ending) = (status.state().name(), Some("withdrawn"));
+                return Ok(CancelAnswer { session_id: session.short(), state, ending });
+            }
             response => return Err(unexpected(&response)),
         };
         let ending = match timeout(LIMIT, ending(&mut events, job)).await {
@@ -61,6 +77,16 @@ impl Tool for CancelEval {
         };
         let settled = call.client().settled(session, LIMIT.saturating_sub(began.elapsed())).await?;
         Ok(CancelAnswer { session_id: session.short(), state: settled.state().name(), ending })
+    }
+}
+
+/// Where a call's command is, and which.
+async fn of_call(call: &Call, id: CommandId) -> Result<(SessionId, CommandId), Error> {
+    let under_way = call.calls().find(call.client().principal(), &id);
+    let command = under_way.map_or(id, |under_way| under_way.command().clone());
+    match call.client().command(&command).await? {
+        CommandStatus::Waits { session } | CommandStatus::Runs { session } => Ok((session, command)),
+        CommandStatus::Ended(_) => Err(Error::NotRunning { command }),
     }
 }
 

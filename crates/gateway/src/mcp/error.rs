@@ -98,7 +98,21 @@ pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
             false => Offered::nothing(),
         },
         remedy: Remedy::of(error),
-        next_step: next_step_in(error, names),
+        next_step: match error {
+            Error::DaemonStopping => what_is_kept(call).await,
+            error => next_step_in(error, names),
+        },
+    }
+}
+
+/// What to do about a call that a daemon was stopped under: what waits for its turn is kept, and what was not begun is not.
+async fn what_is_kept(call: &Call) -> String {
+    let id = call.under_way().command();
+    match call.client().command(id).await {
+        Ok(_) => format!(
+            "It is kept, and carried out once the session is used again: do not send it again, call get_result with id {id}."
+        ),
+        Err(_) => "Nothing of it has run: send it again, which starts a new daemon.".to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::offer::Works;
 use super::running::carried_out;
-use super::text::{TEXT_BYTES, shortened};
+use super::text::{TEXT_BYTES, shortened, shortened_again};
 use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
 use crate::view::{DisplayView, EvalView};
 
@@ -50,6 +50,11 @@ pub(super) struct EvalAnswer {
     output: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     error_output: String,
+    /// How many bytes both had before they were cut.
+    #[serde(skip)]
+    output_bytes: usize,
+    #[serde(skip)]
+    error_bytes: usize,
     #[serde(skip)]
     pictures: Vec<PictureBlock>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -168,6 +173,8 @@ impl EvalAnswer {
             value_type: None,
             output: String::new(),
             error_output: String::new(),
+            output_bytes: 0,
+            error_bytes: 0,
             pictures: Vec::new(),
             output_cut: false,
             value_cut: false,
@@ -191,6 +198,8 @@ impl From<EvalView> for EvalAnswer {
             seq: view.seq.0,
             value: view.value.map(text),
             value_type: view.value_type,
+            output_bytes: output.len(),
+            error_bytes: error_output.len(),
             output: text(output),
             error_output: text(error_output),
             pictures: pictures(&view.displays),
@@ -263,7 +272,8 @@ impl Answer for EvalAnswer {
             let text = if errors { &mut self.error_output } else { &mut self.output };
             let limit = text.len().saturating_sub(over + CUT_BYTES).max(least);
             if over > 0 && limit < text.len() {
-                *text = shortened(std::mem::take(text), limit);
+                let total = if errors { self.error_bytes } else { self.output_bytes };
+                *text = shortened_again(std::mem::take(text), limit, total);
                 self.output_cut = true;
             }
         }
@@ -312,7 +322,11 @@ impl fmt::Display for EvalAnswer {
             }
         }
         if self.output_cut {
-            writeln!(f, "the output is cut: get_output with seq {} reads all of it, by lines", self.seq)?;
+            writeln!(
+                f,
+                "the output is cut: get_output with seq {} reads what is kept of it, by lines",
+                self.seq
+            )?;
         }
         if self.value_cut {
             writeln!(f, "a value is cut: print the part of it that matters")?;

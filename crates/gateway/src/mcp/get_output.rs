@@ -29,12 +29,13 @@ const PAGE: u64 = 256;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetOutput {
     session_id: Option<String>,
-    /// Of the call, where it still runs.
+    /// That of a call which still runs.
     id: Option<String>,
-    /// Of the answer.
+    /// That of the answer which was cut.
     seq: Option<u64>,
     /// The first line, from 1.
     from: Option<NonZeroU32>,
+    /// 200 by default.
     lines: Option<Within<1, MOST>>,
 }
 
@@ -70,7 +71,7 @@ impl Tool for GetOutput {
             }
         };
         call.is_about(session);
-        let text = printed(call, session, span).await?;
+        let text = put_out(call, session, span).await?;
         let all: Vec<&str> = text.lines().collect();
         let lines = all.iter().skip(from - 1).take(lines).map(|line| (*line).to_owned()).collect();
         Ok(OutputAnswer { session_id: session.short(), of: all.len(), from, lines })
@@ -151,8 +152,12 @@ fn is_request(event: &Event, job: JobId) -> bool {
     }
 }
 
-/// What was put out between two events.
-async fn printed(call: &Call, session: SessionId, (from, to): (Seq, Seq)) -> Result<String, Error> {
+/// What code put out between two events.
+pub(super) async fn put_out(
+    call: &Call,
+    session: SessionId,
+    (from, to): (Seq, Seq),
+) -> Result<String, Error> {
     let mut text = String::new();
     for_each_between(call.client(), session, from, to, |event| match event.body.job_part() {
         Some((_, JobPart::Printed { text: more, .. })) => text.push_str(more),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::{CommandStatus, Followed};
-use mainstay_model::screen::settled;
-use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk, Seq, SessionId};
+use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use super::ask::AnswerAsk;
 use super::bounds::Within;
 use super::call::Call;
 use super::cancel::CancelEval;
-use super::get_output::GetOutput;
+use super::get_output::{GetOutput, put_out};
 use super::notebook::RunNotebook;
 use super::offer::Works;
 use super::running::asks_of;
@@ -24,7 +23,6 @@ use super::tasks::result_of;
 use super::text::ending;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
 use super::under_way::{Ended, UnderWay};
-use crate::view::for_each_between;
 
 /// How much of what code has printed so far is told, in bytes.
 const PRINTED_BYTES: usize = 4 * 1024;
@@ -106,13 +104,11 @@ async fn of_command(call: &Call, id: &CommandId, wait: Duration) -> Result<Await
             CommandStatus::Waits { session } | CommandStatus::Runs { session } => session,
         };
         call.is_about(session);
-        let events = match &mut events {
-            Some(events) => events,
-            // Before it is looked at, so that nothing is missed.
-            None => {
-                let seen = call.client().status(session).await?.session.last_seq;
-                events.insert(call.client().subscribe(session, seen).await?)
-            }
+        let Some(events) = &mut events else {
+            let seen = call.client().status(session).await?.session.last_seq;
+            events = Some(call.client().subscribe(session, seen).await?);
+            // It may have ended meanwhile; from now on nothing is missed.
+            continue;
         };
         let still = still_running(call, id, None).await?;
         if !still.asks.is_empty() {
@@ -201,7 +197,8 @@ pub(super) async fn still_running(
     };
     let is_own = is_of(&running.command) || under_way.is_some_and(is_cell_of);
     if is_own {
-        still.output = printed(call, session, (running.requested, status.last_seq.next())).await?;
+        let put_out = put_out(call, session, (running.requested, status.last_seq.next())).await?;
+        still.output = ending(&put_out, PRINTED_BYTES);
         let (secrets, asks) = asks_of(&status, |_| true)
             .into_iter()
             .partition(|pending: &PendingAsk| pending.ask.question.is_secret());
@@ -209,18 +206,6 @@ pub(super) async fn still_running(
         still.secrets = Vec::into_iter(secrets).map(AskedLine::from).collect();
     }
     Ok(still)
-}
-
-/// The end of what was printed between two events.
-async fn printed(call: &Call, session: SessionId, (from, to): (Seq, Seq)) -> Result<String, Error> {
-    let mut text = String::new();
-    for_each_between(call.client(), session, from, to, |event| match &event.body {
-        EventBody::OutputProduced { text: more, .. } => text.push_str(more),
-        EventBody::OutputCleared { .. } => text.clear(),
-        _ => {}
-    })
-    .await?;
-    Ok(ending(&settled(&text), PRINTED_BYTES))
 }
 
 impl From<PendingAsk> for AskedLine {
@@ -274,7 +259,7 @@ impl Display for StillRunning {
             writeln!(f, "{}", output.trim_end())?;
         }
         if output.len() >= PRINTED_BYTES {
-            writeln!(f, "{} with this id reads all that was printed, by lines", names.of::<GetOutput>())?;
+            writeln!(f, "{} with this id reads what is kept of it, by lines", names.of::<GetOutput>())?;
         }
         let (answer, cancel) = (names.of::<AnswerAsk>(), names.of::<CancelEval>());
         for AskedLine { ask, prompt } in asks {

@@ -89,7 +89,7 @@ async fn first_answer(
                 is_unwanted = true;
                 let reason = call.server().reason_of_cancel(call).await;
                 match call.habits().is_given_up(reason.as_deref(), under_way.began.elapsed()) {
-                    true => under_way.leave(),
+                    true => under_way.give_up(),
                     false => call.cancel(),
                 }
             }
@@ -121,12 +121,24 @@ fn with_news(call: &Call, mut result: CallToolResult, left_behind: &[Orphan]) ->
             left.command()
         )
     };
+    let goes_on = |left: &Arc<UnderWay>| {
+        format!(
+            "note: {} of before, which was given up, still runs: get_result {} waits for it\n",
+            left.tool,
+            left.command()
+        )
+    };
+    let given_up = call.calls().given_up(call.server().connection);
     let left_behind = left_behind.iter().map(|orphan| format!("{orphan}\n"));
+    let left_behind = left_behind.chain(given_up.iter().map(goes_on));
     let notes: String = left_behind.chain(news.iter().map(of)).collect();
     if !notes.is_empty()
         && let Some(ContentBlock::Text(text)) = result.content.first_mut()
     {
         text.text.insert_str(0, &notes);
+    }
+    if let (Some(created), Some(ContentBlock::Text(text))) = (call.created(), result.content.first_mut()) {
+        text.text.push_str(&format!("\n{created}"));
     }
     result
 }

@@ -6,12 +6,18 @@ pub(super) const TEXT_BYTES: usize = 16 * 1024;
 /// The text, its middle left out where it has more than `limit` bytes: the beginning says what it is, the end how it came
 /// out.
 pub(super) fn shortened(text: String, limit: usize) -> String {
+    let total = text.len();
+    shortened_again(text, limit, total)
+}
+
+/// The same of a text that was cut so before, and had so many bytes at first.
+pub(super) fn shortened_again(text: String, limit: usize, total: usize) -> String {
     if text.len() <= limit {
         return text;
     }
     let head = &text[..text.floor_char_boundary(limit / 2)];
     let tail = &text[text.ceil_char_boundary(text.len() - limit / 2)..];
-    let left_out = text.len() - head.len() - tail.len();
+    let left_out = total.saturating_sub(head.len() + tail.len());
     format!("{head}\n… {left_out} bytes left out …\n{tail}")
 }
 

@@ -300,7 +300,7 @@ pub(super) fn wait(call: &Call, arguments: Option<&JsonObject>) -> Duration {
 fn waited(call: &Call, asked: Value) -> Result<Duration, Error> {
     let asked = serde_json::from_value(asked).map_err(|_| Error::InvalidArgument {
         argument: WAIT.to_owned(),
-        reason: "it must be a number of seconds".to_owned(),
+        reason: "it must be a whole number of seconds".to_owned(),
     })?;
     call.patience(asked)
 }

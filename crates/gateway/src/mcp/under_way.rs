@@ -36,6 +36,8 @@ pub(super) struct UnderWay {
     ended: SetOnce<Ended>,
     /// Whether its client had no answer when it ended, or another than its end.
     is_left: AtomicBool,
+    /// Whether its client gave it up, and its connection is to be told that it goes on.
+    is_given_up: AtomicBool,
     /// Whether its connection was told that it has ended.
     is_announced: AtomicBool,
     /// Whether someone was told what came of it.
@@ -57,6 +59,7 @@ impl UnderWay {
             asks: watch::Sender::default(),
             ended: SetOnce::new(),
             is_left: AtomicBool::new(false),
+            is_given_up: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
         }
@@ -126,7 +129,13 @@ impl UnderWay {
         self.ended.get()
     }
 
-    /// Notes that it was answered before its end, or is given up.
+    /// Notes that its client has given it up without an answer.
+    pub(super) fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+        self.leave();
+    }
+
+    /// Notes that it was answered before its end.
     pub(super) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -194,6 +203,17 @@ impl CallsUnderWay {
         let is_own = |call: &&Arc<UnderWay>| call.source.principal() == *principal && call.command() == id;
         let key = (principal.clone(), id.clone());
         calls.by_id.get(&key).or_else(|| calls.by_id.values().find(is_own)).cloned()
+    }
+
+    /// The calls of a connection that its client gave up, and that go on; each once.
+    pub(super) fn given_up(&self, connection: Uuid) -> Vec<Arc<UnderWay>> {
+        let calls = self.calls();
+        let goes_on = |call: &&Arc<UnderWay>| {
+            call.connection == connection
+                && call.end().is_none()
+                && call.is_given_up.swap(false, Ordering::Relaxed)
+        };
+        calls.by_id.values().filter(goes_on).cloned().collect()
     }
 
     /// The calls of a connection that were left and have ended since; each once, and so many at a time.

@@ -176,11 +176,59 @@ async fn what_a_client_gives_up_at_its_limit_goes_on_and_what_its_user_cancels_d
     let given_up = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     given_up.cancel(Some("McpError: MCP error -32001: Request timed out".to_owned())).await.unwrap();
-    let status = agent.call("get_status", json!({})).await;
-    assert_eq!(status.structured["state"], json!("Evaluating"), "{status:?}");
-    let id = status.structured["running"]["id"].clone();
+    let mut told = agent.call("get_status", json!({})).await;
+    let status = told.structured.clone();
+    assert_eq!(status["state"], json!("Evaluating"), "{status:?}");
+    let id = status["running"]["id"].clone();
+    // That it was given up is known once its cancellation is; the next answer says so.
+    let note = format!(
+        "note: send_code of before, which was given up, still runs: get_result {} waits for it\n",
+        id.as_str().unwrap()
+    );
+    while !told.text.starts_with(&note) {
+        told = agent.call("get_status", json!({})).await;
+    }
+    assert!(!agent.call("get_status", json!({})).await.text.contains("given up"), "once");
     agent.call("cancel_eval", json!({})).await;
     assert_eq!(result(&agent, &id, 10).await.structured["output"], json!("waiting\n"));
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_turn_is_cancelled_by_its_id_and_what_runs_goes_on() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = left_running(&agent).await;
+    home.reaches("Evaluating").await;
+    let waiting =
+        agent.call("send_code", json!({ "code": "let b = 3", "wait": 0 })).await.structured["id"].clone();
+    let local = home.local();
+    let id = CommandId::new(waiting.as_str().unwrap()).unwrap();
+    while !matches!(local.command(&id).await, Ok(mainstay_engine::CommandStatus::Waits { .. })) {
+        tokio::task::yield_now().await;
+    }
+    let withdrawn = agent.call("cancel_eval", json!({ "id": waiting })).await;
+    assert_eq!(withdrawn.structured["ending"], json!("withdrawn"), "{withdrawn:?}");
+    let status = agent.call("get_status", json!({})).await;
+    assert_eq!(status.structured["running"]["id"], running, "{status:?}");
+    assert_eq!(
+        agent.call("cancel_eval", json!({ "id": running })).await.structured["ending"],
+        json!("yielded")
+    );
+    let gone = agent.call("cancel_eval", json!({ "id": running })).await;
+    assert_eq!(gone.structured["code"], json!("not_running"), "{gone:?}");
+}
+
+#[tokio::test]
+async fn what_was_created_for_want_of_a_session_is_told_with_its_kind() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let first = agent.send("1 + 1").await.text;
+    assert!(
+        first.ends_with("\na new fsharp session was created for this; create_session takes another kind"),
+        "{first}"
+    );
+    assert!(!agent.send("1 + 1").await.text.contains("create_session"));
 }
 
 #[tokio::test]

@@ -42,7 +42,9 @@ async fn a_repeated_call_runs_once_in_the_session_it_was_about() {
 
     let meta = json!({ "mainstay/command": COMMAND, "mainstay/again": true });
     let again = send(&home, in_work(&home), "1 + 1", meta).await;
-    assert_eq!(again["content"], first["content"]);
+    let said =
+        |answer: &Value| answer["content"][0]["text"].as_str().unwrap().lines().take(2).collect::<String>();
+    assert_eq!(said(&again), said(&first));
     let events = home.local().events(session, Seq(0), 100).await.unwrap();
     let evals = events.iter().filter(|event| matches!(event.body, EventBody::EvalRequested { .. }));
     assert_eq!(evals.count(), 1);

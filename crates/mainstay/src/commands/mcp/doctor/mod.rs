@@ -30,7 +30,7 @@ use crate::terminal::{Paint, Tone, note, printable};
 /// Connect as each agent that is installed here would, and say what it would see
 ///
 /// Reads each agent's configuration, yours and this folder's, starts the command that stands there with the environment that the agent would
-/// give it, lists the tools and asks for the status. Changes nothing. Exits with 1 where an agent could not use Mainstay.
+/// give it, lists the tools and asks for the status. Changes no configuration, and starts the daemon where none runs. Exits with 1 where an agent could not use Mainstay.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay mcp doctor                 # all agents that are found\n  mainstay mcp doctor codex gemini\n  mainstay mcp doctor --json"
@@ -231,7 +231,9 @@ async fn look_into(
         }
     }
     if let Some((what, next_step)) = trust::doubt(client, scope, places) {
-        found.warnings.push(Finding::new(what, next_step));
+        // Gemini CLI starts nothing there; Codex may have its user's configuration besides.
+        let findings = if client == McpClient::Gemini { &mut found.problems } else { &mut found.warnings };
+        findings.push(Finding::new(what, next_step));
     }
     Ok(found)
 }
