@@ -285,10 +285,15 @@ impl Repl {
         progress.waits.clear();
         progress.go_on_with(event);
         // What code has begun to print may be the question itself; what an agent has begun to say is none.
-        if matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. }) {
+        if matches!(event.body, EventBody::AskRaised(_)) {
             progress.talk.iter_mut().for_each(Talk::end_line);
         }
-        match progress.asks.observe(event, &progress.command) {
+        let news = progress.asks.observe(event, &progress.command);
+        // Word of our own answer may come behind what the agent has begun to say to it.
+        if matches!(event.body, EventBody::AskEnded { .. }) && !matches!(news, Some(News::Answered)) {
+            progress.talk.iter_mut().for_each(Talk::end_line);
+        }
+        match news {
             Some(News::Raised | News::Answered) => return,
             Some(News::Ended) if is_cancelled(event) => return,
             Some(News::Ended) | None => {}
