@@ -45,7 +45,8 @@ impl Engine {
             ..SessionFilter::default()
         };
         let is_another = |session: &Session| {
-            session.alias.is_none() && session.owner == *owner && Some(session.id) != other_than
+            let is_named_so = session.alias.is_none() && session.name == name;
+            is_named_so && session.owner == *owner && Some(session.id) != other_than
         };
         Ok(self.sessions(filter).await?.iter().any(is_another))
     }

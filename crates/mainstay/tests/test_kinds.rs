@@ -216,7 +216,7 @@ fn what_code_asks_is_asked_and_what_is_wrong_is_said() {
     let unknown = world.run(["eval", "--kind", "cobol", "1"]);
     insta::assert_snapshot!(unknown.stderr, @"
     error: there is no kernel for sessions of kind `cobol` [kernel_unknown]
-      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
+      See `mainstay kernel list` for the kinds there are; `mainstay kernel install python` installs Python, other languages come with the Jupyter kernels of your environment.
     ");
 }
 
@@ -364,6 +364,6 @@ fn the_doctor_starts_a_kernel_and_asks_it_what_it_is() {
     assert_eq!(unknown.code, 1);
     insta::assert_snapshot!(unknown.stdout, @"
     missing: there is no kernel for sessions of kind `cobol`
-      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
+      See `mainstay kernel list` for the kinds there are; `mainstay kernel install python` installs Python, other languages come with the Jupyter kernels of your environment.
     ");
 }

@@ -360,7 +360,7 @@ fn what_no_session_here_can_run_is_refused_with_what_to_do() {
     let told: String = refused.into_iter().map(|refused| refused.stderr).collect();
     insta::assert_snapshot!(told, @"
     error: there is no kernel for sessions of kind `cobol-85` [kernel_unknown]
-      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
+      See `mainstay kernel list` for the kinds there are; `mainstay kernel install python` installs Python, other languages come with the Jupyter kernels of your environment.
     error: session is not valid: it is of kind `bash`, and `a.py` is for `python`; name one of that kind, or create one [invalid_argument]
       Correct it and try again.
     error: format is not valid: `py` is for sessions of `python`, and this one is of `bash`; there are sh, ipynb and markdown [invalid_argument]
