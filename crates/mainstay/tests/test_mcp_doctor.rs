@@ -77,6 +77,8 @@ fn without_agents_there_is_nothing_to_examine() {
 #[test]
 fn each_agent_that_was_told_of_mainstay_sees_its_tools() {
     let world = World::new();
+    let work = world.work().canonicalize().unwrap().display().to_string();
+    write(&world, ".gemini/trustedFolders.json", &json!({ &work: "TRUST_FOLDER" }).to_string());
     let clients = ["claude-code", "codex", "gemini", "opencode", "qwen-code"];
     clients.iter().for_each(|client| install(&world, &[client]));
     let examined = run(&world, &["doctor", "--json"]);
