@@ -62,7 +62,7 @@ async fn commands_that_wait_when_the_store_fails_are_told_too() {
     daemon.store.refuse_after(0);
     // It is stored at once; a name is looked for first.
     let ask = SessionCommand::Ask(Question::text("which?"));
-    assert_eq!(session.submit(ask).await, Err(disk_full()));
+    assert!(matches!(session.submit(ask).await, Err(Error::StoreFailed { .. })));
     for command in [running, waiting] {
         assert!(matches!(command.await.unwrap(), Err(Error::StoreFailed { .. })));
     }
