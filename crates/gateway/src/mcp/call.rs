@@ -174,7 +174,7 @@ impl Call {
         &self.repeatable
     }
 
-    /// Its request.
+    /// The id of the client's request that it answers, by which a cancellation names it.
     pub(super) fn request(&self) -> &RequestId {
         &self.context.id
     }

@@ -22,7 +22,7 @@ pub enum Results {
 pub const RESULTS: &str = "mainstay/results";
 
 impl Results {
-    /// Its name.
+    /// Its name, as settings and requests have it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -62,7 +62,7 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Who is in no row below.
+/// The habits that a client is taken to have that is not among those below: a program, which reads all it is given.
 const UNKNOWN: Habits = Habits {
     name: "",
     results: None,
@@ -73,7 +73,7 @@ const UNKNOWN: Habits = Habits {
     loads_what_is_marked: false,
 };
 
-/// The table.
+/// The clients that are known, each with what of it was seen on the wire.
 const KNOWN: [Habits; 5] = [
     // Where there is a structured result it drops the content, pictures too. It gives up after 300 s whatever it hears, earlier where its user
     // says so, in the very words with which it cancels for its user. From 11,000 characters on it cuts the middle.

@@ -62,18 +62,18 @@ mod tests {
     #[test]
     fn the_nearest_rule_says_whether_gemini_trusts_a_folder() {
         let rules =
-            r#"{ "/work": "TRUST_FOLDER", "/work/bad": "DO_NOT_TRUST", "/other/one": "TRUST_PARENT" }"#;
+            r#"{ "/code": "TRUST_FOLDER", "/code/bad": "DO_NOT_TRUST", "/other/one": "TRUST_PARENT" }"#;
         let trusted = |folder: &str| is_trusted_by_gemini(rules, Path::new(folder));
-        assert!(trusted("/work") && trusted("/work/shop") && trusted("/other/two"));
-        assert!(!trusted("/work/bad") && !trusted("/work/bad/in") && !trusted("/") && !trusted("/workshop"));
-        assert!(!is_trusted_by_gemini("", Path::new("/work")));
+        assert!(trusted("/code") && trusted("/code/shop") && trusted("/other/two"));
+        assert!(!trusted("/code/bad") && !trusted("/code/bad/in") && !trusted("/") && !trusted("/codeshop"));
+        assert!(!is_trusted_by_gemini("", Path::new("/code")));
     }
 
     #[test]
     fn codex_says_in_its_settings_which_folders_it_trusts() {
-        let settings = "[projects.\"/work\"]\ntrust_level = \"trusted\"\n[projects.\"/work/bad\"]\ntrust_level = \"untrusted\"\n";
+        let settings = "[projects.\"/code\"]\ntrust_level = \"trusted\"\n[projects.\"/code/bad\"]\ntrust_level = \"untrusted\"\n";
         let trusted = |folder: &str| is_trusted_by_codex(settings, Path::new(folder));
-        assert!(trusted("/work") && trusted("/work/shop"));
-        assert!(!trusted("/work/bad") && !trusted("/else"));
+        assert!(trusted("/code") && trusted("/code/shop"));
+        assert!(!trusted("/code/bad") && !trusted("/else"));
     }
 }
