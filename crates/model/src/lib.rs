@@ -66,7 +66,7 @@ pub use decide::{
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
 pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
-pub use error::{Error, ErrorCode, RateScope};
+pub use error::{Error, ErrorClass, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
     Blame, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, Kept, MergePoint, Metadata,

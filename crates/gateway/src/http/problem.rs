@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use mainstay_model::{Action, Error};
+use mainstay_model::{Action, Error, ErrorClass};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -109,66 +109,20 @@ const fn retry_after(error: &Error) -> Option<u64> {
 }
 
 /// HTTP's number for each error.
-pub(crate) fn status_of(error: &Error) -> StatusCode {
+pub(crate) const fn status_of(error: &Error) -> StatusCode {
     match error {
-        Error::InvalidArgument { .. }
-        | Error::AnswerInvalid { .. }
-        | Error::CodeInvalid { .. }
-        | Error::ImportInvalid { .. }
-        | Error::NotebookInvalid { .. }
-        | Error::ProjectAmbiguous { .. }
-        | Error::ProjectInvalid { .. }
-        | Error::DependsOnItself { .. }
-        | Error::KernelUnknown { .. }
-        | Error::BadRequest { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthorized => StatusCode::UNAUTHORIZED,
-        Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => StatusCode::FORBIDDEN,
-        Error::SessionNotFound { .. }
-        | Error::CommandNotFound { .. }
-        | Error::AskNotPending { .. }
-        | Error::ProjectNotFound { .. }
-        | Error::ObjectNotFound { .. } => StatusCode::NOT_FOUND,
-        Error::SessionAmbiguous { .. }
-        | Error::SessionExists { .. }
-        | Error::NotOffered { .. }
-        | Error::NotOfKind { .. }
-        | Error::InvalidTransition { .. }
-        | Error::SessionOwned
-        | Error::Withheld { .. }
-        | Error::CommandConflict { .. }
-        | Error::KeyConflict { .. }
-        | Error::NotRunning { .. }
-        | Error::DependencyUnknown { .. }
-        | Error::DependencyFailed { .. }
-        | Error::DependencyInLane { .. }
-        | Error::DependencyCycle { .. }
-        | Error::DependencyPending { .. }
-        | Error::Cancelled
-        | Error::SessionStopped => StatusCode::CONFLICT,
         Error::VersionMismatch { .. } => StatusCode::PRECONDITION_FAILED,
         Error::CodeTooLarge { .. } | Error::MessageTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::LaneFull { .. }
-        | Error::TooManySessions { .. }
-        | Error::TooManyConnections { .. }
-        | Error::TooManyAsks { .. }
-        | Error::TooManyOutcomes { .. }
-        | Error::TooManyRequests { .. }
-        | Error::RateLimited { .. }
-        | Error::TooManyCommands { .. } => StatusCode::TOO_MANY_REQUESTS,
         Error::TimedOut { .. } | Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
-        Error::RunnerUnavailable { .. }
-        | Error::KernelUnavailable { .. }
-        | Error::WorkerFailed { .. }
-        | Error::DaemonStopping
-        | Error::DaemonNotRunning => StatusCode::SERVICE_UNAVAILABLE,
-        Error::StoreFailed { .. }
-        | Error::StoreNewer { .. }
-        | Error::StoreLocked
-        | Error::ObjectDamaged { .. }
-        | Error::EntryDamaged { .. }
-        | Error::DaemonVersionMismatch { .. }
-        | Error::PortTaken { .. }
-        | Error::TooFewFiles { .. }
-        | Error::DaemonFailed { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        error => match error.class() {
+            ErrorClass::Invalid => StatusCode::BAD_REQUEST,
+            ErrorClass::NotPermitted => StatusCode::FORBIDDEN,
+            ErrorClass::NotFound => StatusCode::NOT_FOUND,
+            ErrorClass::Conflict | ErrorClass::NotOffered => StatusCode::CONFLICT,
+            ErrorClass::Full => StatusCode::TOO_MANY_REQUESTS,
+            ErrorClass::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorClass::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        },
     }
 }

@@ -176,7 +176,6 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         Error::KernelUnknown { kind } if !kind.is_agent() => {
             format!("{} Leave `kind` out for F#.", error.next_step())
         }
-        Error::KernelUnknown { .. } => error.next_step(),
         Error::WorkerFailed { .. } => format!("Call stop_session, then {send}."),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
@@ -184,58 +183,6 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
             "Its result was told, or its daemon is gone: get_eval_timeline says what ran in the session."
                 .into()
         }
-        Error::InvalidTransition { .. }
-        | Error::NotOfKind { .. }
-        | Error::SessionExists { .. }
-        | Error::SessionOwned
-        | Error::Withheld { .. }
-        | Error::LaneFull { .. }
-        | Error::TooManyConnections { .. }
-        | Error::CommandConflict { .. }
-        | Error::NotRunning { .. }
-        | Error::AskNotPending { .. }
-        | Error::AnswerInvalid { .. }
-        | Error::NotPermitted { .. }
-        | Error::TooManyAsks { .. }
-        | Error::TooManyOutcomes { .. }
-        | Error::TooManyRequests { .. }
-        | Error::RunnerUnavailable { .. }
-        | Error::KeyConflict { .. }
-        | Error::DependencyUnknown { .. }
-        | Error::DependencyFailed { .. }
-        | Error::DependencyInLane { .. }
-        | Error::DependencyCycle { .. }
-        | Error::DependencyPending { .. }
-        | Error::DependsOnItself { .. }
-        | Error::VersionMismatch { .. }
-        | Error::TimedOut { .. }
-        | Error::RateLimited { .. }
-        | Error::TooManyCommands { .. }
-        | Error::Cancelled
-        | Error::CodeTooLarge { .. }
-        | Error::MessageTooLarge { .. }
-        | Error::CodeInvalid { .. }
-        | Error::InvalidArgument { .. }
-        | Error::KernelUnavailable { .. }
-        | Error::StoreFailed { .. }
-        | Error::StoreNewer { .. }
-        | Error::StoreLocked
-        | Error::ObjectDamaged { .. }
-        | Error::EntryDamaged { .. }
-        | Error::ImportInvalid { .. }
-        | Error::NotebookInvalid { .. }
-        | Error::ProjectNotFound { .. }
-        | Error::ProjectAmbiguous { .. }
-        | Error::ProjectInvalid { .. }
-        | Error::ObjectNotFound { .. }
-        | Error::DaemonStopping
-        | Error::DaemonNotRunning
-        | Error::DaemonVersionMismatch { .. }
-        | Error::PortTaken { .. }
-        | Error::TooFewFiles { .. }
-        | Error::DaemonFailed { .. }
-        | Error::Unauthorized
-        | Error::ForbiddenOrigin { .. }
-        | Error::BadRequest { .. } => error.next_step(),
+        error => error.next_step(),
     }
 }

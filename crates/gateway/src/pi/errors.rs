@@ -98,50 +98,7 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
             format!("Session version mismatch: expected {expected}, got {actual}")
         }
         Error::AskNotPending { reference } => format!("No pending UI request with id {reference}"),
-        Error::SessionAmbiguous { .. }
-        | Error::NotOffered { .. }
-        | Error::NotOfKind { .. }
-        | Error::InvalidTransition { .. }
-        | Error::SessionOwned
-        | Error::Withheld { .. }
-        | Error::TooManyConnections { .. }
-        | Error::NotRunning { .. }
-        | Error::Cancelled
-        | Error::AnswerInvalid { .. }
-        | Error::TooManyAsks { .. }
-        | Error::TooManyOutcomes { .. }
-        | Error::NotPermitted { .. }
-        | Error::RunnerUnavailable { .. }
-        | Error::CommandNotFound { .. }
-        | Error::DependencyCycle { .. }
-        | Error::DependencyPending { .. }
-        | Error::SessionStopped
-        | Error::CodeTooLarge { .. }
-        | Error::MessageTooLarge { .. }
-        | Error::CodeInvalid { .. }
-        | Error::InvalidArgument { .. }
-        | Error::KernelUnknown { .. }
-        | Error::KernelUnavailable { .. }
-        | Error::WorkerFailed { .. }
-        | Error::StoreFailed { .. }
-        | Error::StoreNewer { .. }
-        | Error::StoreLocked
-        | Error::ObjectDamaged { .. }
-        | Error::EntryDamaged { .. }
-        | Error::ImportInvalid { .. }
-        | Error::NotebookInvalid { .. }
-        | Error::ProjectNotFound { .. }
-        | Error::ProjectAmbiguous { .. }
-        | Error::ProjectInvalid { .. }
-        | Error::ObjectNotFound { .. }
-        | Error::DaemonNotRunning
-        | Error::DaemonVersionMismatch { .. }
-        | Error::PortTaken { .. }
-        | Error::TooFewFiles { .. }
-        | Error::DaemonFailed { .. }
-        | Error::Unauthorized
-        | Error::ForbiddenOrigin { .. }
-        | Error::BadRequest { .. } => format!("{error}. {}", error.next_step()),
+        error => format!("{error}. {}", error.next_step()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 messages.
 
-use mainstay_model::Error;
+use mainstay_model::{Error, ErrorClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -74,7 +74,7 @@ impl From<Failure> for Error {
 }
 
 /// JSON-RPC's numbers: what is wrong with the request itself has the standard ones.
-fn number(error: &Error) -> i32 {
+const fn number(error: &Error) -> i32 {
     match error {
         Error::BadRequest { .. } => -32600,
         Error::InvalidArgument { .. }
@@ -82,60 +82,10 @@ fn number(error: &Error) -> i32 {
         | Error::CodeInvalid { .. }
         | Error::CodeTooLarge { .. }
         | Error::MessageTooLarge { .. } => -32602,
-        Error::Unauthorized | Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => -32001,
-        Error::SessionNotFound { .. }
-        | Error::SessionAmbiguous { .. }
-        | Error::SessionExists { .. }
-        | Error::NotOffered { .. }
-        | Error::NotOfKind { .. }
-        | Error::InvalidTransition { .. }
-        | Error::SessionOwned
-        | Error::Withheld { .. }
-        | Error::LaneFull { .. }
-        | Error::TooManySessions { .. }
-        | Error::TooManyConnections { .. }
-        | Error::CommandConflict { .. }
-        | Error::NotRunning { .. }
-        | Error::AskNotPending { .. }
-        | Error::TooManyAsks { .. }
-        | Error::TooManyOutcomes { .. }
-        | Error::TooManyRequests { .. }
-        | Error::RunnerUnavailable { .. }
-        | Error::CommandNotFound { .. }
-        | Error::KeyConflict { .. }
-        | Error::DependencyUnknown { .. }
-        | Error::DependencyFailed { .. }
-        | Error::DependencyInLane { .. }
-        | Error::DependencyCycle { .. }
-        | Error::DependencyPending { .. }
-        | Error::DependsOnItself { .. }
-        | Error::VersionMismatch { .. }
-        | Error::TimedOut { .. }
-        | Error::RateLimited { .. }
-        | Error::TooManyCommands { .. }
-        | Error::Cancelled
-        | Error::SessionStopped
-        | Error::KernelUnknown { .. }
-        | Error::KernelUnavailable { .. }
-        | Error::WorkerFailed { .. }
-        | Error::Timeout { .. }
-        | Error::StoreFailed { .. }
-        | Error::StoreNewer { .. }
-        | Error::StoreLocked
-        | Error::ObjectDamaged { .. }
-        | Error::EntryDamaged { .. }
-        | Error::ImportInvalid { .. }
-        | Error::NotebookInvalid { .. }
-        | Error::ProjectNotFound { .. }
-        | Error::ProjectAmbiguous { .. }
-        | Error::ProjectInvalid { .. }
-        | Error::ObjectNotFound { .. }
-        | Error::DaemonStopping
-        | Error::DaemonNotRunning
-        | Error::DaemonVersionMismatch { .. }
-        | Error::PortTaken { .. }
-        | Error::TooFewFiles { .. }
-        | Error::DaemonFailed { .. } => -32000,
+        error => match error.class() {
+            ErrorClass::NotPermitted => -32001,
+            _ => -32000,
+        },
     }
 }
 

@@ -264,5 +264,9 @@ fn error(name: &str, value: &str, traceback: Vec<String>) -> Value {
 /// What is said where the daemon refuses something.
 pub(super) fn failure(refusal: &Error) -> Value {
     let (name, text) = (refusal.code().to_string(), refusal.to_string());
-    error(&name, &text, vec![format!("{text} [{name}]"), format!("  {}", refusal.next_step())])
+    error(
+        &name,
+        &text,
+        vec![format!("{text} [{name}]"), format!("  {}", crate::terminal::next_step(refusal))],
+    )
 }

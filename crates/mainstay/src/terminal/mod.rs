@@ -11,6 +11,7 @@ mod begun;
 mod displays;
 mod hidden;
 mod markdown;
+mod next_step;
 mod pager;
 mod pictures;
 mod printed;
@@ -29,6 +30,7 @@ pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, cut, display_text, result_text};
 pub(crate) use self::hidden::Hidden;
 pub(crate) use self::markdown::{events as markdown_events, is_blank_before, rendered as rendered_markdown};
+pub(crate) use self::next_step::next_step;
 pub(crate) use self::pager::page;
 pub(crate) use self::printed::printed;
 pub(crate) use self::rewritten::RewrittenLine;
@@ -97,7 +99,7 @@ fn wants_colour() -> bool {
 
 /// Says what went wrong and what to do next.
 pub(crate) fn show_error(error: &Error) {
-    show_failure(&error.to_string(), error.code(), &error.next_step());
+    show_failure(&error.to_string(), error.code(), &next_step(error));
 }
 
 /// Says it in other words than the error's own.

@@ -539,7 +539,7 @@ fn notification(what: &str, params: Value) -> To {
 
 /// Answers a request with an error: a call as a tool would, since the model reads that.
 fn refusal(request: &Request, error: &Error) -> To {
-    let mut words = format!("{}: {error}. {}", error.code(), error.next_step());
+    let mut words = format!("{}: {error}. {}", error.code(), crate::terminal::next_step(error));
     if !matches!(request.kind, Kind::Call) {
         let data = json!({ "code": error.code().to_string() });
         return To::Client(failure(&request.id, INTERNAL_ERROR, &words, Some(data)));
