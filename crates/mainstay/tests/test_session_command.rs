@@ -154,6 +154,6 @@ fn show_tells_the_story() {
     cli       eval let x = N
     worker    done: val x: int = N (N ms)
     cli       eval x + y
-    worker    failed: FSN The value or constructor 'y' is not defined.
+    worker    failed: FSN: The value or constructor 'y' is not defined. (N ms)
     ");
 }

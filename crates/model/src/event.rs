@@ -2,10 +2,11 @@
 //!
 //! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
 
-mod kind;
+mod description;
 mod part;
 mod points;
 mod queued;
+mod table;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +28,11 @@ use crate::reload::Reload;
 use crate::replay::Divergence;
 use crate::startup::Startup;
 
-pub use kind::EventKind;
+pub use description::{Description, Tone};
 pub use part::{JobEnd, JobPart};
 pub use points::{ForkPoint, MergePoint};
 pub use queued::{Deadline, QueuedCommand};
+pub use table::{EventKind, Subject};
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

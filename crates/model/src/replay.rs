@@ -404,41 +404,7 @@ impl ReplayList {
             EventBody::EvalInterrupted { job } => self.end_kept(job, None),
             EventBody::WorkerExited { blame: Some(blame), .. } => self.blame(blame),
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::WorkerExited { blame: None, .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputDisplayed { .. }
-            | EventBody::OutputCleared { .. }
-            | EventBody::CommPublished { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. }
-            | EventBody::EnvironmentChanged { .. }
-            | EventBody::AssembliesChanged { .. }
-            | EventBody::SourcesChanged { .. }
-            | EventBody::JobRequested { .. }
-            | EventBody::JobEnded { .. }
-            | EventBody::MessageStreamed(_)
-            | EventBody::PromptQueued(_)
-            | EventBody::QueueChanged { .. }
-            | EventBody::AgentChanged(_)
-            | EventBody::AgentNoted(_)
-            | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_)
-            | EventBody::EntryLabeled { .. } => {}
+            _ => {}
         }
     }
 

@@ -169,44 +169,7 @@ impl Records {
                 let ground = Ground { environment: self.known(event), touched: result.touched.clone() };
                 self.end(event, ground, *changes_state);
             }
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::AskRaised(_)
-            | EventBody::AskEnded { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputDisplayed { .. }
-            | EventBody::OutputCleared { .. }
-            | EventBody::CommPublished { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. }
-            | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. }
-            | EventBody::AssembliesChanged { .. }
-            | EventBody::SourcesChanged { .. }
-            | EventBody::JobRequested { .. }
-            | EventBody::JobEnded { .. }
-            | EventBody::MessageStreamed(_)
-            | EventBody::PromptQueued(_)
-            | EventBody::QueueChanged { .. }
-            | EventBody::AgentChanged(_)
-            | EventBody::AgentNoted(_)
-            | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_)
-            | EventBody::EntryLabeled { .. } => {
+            _ => {
                 if let Some((job, JobPart::Requested { withheld, .. })) = event.body.job_part() {
                     self.running = (!withheld).then_some((job, event.seq));
                 }

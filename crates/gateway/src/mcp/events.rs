@@ -3,13 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
-use mainstay_model::event::CancelEnding;
-use mainstay_model::screen::settled;
-use mainstay_model::transcript::total;
-use mainstay_model::{
-    Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
-    QueuedPrompt, Seq, Severity, Source, Validity, WarmUpReason,
-};
+use mainstay_model::{Action, Error, Event, Seq, Source, Validity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +93,7 @@ impl Tool for GetRecentEvents {
 
 impl EventLine {
     fn new((event, validity): (Event, Option<Validity>)) -> Self {
-        let text = beginning(&summary(&event.body), TEXT_BYTES);
+        let text = beginning(&event.body.describe().text(), TEXT_BYTES);
         let by = match event.metadata.source {
             Source::Client { name, .. } => Some(name),
             Source::Worker | Source::System => None,
@@ -112,135 +106,6 @@ impl EventLine {
             validity: validity.filter(|validity| !validity.is_valid()).map(Validity::name),
         }
     }
-}
-
-/// What an event says beside its kind; empty where the kind says it all.
-pub(super) fn summary(body: &EventBody) -> String {
-    match body {
-        EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
-        EventBody::EntriesMerged(point) => format!(
-            "{} entries of {} behind the first {}",
-            total(&point.brought),
-            point.from.short(),
-            point.at
-        ),
-        EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
-            format!("off {} with {entries} of its entries", from.short())
-        }
-        EventBody::SessionImported { hash } => hash.to_string(),
-        EventBody::SessionRenamed { name } => name.clone(),
-        EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
-        EventBody::WarmUpCompleted { diverged, reload: Some(reload), .. } => reload.line(diverged),
-        EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => {
-            let replayed = (*replayed > 0).then(|| format!("{replayed} replayed"));
-            let diverged = diverged.iter().map(ToString::to_string);
-            let parts = [kernel.clone()].into_iter().chain(replayed).chain(diverged);
-            parts.collect::<Vec<_>>().join("; ")
-        }
-        EventBody::SessionFaulted { message } => message.clone(),
-        EventBody::WorkerExited { exit, reason: None, .. } => exit.to_string(),
-        EventBody::WorkerExited { exit, reason: Some(reason), .. } => format!("{exit}: {reason}"),
-        EventBody::CommandQueued(queued) => queued.body.action().name().to_owned(),
-        EventBody::CommandLeft { error: Some(error), .. } => error.to_string(),
-        EventBody::CommandLeft { error: None, .. } => String::new(),
-        EventBody::AskRaised(ask) => format!("{} [ask {}]", ask.question.prompt, ask.ask.short()),
-        EventBody::AskEnded { ask, ending } => {
-            let how = match ending {
-                AskEnding::Answered { value } => format!("answered {value}"),
-                AskEnding::Withheld => "answered with a secret, which is not kept".to_owned(),
-                AskEnding::Defaulted { value } => format!("nobody answered, {value} was taken"),
-                AskEnding::TimedOut { .. } => "nobody answered".to_owned(),
-                AskEnding::Cancelled => "no longer asked".to_owned(),
-            };
-            format!("{how} [ask {}]", ask.short())
-        }
-        EventBody::EvalTimedOut { limit_ms, .. } => format!("after {limit_ms} ms"),
-        EventBody::EvalRequested { withheld: true, .. } => "(withheld)".to_owned(),
-        EventBody::EvalRequested { file: Some(file), code, .. } => format!("{file}: {code}"),
-        EventBody::EvalRequested { file: None, code, .. } => code.clone(),
-        EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => settled(text).into_owned(),
-        EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => {
-            format!("stderr: {}", settled(text))
-        }
-        EventBody::OutputDisplayed { display, .. } => display.data.words().into_owned(),
-        EventBody::OutputCleared { .. } => "what it had put out is taken back".to_owned(),
-        EventBody::CommPublished { message, .. } => message.to_string(),
-        EventBody::OutputCut { limit, .. } => format!("after {limit} bytes"),
-        EventBody::EvalCompleted { result, .. } => given(result),
-        EventBody::EvalFailed { failure: Failure::Rejected, result, .. } => first_error(&result.diagnostics),
-        EventBody::EvalFailed { failure: Failure::Raised { error }, .. } => {
-            format!("{}: {}", error.kind, error.message)
-        }
-        EventBody::EvalFailed { failure: Failure::WorkerExited { exit }, .. } => {
-            format!("the worker ended: {exit}")
-        }
-        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => "yielded".to_owned(),
-        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => "killed".to_owned(),
-        EventBody::EnvironmentChanged { references } => {
-            references.keys().cloned().collect::<Vec<_>>().join(", ")
-        }
-        EventBody::AssembliesChanged { changed, .. } | EventBody::SourcesChanged { changed } => {
-            changed.join(", ")
-        }
-        EventBody::JobRequested { work, .. } => work.to_string(),
-        EventBody::JobEnded { ending, .. } => ending.to_string(),
-        EventBody::MessageStreamed(delta) => delta.text.clone(),
-        EventBody::PromptQueued(queued) => queued.to_string(),
-        EventBody::QueueChanged { queue } => queued_words(queue),
-        EventBody::AgentChanged(state) => state.to_string(),
-        EventBody::AgentNoted(note) => note.to_string(),
-        EventBody::MessageAdded(message) => message.to_string(),
-        EventBody::TranscriptCompacted(compaction) => {
-            format!("{} entries: {}", total(&compaction.covers), compaction.summary)
-        }
-        EventBody::EntryLabeled { entry, label: Some(label) } => {
-            format!("entry {} of {}: {label}", entry.number, entry.session.short())
-        }
-        EventBody::EntryLabeled { entry, label: None } => {
-            format!("entry {} of {}: taken off", entry.number, entry.session.short())
-        }
-        EventBody::SessionUnloaded { alias } | EventBody::SessionLoaded { alias } => {
-            alias.clone().unwrap_or_default()
-        }
-        EventBody::SessionReset
-        | EventBody::SessionHardReset
-        | EventBody::SessionStopped
-        | EventBody::SessionDeleted
-        | EventBody::CancelRequested { .. }
-        | EventBody::EvalInterrupted { .. } => String::new(),
-    }
-}
-
-fn queued_words(queue: &[QueuedPrompt]) -> String {
-    queue.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-const fn reason_name(reason: WarmUpReason) -> &'static str {
-    match reason {
-        WarmUpReason::Started => "started",
-        WarmUpReason::Reset => "reset",
-        WarmUpReason::HardReset => "hard reset",
-        WarmUpReason::Refreshed => "refreshed",
-        WarmUpReason::Cancelled => "the cancelled code did not yield",
-        WarmUpReason::WorkerLost => "the worker was lost",
-        WarmUpReason::DaemonLost => "the daemon was lost",
-        WarmUpReason::Merged => "entries were put into its transcript",
-    }
-}
-
-fn given(result: &EvalResult) -> String {
-    match (&result.value, &result.value_type) {
-        (Some(value), Some(value_type)) => format!("{value} : {value_type}"),
-        (Some(value), None) => value.clone(),
-        (None, _) => {
-            result.bindings.iter().map(|binding| binding.name.as_str()).collect::<Vec<_>>().join(", ")
-        }
-    }
-}
-
-fn first_error(diagnostics: &[Diagnostic]) -> String {
-    let first = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
-    first.map(|diagnostic| format!("{}: {}", diagnostic.code, diagnostic.message)).unwrap_or_default()
 }
 
 impl Answer for EventsAnswer {}

@@ -12,7 +12,6 @@ use rmcp::{Peer, RoleServer};
 use serde_json::json;
 
 use super::call::Call;
-use super::events::summary;
 use super::text::beginning;
 
 /// How much of an event's text is logged, in bytes.
@@ -101,7 +100,7 @@ impl Log {
             "sessionId": event.session.short(),
             "seq": event.seq,
             "kind": event.body.kind(),
-            "text": beginning(&summary(&event.body), TEXT_BYTES),
+            "text": beginning(&event.body.describe().text(), TEXT_BYTES),
         });
         let message = LoggingMessageNotificationParam::new(level, data).with_logger("mainstay");
         self.peer.notify_logging_message(message).await.is_ok()

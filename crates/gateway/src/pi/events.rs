@@ -176,40 +176,7 @@ impl Teller {
             EventBody::SessionRenamed { name } => {
                 vec![json!({ "type": "session_info_changed", "name": name })]
             }
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::AskEnded { .. }
-            | EventBody::JobRequested { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputDisplayed { .. }
-            | EventBody::OutputCleared { .. }
-            | EventBody::CommPublished { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::EvalCompleted { .. }
-            | EventBody::EvalFailed { .. }
-            | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. }
-            | EventBody::EntryLabeled { .. }
-            | EventBody::EnvironmentChanged { .. }
-            | EventBody::AssembliesChanged { .. }
-            | EventBody::SourcesChanged { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

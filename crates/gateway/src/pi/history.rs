@@ -238,34 +238,7 @@ const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
         EventBody::SessionHardReset => Action::HardReset.name(),
         EventBody::SessionStopped => Action::Stop.name(),
         EventBody::EntryLabeled { .. } => Action::Label.name(),
-        EventBody::WarmUpStarted { .. }
-        | EventBody::WarmUpCompleted { .. }
-        | EventBody::SessionFaulted { .. }
-        | EventBody::WorkerExited { .. }
-        | EventBody::CommandQueued(_)
-        | EventBody::CommandLeft { .. }
-        | EventBody::AskRaised(_)
-        | EventBody::EvalRequested { .. }
-        | EventBody::OutputProduced { .. }
-        | EventBody::OutputDisplayed { .. }
-        | EventBody::OutputCleared { .. }
-        | EventBody::CommPublished { .. }
-        | EventBody::OutputCut { .. }
-        | EventBody::EvalTimedOut { .. }
-        | EventBody::EvalCompleted { .. }
-        | EventBody::EvalFailed { .. }
-        | EventBody::EvalCancelled { .. }
-        | EventBody::EvalInterrupted { .. }
-        | EventBody::EnvironmentChanged { .. }
-        | EventBody::AssembliesChanged { .. }
-        | EventBody::SourcesChanged { .. }
-        | EventBody::JobRequested { .. }
-        | EventBody::JobEnded { .. }
-        | EventBody::MessageStreamed(_)
-        | EventBody::QueueChanged { .. }
-        | EventBody::AgentChanged(_)
-        | EventBody::AgentNoted(_)
-        | EventBody::MessageAdded(_) => return None,
+        _ => return None,
     })
 }
 

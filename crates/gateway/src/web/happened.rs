@@ -1,5 +1,6 @@
 //! What happened between jobs, in words.
 
+use mainstay_model::event::{self, Subject};
 use mainstay_model::{EventBody, Note};
 
 use super::growing::Tone;
@@ -22,77 +23,21 @@ pub(super) fn tone_of(note: &Note) -> Tone {
 
 /// What happened between jobs, where people want to know of it.
 pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
-    let plain = |text: String| Some((Tone::Plain, text));
-    match body {
-        EventBody::WarmUpCompleted { diverged, reload: Some(reload), .. } => {
-            let tone = if diverged.is_empty() { Tone::Plain } else { Tone::Warning };
-            Some((tone, reload.line(diverged)))
-        }
-        EventBody::WarmUpCompleted { kernel, runtime, replayed, diverged, .. } => {
-            let ran = if *replayed == 0 { String::new() } else { format!("; {replayed} ran again") };
-            let ready = format!("{kernel} on {runtime} is ready{ran}");
-            if diverged.is_empty() {
-                return plain(ready);
-            }
-            let differs: Vec<String> = diverged.iter().map(ToString::to_string).collect();
-            Some((Tone::Warning, format!("{ready}. Not quite as before: {}", differs.join("; "))))
-        }
-        EventBody::SessionFaulted { message } => {
-            Some((Tone::Error, format!("broken until it is reset: {message}")))
-        }
-        EventBody::SessionReset => plain("reset: definitions are dropped".to_owned()),
-        EventBody::SessionHardReset => plain("reset with a new worker: definitions are dropped".to_owned()),
-        EventBody::SessionStopped => plain("put to rest".to_owned()),
-        EventBody::SessionDeleted => Some((Tone::Warning, "deleted".to_owned())),
-        EventBody::SessionUnloaded { .. } => plain("unloaded over the pi protocol".to_owned()),
-        EventBody::SessionLoaded { .. } => plain("loaded over the pi protocol".to_owned()),
-        EventBody::SessionRenamed { name } => plain(format!("named {name}")),
-        EventBody::SessionImported { .. } => plain("read from a file".to_owned()),
-        EventBody::EntriesMerged(_) => plain("entries of another session were put in".to_owned()),
-        EventBody::WorkerExited { exit, reason, .. } => {
-            let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            Some((Tone::Warning, format!("the worker ended with {exit}{why}")))
-        }
-        EventBody::CommandLeft { error: Some(error), .. } => {
-            Some((Tone::Warning, format!("a command did not begin: {error}")))
-        }
-        EventBody::AssembliesChanged { changed, .. } => {
-            Some((Tone::Warning, format!("changed on disk: {}", changed.join(", "))))
-        }
-        EventBody::SourcesChanged { changed } => {
-            Some((Tone::Warning, format!("changed and not built: {}", changed.join(", "))))
-        }
-        EventBody::TranscriptCompacted(compaction) => plain(format!("summary: {}", compaction.summary)),
-        EventBody::EntryLabeled { label: Some(label), .. } => plain(format!("labelled {label}")),
-        EventBody::EntryLabeled { label: None, .. }
-        | EventBody::SessionCreated { .. }
-        | EventBody::SessionForked(_)
+    let is_wanted = match body {
+        EventBody::SessionCreated { .. }
         | EventBody::WarmUpStarted { .. }
-        | EventBody::CommandQueued(_)
         | EventBody::CommandLeft { error: None, .. }
-        | EventBody::AskRaised(_)
-        | EventBody::AskEnded { .. }
-        | EventBody::EvalRequested { .. }
-        | EventBody::OutputProduced { .. }
-        | EventBody::OutputDisplayed { .. }
-        | EventBody::OutputCleared { .. }
-        | EventBody::CommPublished { .. }
-        | EventBody::OutputCut { .. }
-        | EventBody::CancelRequested { .. }
-        | EventBody::EvalTimedOut { .. }
-        | EventBody::EvalCompleted { .. }
-        | EventBody::EvalFailed { .. }
-        | EventBody::EvalCancelled { .. }
-        | EventBody::EvalInterrupted { .. }
-        | EventBody::EnvironmentChanged { .. }
-        | EventBody::JobRequested { .. }
-        | EventBody::JobEnded { .. }
-        | EventBody::MessageStreamed(_)
-        | EventBody::PromptQueued(_)
-        | EventBody::QueueChanged { .. }
-        // The head says how it goes on.
-        | EventBody::AgentChanged(_)
-        | EventBody::AgentNoted(_)
-        | EventBody::MessageAdded(_) => None,
-    }
+        | EventBody::EntryLabeled { label: None, .. } => false,
+        EventBody::CommandLeft { error: Some(_), .. }
+        | EventBody::AssembliesChanged { .. }
+        | EventBody::SourcesChanged { .. } => true,
+        body => matches!(body.subject(), Subject::Session | Subject::Worker | Subject::Transcript),
+    };
+    let described = is_wanted.then(|| body.describe())?;
+    let tone = match described.tone {
+        event::Tone::Warning => Tone::Warning,
+        event::Tone::Error => Tone::Error,
+        event::Tone::Plain | event::Tone::Faint | event::Tone::Question | event::Tone::Good => Tone::Plain,
+    };
+    Some((tone, described.sentence()))
 }

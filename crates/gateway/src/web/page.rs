@@ -146,29 +146,7 @@ impl Page {
                 self.begin(event, body, None);
             }
             EventBody::PromptQueued(queued) => self.note(event, Tone::Plain, queued.to_string()),
-            EventBody::TranscriptCompacted(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::SessionCreated { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::EnvironmentChanged { .. }
-            | EventBody::AssembliesChanged { .. }
-            | EventBody::SourcesChanged { .. }
-            | EventBody::QueueChanged { .. }
-            | EventBody::AgentChanged(_)
-            | EventBody::EntryLabeled { .. } => {
+            _ => {
                 if let Some((tone, text)) = happened(&event.body) {
                     self.note(event, tone, text);
                 }

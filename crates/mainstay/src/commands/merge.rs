@@ -13,7 +13,7 @@ use mainstay_model::{CommandId, Error};
 
 use super::session::named;
 use super::target::settle;
-use crate::terminal::{Paint, Tone, counted, eval_summary, note, printable, printed, tell_news};
+use crate::terminal::{Paint, Tone, counted, eval_summary, next_step, note, printable, printed, tell_news};
 
 /// Brings entries of another session into this one
 ///
@@ -162,7 +162,7 @@ fn not_run_text(merged: &MergeView) -> String {
     let stopped = match (refused, ran.last()) {
         (Some(refused), _) => {
             text.push_str(&format!("entry {} was not run: {}\n", refused.index + 1, refused.error.message));
-            text.push_str(&format!("  {}\n", refused.error.next_step));
+            text.push_str(&format!("  {}\n", next_step(&refused.error.error)));
             ran.len()
         }
         (None, Some(last)) => {

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
 use super::ask::question_text;
-use super::events::{describe, who};
+use super::events::{event_line, who};
 use crate::asking::{News, OwnAsks};
 use crate::terminal::{BegunLine, Hidden, note, printable, show_error};
 
@@ -87,7 +87,7 @@ impl Questions {
             eprintln!(); // the question stands there
         }
         if !matches!(event.body, EventBody::AskEnded { ending: AskEnding::Cancelled, .. }) {
-            let (who, what) = (who(&event.metadata.source), describe(&event.body).1);
+            let (who, what) = (who(&event.metadata.source), event_line(&event.body).1);
             note(&printable(&format!("{who} {what}")));
         }
     }

@@ -1,9 +1,10 @@
 //! A session's story: a row for each event, told in order. Output comes in chunks that may end inside a line; a row waits until
 //! its last line is whole, its job has ended, or whoever follows the story has waited long enough.
 
+use mainstay_model::event::Subject;
 use mainstay_model::{Event, EventBody, JobId, OutputStream, Position, SessionId};
 
-use super::events::{describe, who};
+use super::events::{event_line, who};
 use crate::terminal::{Paint, Tone};
 
 /// Tells events one after another.
@@ -46,49 +47,15 @@ impl Story {
         match &event.body {
             EventBody::OutputProduced { job, stream, text } => self.printed(event, *job, *stream, text),
             // The job goes on, and its line with it.
-            EventBody::CancelRequested { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::EnvironmentChanged { .. }
-            | EventBody::AssembliesChanged { .. }
-            | EventBody::SourcesChanged { .. }
-            | EventBody::JobRequested { .. }
-            | EventBody::JobEnded { .. }
-            | EventBody::MessageStreamed(_)
-            | EventBody::PromptQueued(_)
-            | EventBody::QueueChanged { .. }
-            | EventBody::AgentChanged(_)
-            | EventBody::AgentNoted(_)
-            | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_)
-            | EventBody::EntryLabeled { .. } => self.row(event),
-            EventBody::SessionCreated { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::AskRaised(_)
-            | EventBody::AskEnded { .. }
-            | EventBody::WorkerExited { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::OutputDisplayed { .. }
-            | EventBody::OutputCleared { .. }
-            | EventBody::CommPublished { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::EvalCompleted { .. }
-            | EventBody::EvalFailed { .. }
-            | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. } => self.end_of(event.session) + &self.row(event),
+            EventBody::CancelRequested { .. } | EventBody::EvalTimedOut { .. } => self.row(event),
+            body => match body.subject() {
+                Subject::Lane | Subject::Environment | Subject::Agent | Subject::Transcript => {
+                    self.row(event)
+                }
+                Subject::Session | Subject::Worker | Subject::Ask | Subject::Eval | Subject::Output => {
+                    self.end_of(event.session) + &self.row(event)
+                }
+            },
         }
     }
 
@@ -130,7 +97,7 @@ impl Story {
 
     fn row(&self, event: &Event) -> String {
         let who = who(&event.metadata.source);
-        let (tone, what) = describe(&event.body);
+        let (tone, what) = event_line(&event.body);
         let what = tone.map_or_else(|| what.clone(), |tone| self.paint.tone(tone, &what));
         let head = match self.scope {
             Scope::Session => format!("{:>5}  {:.3}  {who:<9}", event.seq.0, event.at),
@@ -209,7 +176,7 @@ mod tests {
         insta::assert_snapshot!(told, @"    1  2026-02-13T13:30:20.000Z  worker    printed working...");
         assert!(story.is_inside_line());
         insta::assert_snapshot!(story.tell(&event(3, out(" done\n"))), @"    3  2026-02-13T13:30:20.000Z  worker    printed  done");
-        insta::assert_snapshot!(story.end(), @"    2  2026-02-13T13:30:20.000Z  worker    printed hm");
+        insta::assert_snapshot!(story.end(), @"    2  2026-02-13T13:30:20.000Z  worker    printed stderr: hm");
         assert!(!story.is_inside_line());
     }
 
@@ -237,7 +204,7 @@ mod tests {
         let error = |text: &str| printed(OutputStream::Stderr, text);
         insta::assert_snapshot!(told([out("out "), error("err "), out("put\n"), error("or\n"), done()]), @"
         3  2026-02-13T13:30:20.000Z  worker    printed out put
-        4  2026-02-13T13:30:20.000Z  worker    printed err or
+        4  2026-02-13T13:30:20.000Z  worker    printed stderr: err or
         5  2026-02-13T13:30:20.000Z  worker    done: val it: unit = () (4 ms)
         ");
     }

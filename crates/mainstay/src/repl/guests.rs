@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::banner::DOT;
 use crate::commands::ask::question_text;
-use crate::commands::events::{cancelled_words, describe, who};
+use crate::commands::events::{event_line, who};
 use crate::telling::{Teller, Told};
 use crate::terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
@@ -94,8 +94,8 @@ impl Guests {
             EventBody::EvalFailed { job, failure, result, .. } => {
                 self.ended(*job, result, failure_words(failure))
             }
-            EventBody::EvalCancelled { job, ending, kept } => {
-                self.ended(*job, &EvalResult::default(), Some(cancelled_words(*ending, kept.as_ref())))
+            EventBody::EvalCancelled { job, .. } => {
+                self.ended(*job, &EvalResult::default(), Some(event.body.describe().sentence()))
             }
             EventBody::EvalInterrupted { job } => self.ended(
                 *job,
@@ -124,32 +124,13 @@ impl Guests {
             EventBody::SourcesChanged { .. } => {
                 self.happened_with_remedy(event, ":rebuild builds the project and begins afresh with it")
             }
-            EventBody::CancelRequested { .. }
-            | EventBody::PromptQueued(_)
-            | EventBody::EntryLabeled { .. }
-            | EventBody::AskEnded { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::EntriesMerged(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::SessionUnloaded { .. }
-            | EventBody::SessionLoaded { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::WorkerExited { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. } => self.happened(event),
+            _ => self.happened(event),
         }
     }
 
     /// A line on the session itself.
     fn happened(&self, event: &Event) -> String {
-        let (tone, what) = describe(&event.body);
+        let (tone, what) = event_line(&event.body);
         let who = self.paint.tone(Tone::Faint, &format!("· {}", printable(who(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
     }

@@ -96,39 +96,7 @@ impl EventBody {
             }
             Self::EvalCancelled { job, ending, .. } => Some((*job, JobPart::Cancelled(*ending))),
             Self::EvalInterrupted { job } => Some((*job, JobPart::Interrupted)),
-            Self::SessionCreated { .. }
-            | Self::SessionForked(_)
-            | Self::EntriesMerged(_)
-            | Self::SessionImported { .. }
-            | Self::SessionRenamed { .. }
-            | Self::WarmUpStarted { .. }
-            | Self::WarmUpCompleted { .. }
-            | Self::SessionFaulted { .. }
-            | Self::SessionReset
-            | Self::SessionHardReset
-            | Self::SessionStopped
-            | Self::SessionDeleted
-            | Self::SessionUnloaded { .. }
-            | Self::SessionLoaded { .. }
-            | Self::WorkerExited { .. }
-            | Self::CommandQueued(_)
-            | Self::CommandLeft { .. }
-            | Self::AskRaised(_)
-            | Self::AskEnded { .. }
-            | Self::EnvironmentChanged { .. }
-            | Self::AssembliesChanged { .. }
-            | Self::SourcesChanged { .. }
-            | Self::CommPublished { .. }
-            | Self::JobRequested { .. }
-            | Self::JobEnded { .. }
-            | Self::MessageStreamed(_)
-            | Self::PromptQueued(_)
-            | Self::QueueChanged { .. }
-            | Self::AgentChanged(_)
-            | Self::AgentNoted(_)
-            | Self::MessageAdded(_)
-            | Self::TranscriptCompacted(_)
-            | Self::EntryLabeled { .. } => None,
+            _ => None,
         }
     }
 
@@ -137,48 +105,7 @@ impl EventBody {
         match self {
             Self::SessionForked(point) => &point.segments,
             Self::EntriesMerged(point) => &point.brought,
-            Self::SessionCreated { .. }
-            | Self::SessionImported { .. }
-            | Self::SessionRenamed { .. }
-            | Self::WarmUpStarted { .. }
-            | Self::WarmUpCompleted { .. }
-            | Self::SessionFaulted { .. }
-            | Self::SessionReset
-            | Self::SessionHardReset
-            | Self::SessionStopped
-            | Self::SessionDeleted
-            | Self::SessionUnloaded { .. }
-            | Self::SessionLoaded { .. }
-            | Self::WorkerExited { .. }
-            | Self::CommandQueued(_)
-            | Self::CommandLeft { .. }
-            | Self::AskRaised(_)
-            | Self::AskEnded { .. }
-            | Self::EnvironmentChanged { .. }
-            | Self::AssembliesChanged { .. }
-            | Self::SourcesChanged { .. }
-            | Self::JobRequested { .. }
-            | Self::JobEnded { .. }
-            | Self::MessageStreamed(_)
-            | Self::PromptQueued(_)
-            | Self::QueueChanged { .. }
-            | Self::AgentChanged(_)
-            | Self::AgentNoted(_)
-            | Self::MessageAdded(_)
-            | Self::TranscriptCompacted(_)
-            | Self::EntryLabeled { .. }
-            | Self::EvalRequested { .. }
-            | Self::OutputProduced { .. }
-            | Self::OutputDisplayed { .. }
-            | Self::OutputCleared { .. }
-            | Self::CommPublished { .. }
-            | Self::OutputCut { .. }
-            | Self::CancelRequested { .. }
-            | Self::EvalTimedOut { .. }
-            | Self::EvalCompleted { .. }
-            | Self::EvalFailed { .. }
-            | Self::EvalCancelled { .. }
-            | Self::EvalInterrupted { .. } => &[],
+            _ => &[],
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Shape, run_once};
 use crate::commands::awaiting::Awaited;
 use crate::commands::conditions::SentArgs;
-use crate::commands::events::describe;
+use crate::commands::events::event_line;
 use crate::commands::interrupts;
 use crate::commands::questions::Asker;
 use crate::commands::working::Done;
@@ -62,7 +62,7 @@ impl Happened {
         }
         let due = due_for(body);
         if due.is_some() || matches!(body, EventBody::SessionFaulted { .. }) {
-            self.words.push(describe(body).1);
+            self.words.push(event_line(body).1);
         }
         self.due = self.due.max(due);
         self.is_over |= matches!(body, EventBody::SessionDeleted);

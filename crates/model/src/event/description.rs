@@ -1,0 +1,379 @@
+//! What an event says, in words for people and models. This is the only prose about events: the command line, the prompt, the page and MCP
+//! all show it.
+
+use super::{CancelEnding, EventBody, Kept, OutputStream, WarmUpReason};
+use crate::agent::{QueuedPrompt, WorkEnding};
+use crate::ask::AskEnding;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::eval::{EvalResult, Failure};
+use crate::replay::Divergence;
+use crate::screen::settled;
+use crate::session::DIVERGENCES_KEPT;
+use crate::transcript::total;
+
+/// How an event is to be taken. Each way of showing events has its own colours for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// An ordinary fact.
+    Plain,
+    /// A detail that most readers pass over.
+    Faint,
+    /// Something that waits for an answer.
+    Question,
+    /// A success.
+    Good,
+    /// Something that needs attention.
+    Warning,
+    /// A failure.
+    Error,
+}
+
+/// An event in words, in three parts, so that a reader who has only one line shortens the detail and keeps the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// How it is to be taken.
+    pub tone: Tone,
+    /// What happened, as in `renamed to` or `failed:`. Empty where the detail says it.
+    pub lead: String,
+    /// To what, or with what text. It can have any number of lines. Empty where the lead says all.
+    pub detail: String,
+    /// A remark that stands behind the detail, such as `[ask 1a2b3c4d]`. Often empty.
+    pub note: String,
+    /// How long it took, in milliseconds, where an end says it.
+    pub duration_ms: Option<u64>,
+}
+
+impl Description {
+    fn new(tone: Tone, lead: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { tone, lead: lead.into(), detail: detail.into(), note: String::new(), duration_ms: None }
+    }
+
+    fn note(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+
+    fn took(self, duration_ms: u64) -> Self {
+        Self { duration_ms: Some(duration_ms), ..self }
+    }
+
+    /// The detail and the note, for a reader who sees the kind of the event beside it.
+    pub fn text(&self) -> String {
+        joined([&self.detail, &self.note])
+    }
+
+    /// All of it but the duration.
+    pub fn sentence(&self) -> String {
+        joined([&self.lead, &self.detail, &self.note])
+    }
+
+    /// All of it in one line, the detail shortened by `shorten`.
+    pub fn line(&self, shorten: impl Fn(&str) -> String) -> String {
+        let duration = self.duration_ms.map(|ms| format!("({ms} ms)")).unwrap_or_default();
+        joined([&self.lead, &shorten(&self.detail), &self.note, &duration])
+    }
+}
+
+fn joined<const N: usize>(parts: [&String; N]) -> String {
+    let said: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    said.join(" ")
+}
+
+impl EventBody {
+    /// What it says, in words.
+    pub fn describe(&self) -> Description {
+        let plain = |lead: &str, detail: String| Description::new(Tone::Plain, lead, detail);
+        let faint = |lead: &str, detail: String| Description::new(Tone::Faint, lead, detail);
+        let warning = |lead: &str, detail: String| Description::new(Tone::Warning, lead, detail);
+        match self {
+            Self::SessionCreated { kind, name, .. } => plain("created", format!("`{name}` ({kind})")),
+            Self::SessionForked(point) => {
+                plain("forked", format!("off {} with {} of its entries", point.from.short(), point.entries))
+            }
+            Self::EntriesMerged(point) => {
+                let (entries, from) = (entries(total(&point.brought)), point.from.short());
+                plain("merged", format!("{entries} of {from} behind the first {}", point.at))
+            }
+            Self::SessionImported { .. } => plain("read from a file", String::new()),
+            Self::SessionRenamed { name } => plain("renamed to", format!("`{name}`")),
+            Self::SessionReset => plain("reset", String::new()),
+            Self::SessionHardReset => plain("hard reset", String::new()),
+            Self::SessionStopped => plain("stopped", String::new()),
+            Self::SessionDeleted => warning("deleted", String::new()),
+            Self::SessionUnloaded { alias } => plain("unloaded", quoted(alias.as_ref())),
+            Self::SessionLoaded { alias } => plain("loaded", quoted(alias.as_ref())),
+            Self::SessionFaulted { message } => Description::new(Tone::Error, "faulted:", message),
+            Self::WarmUpStarted { reason } => plain("warms up:", words_of_reason(*reason).to_owned()),
+            Self::WarmUpCompleted { diverged, reload: Some(reload), .. } => {
+                Description::new(tone_of_rebuilt(diverged), "", reload.line(diverged))
+            }
+            Self::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
+                let ready = format!("{kernel}, {replayed} replayed{}", words_of_divergences(diverged));
+                Description::new(tone_of_rebuilt(diverged), "ready:", ready).took(*duration_ms)
+            }
+            Self::WorkerExited { exit, restart_after_ms, reason, .. } => {
+                let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+                warning("the worker ended with", format!("{exit}{why}"))
+                    .note(format!("({})", words_of_restart(*restart_after_ms)))
+            }
+            Self::CommandQueued(queued) => {
+                faint(&format!("queued {}:", queued.command), queued.body.action().name().to_owned())
+            }
+            Self::CommandLeft { command, error: Some(error), .. } => {
+                warning(&format!("{command} did not begin:"), error.to_string())
+            }
+            Self::CommandLeft { command, error: None, .. } => {
+                faint(&format!("{command} had nothing to do"), String::new())
+            }
+            Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
+                .note(format!("[ask {}]", ask.ask.short())),
+            Self::AskEnded { ask, ending } => {
+                let (tone, how) = words_of_answer(ending);
+                Description::new(tone, "", how).note(format!("[ask {}]", ask.short()))
+            }
+            Self::EvalRequested { withheld: true, .. } => plain("eval", "(withheld)".to_owned()),
+            Self::EvalRequested { file: Some(file), code, .. } => plain("eval", format!("{file}: {code}")),
+            Self::EvalRequested { file: None, code, .. } => plain("eval", code.clone()),
+            Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
+            Self::EvalCompleted { result, duration_ms, .. } => {
+                Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)
+            }
+            Self::EvalFailed { failure, result, duration_ms, .. } => {
+                Description::new(Tone::Error, "failed:", words_of_failure(failure, result)).took(*duration_ms)
+            }
+            Self::EvalCancelled { ending, kept, .. } => warning("", words_of_cancel(*ending, kept.as_ref())),
+            Self::EvalInterrupted { .. } => warning("interrupted", String::new()),
+            Self::CancelRequested { .. } => plain("cancel", String::new()),
+            Self::OutputProduced { stream, text, .. } => {
+                let stream = match stream {
+                    OutputStream::Stdout => "",
+                    OutputStream::Stderr => "stderr: ",
+                };
+                faint("printed", format!("{stream}{}", settled(text).trim_start_matches('\n')))
+            }
+            Self::OutputDisplayed { display, .. } => {
+                let what = if display.is_value { "has the value as" } else { "showed" };
+                let lead = format!("{what} {}:", display.data.kinds().join(", "));
+                faint(&lead, display.data.words().into_owned())
+            }
+            Self::OutputCleared { .. } => faint("took back what it had printed and shown", String::new()),
+            Self::CommPublished { message, .. } => faint("comm:", message.to_string()),
+            Self::OutputCut { limit, .. } => {
+                warning("output cut", format!("at {limit} bytes, but for its end"))
+            }
+            Self::EnvironmentChanged { references } => {
+                let names: Vec<&str> = references.keys().map(String::as_str).collect();
+                plain("refers to", if names.is_empty() { "nothing".to_owned() } else { names.join(", ") })
+            }
+            Self::AssembliesChanged { changed, .. } => {
+                warning("changed:", changed.join(", ")).note("(what used it may be out of date)")
+            }
+            Self::SourcesChanged { changed } => {
+                warning("changed:", changed.join(", ")).note("(no build has it yet)")
+            }
+            Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
+            Self::JobEnded { ending, duration_ms, .. } => {
+                let tone = match ending {
+                    WorkEnding::Done { .. } => Tone::Good,
+                    WorkEnding::Cancelled { .. } => Tone::Warning,
+                    WorkEnding::Failed { .. } | WorkEnding::Interrupted => Tone::Error,
+                };
+                Description::new(tone, "", ending.to_string()).took(*duration_ms)
+            }
+            Self::MessageStreamed(delta) => faint("says", delta.text.clone()),
+            Self::PromptQueued(queued) => plain("", queued.to_string()),
+            Self::QueueChanged { queue } => faint("has still to hear", words_of_queue(queue)),
+            Self::AgentChanged(state) => faint("", state.to_string()),
+            Self::AgentNoted(note) => faint("", note.to_string()),
+            Self::MessageAdded(message) => plain("", message.to_string()),
+            Self::TranscriptCompacted(compaction) => {
+                plain("compacted", format!("{}: {}", entries(total(&compaction.covers)), compaction.summary))
+            }
+            Self::EntryLabeled { entry, label } => {
+                let label =
+                    label.as_ref().map_or_else(|| "no label".to_owned(), |label| format!("`{label}`"));
+                plain("labelled", format!("entry {} of {}: {label}", entry.number, entry.session.short()))
+            }
+        }
+    }
+}
+
+fn entries(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+fn quoted(alias: Option<&String>) -> String {
+    alias.map(|alias| format!("`{alias}`")).unwrap_or_default()
+}
+
+const fn tone_of_rebuilt(diverged: &[Divergence]) -> Tone {
+    if diverged.is_empty() { Tone::Good } else { Tone::Warning }
+}
+
+const fn words_of_reason(reason: WarmUpReason) -> &'static str {
+    match reason {
+        WarmUpReason::Started => "started",
+        WarmUpReason::Reset => "after a reset",
+        WarmUpReason::HardReset => "after a hard reset",
+        WarmUpReason::Refreshed => "what it refers to has changed",
+        WarmUpReason::Cancelled => "the worker was killed to end a cancelled job",
+        WarmUpReason::WorkerLost => "the worker was lost",
+        WarmUpReason::DaemonLost => "the daemon was lost",
+        WarmUpReason::Merged => "with what was merged into its transcript",
+    }
+}
+
+/// Where a rebuilt session differs from before, at most as many places as are kept.
+fn words_of_divergences(diverged: &[Divergence]) -> String {
+    let named = diverged.iter().take(DIVERGENCES_KEPT).map(|divergence| format!("; {divergence}"));
+    let more = match diverged.len().saturating_sub(DIVERGENCES_KEPT) {
+        0 => String::new(),
+        unnamed => format!("; … and {unnamed} more"),
+    };
+    named.chain([more]).collect()
+}
+
+fn words_of_restart(after_ms: Option<u64>) -> String {
+    match after_ms {
+        None => "not replaced".to_owned(),
+        Some(0) => "replaced at once".to_owned(),
+        Some(after) => format!("replaced in {} s", after as f64 / 1000.0),
+    }
+}
+
+fn words_of_answer(ending: &AskEnding) -> (Tone, String) {
+    match ending {
+        AskEnding::Answered { value } => (Tone::Plain, format!("answered {value}")),
+        AskEnding::Withheld => (Tone::Plain, "answered with a secret, which is not kept".to_owned()),
+        AskEnding::Defaulted { value } => (Tone::Warning, format!("nobody answered; {value} was taken")),
+        AskEnding::TimedOut { .. } => (Tone::Warning, "nobody answered".to_owned()),
+        AskEnding::Cancelled => (Tone::Plain, "no longer asked".to_owned()),
+    }
+}
+
+/// What code gave, as its language prints it; else its value, else the names that it defined.
+fn words_of_result(result: &EvalResult) -> String {
+    match (&result.value, &result.value_type) {
+        _ if !result.display.is_empty() => result.display.clone(),
+        (Some(value), Some(value_type)) => format!("{value} : {value_type}"),
+        (Some(value), None) => value.clone(),
+        (None, _) => {
+            result.bindings.iter().map(|binding| binding.name.as_str()).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn words_of_failure(failure: &Failure, result: &EvalResult) -> String {
+    let named = |first: &Diagnostic| format!("{}: {}", first.code, first.message);
+    let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    match failure {
+        Failure::Rejected => result.diagnostics.iter().find(is_error).map(named).unwrap_or_default(),
+        Failure::Raised { error } => format!("{}: {}", error.kind, error.message),
+        Failure::WorkerExited { exit } => exit.of_code(),
+    }
+}
+
+/// How a cancelled eval ended, and what of it still counts.
+fn words_of_cancel(ending: CancelEnding, kept: Option<&Kept>) -> String {
+    let how = match ending {
+        CancelEnding::Yielded => "cancelled",
+        CancelEnding::Killed => "cancelled by killing the worker",
+    };
+    match kept {
+        Some(Kept { bytes, .. }) => {
+            format!("{how}; the first {bytes} bytes of its code had completed and are kept")
+        }
+        None => how.to_owned(),
+    }
+}
+
+fn words_of_queue(queue: &[QueuedPrompt]) -> String {
+    if queue.is_empty() {
+        return "nothing".to_owned();
+    }
+    queue.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::DivergenceKind;
+    use crate::{Compaction, Message, Part, PartRole, Segment, Seq, WorkerExit};
+
+    fn words(body: &EventBody) -> String {
+        body.describe().line(str::to_owned)
+    }
+
+    #[test]
+    fn a_cancelled_eval_says_how_much_of_it_is_kept() {
+        let job = "019a0000-0000-7000-8000-000000000001".parse().unwrap();
+        let cancelled = |ending, kept| words(&EventBody::EvalCancelled { job, ending, kept });
+        assert_eq!(cancelled(CancelEnding::Yielded, None), "cancelled");
+        assert_eq!(
+            cancelled(CancelEnding::Yielded, Some(Kept { bytes: 14, bindings: Vec::new() })),
+            "cancelled; the first 14 bytes of its code had completed and are kept"
+        );
+        assert_eq!(cancelled(CancelEnding::Killed, None), "cancelled by killing the worker");
+    }
+
+    #[test]
+    fn a_worker_that_ended_says_when_it_is_replaced() {
+        let ended = |attempt, restart_after_ms| {
+            words(&EventBody::WorkerExited {
+                exit: WorkerExit::Code(3),
+                attempt,
+                restart_after_ms,
+                reason: None,
+                blame: None,
+            })
+        };
+        assert_eq!(ended(0, Some(0)), "the worker ended with exit code 3 (replaced at once)");
+        assert_eq!(ended(1, Some(1500)), "the worker ended with exit code 3 (replaced in 1.5 s)");
+        assert_eq!(ended(6, None), "the worker ended with exit code 3 (not replaced)");
+    }
+
+    #[test]
+    fn a_line_holds_only_so_many_divergences() {
+        let ready = |count: u64| {
+            words(&EventBody::WarmUpCompleted {
+                kernel: "fsharp".to_owned(),
+                runtime: "test".to_owned(),
+                language: None,
+                pid: 1,
+                replayed: 9,
+                diverged: (1..=count)
+                    .map(|seq| Divergence {
+                        requested: Seq(seq),
+                        session: None,
+                        kind: DivergenceKind::Ending { error: None },
+                    })
+                    .collect(),
+                startup: None,
+                reload: None,
+                duration_ms: 1,
+            })
+        };
+        assert_eq!(ready(1), "ready: fsharp, 9 replayed; #1 ended otherwise (1 ms)");
+        assert!(ready(20).ends_with("; #20 ended otherwise (1 ms)"));
+        assert!(ready(23).ends_with("; #20 ended otherwise; … and 3 more (1 ms)"));
+    }
+
+    #[test]
+    fn a_message_is_told_in_one_line_each_part_by_its_role() {
+        let parts = vec![
+            Part::text(PartRole::Assistant, "I look.\nNow."),
+            Part::tool_call("c1", "read", &serde_json::json!({ "path": "a.txt" })),
+        ];
+        let message = Message { parts, ..Message::default() };
+        assert_eq!(
+            words(&EventBody::MessageAdded(Box::new(message))),
+            "assistant: I look. Now. · toolCall read: {\"path\":\"a.txt\"}"
+        );
+        let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
+        let covers = vec![Segment::new(session, 2, 6)];
+        let compaction = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
+        assert_eq!(
+            words(&EventBody::TranscriptCompacted(Box::new(compaction))),
+            "compacted 4 entries: A file."
+        );
+    }
+}
