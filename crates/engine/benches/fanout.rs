@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::{Cursor, Followed};
+use mainstay_model::command;
 use mainstay_model::{Admission, EventFilter, Position, SessionCommand};
 use support::{Client, Daemon, command, next_id};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -134,7 +135,7 @@ async fn publish(session: &Client, events: usize) {
     let mut sent = Vec::new();
     for number in 0..events {
         let place = Arc::clone(&places).acquire_owned().await.unwrap();
-        let rename = SessionCommand::Rename { name: format!("name {number}") };
+        let rename = SessionCommand::Rename(command::Rename { name: format!("name {number}") });
         let sending = session.send(command(next_id(), Admission::Now, rename));
         sent.push(tokio::spawn(async move {
             sending.await.unwrap().unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mainstay_log::{KeyScope, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
+use mainstay_model::command::{Lane, Right};
 use mainstay_model::{
     Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
     EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq,
@@ -271,38 +272,20 @@ impl Client {
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
     pub async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
-        match command.body {
-            SessionCommand::Delete => self.must_own(session, "delete a session of another").await?,
-            SessionCommand::Unload { .. } => self.must_own(session, "unload a session of another").await?,
-            SessionCommand::Load { .. } => {
-                self.must_own(session, "load a session of another").await?;
-                let command = Command { source: self.source(), ..command };
-                return Ok(self.engine.begin_load(session, command, &self.trace));
-            }
-            SessionCommand::Rename { .. } => {
-                self.must_drive(session).await?;
-                let sent = Command { source: self.source(), ..command.clone() };
-                self.engine.check_rename(session, &sent).await?;
-            }
-            SessionCommand::Eval { .. }
-            | SessionCommand::Work(_)
-            | SessionCommand::Steer(_)
-            | SessionCommand::Cancel { .. }
-            | SessionCommand::Reset
-            | SessionCommand::Refresh { .. }
-            | SessionCommand::HardReset
-            | SessionCommand::Start
-            | SessionCommand::Stop
-            | SessionCommand::Merge { .. }
-            | SessionCommand::Compact { .. }
-            | SessionCommand::Label { .. }
-            | SessionCommand::Ask(_)
-            | SessionCommand::Answer { .. }
-            | SessionCommand::Decline { .. } => self.must_drive(session).await?,
+        let rules = command.body.rules();
+        match rules.right {
+            Right::Drive => self.must_drive(session).await?,
+            Right::Own(to) => self.must_own(session, to).await?,
         }
-        if self.is_connection
-            && let SessionCommand::Eval { .. } | SessionCommand::Work(_) = &command.body
-        {
+        if rules.lane == Lane::Server {
+            let command = Command { source: self.source(), ..command };
+            return Ok(self.engine.begin_load(session, command, &self.trace));
+        }
+        if let SessionCommand::Rename(_) = &command.body {
+            let sent = Command { source: self.source(), ..command.clone() };
+            self.engine.check_rename(session, &sent).await?;
+        }
+        if self.is_connection && rules.runs_job {
             self.engine.is_asked(&self.presence, &command.id);
         }
         self.engine.begin(session, Command { source: self.source(), ..command }, &self.trace).await

@@ -1,6 +1,7 @@
 //! Compaction: which entries a summary stands for. They end where a whole unit does; what it stands for stays readable.
 
 use mainstay_log::Log;
+use mainstay_model::command;
 use mainstay_model::transcript::{context, slice, total, whole_beginning};
 use mainstay_model::{Error, Placed, Segment, SessionCommand, SessionId};
 
@@ -33,7 +34,7 @@ impl Client {
             return Err(invalid("there is no whole entry before it".to_owned()));
         }
         let asked = (entries != before).then_some(before);
-        Ok(SessionCommand::Compact { covers: slice(&segments, 0..entries), asked, summary })
+        Ok(SessionCommand::Compact(command::Compact { covers: slice(&segments, 0..entries), asked, summary }))
     }
 
     /// What an agent is shown of a session: the newest summary, then what it does not stand for.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
+use mainstay_model::command;
 use mainstay_model::transcript::{kept, slice, total};
 use mainstay_model::{
     Answered, Command, CommandId, Error, EventBody, MergePoint, Outcome, Response, Segment, Seq, Session,
@@ -97,7 +98,7 @@ impl Client {
             transcript: Transcript::default(),
             replay: Vec::new(),
         };
-        SessionCommand::Merge { point: Box::new(point), planned: Version::ZERO }
+        SessionCommand::Merge(command::Merge { point: Box::new(point), planned: Version::ZERO })
     }
 
     /// What the merge comes to now.
@@ -136,7 +137,7 @@ impl Client {
         };
         let (from, entries) = (merge.from, merge.entries.clone());
         let point = MergePoint { from, entries, brought, at, wanted, transcript, replay };
-        Ok(SessionCommand::Merge { point: Box::new(point), planned: into.version })
+        Ok(SessionCommand::Merge(command::Merge { point: Box::new(point), planned: into.version }))
     }
 
     /// The entries that are asked for, and what belongs to them, in the order of the other transcript.

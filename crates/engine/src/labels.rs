@@ -1,5 +1,6 @@
 //! Labels of entries: which entry is meant, and what the entries of a transcript are called.
 
+use mainstay_model::command;
 use mainstay_model::transcript::{slice, total};
 use mainstay_model::{Error, Label, Origin, Placed, SessionCommand, SessionId};
 
@@ -22,7 +23,7 @@ impl Client {
         match slice(&segments, index..index.saturating_add(1)).as_slice() {
             [segment, ..] => {
                 let entry = Origin { session: segment.session, number: segment.from };
-                Ok(SessionCommand::Label { index, entry, label })
+                Ok(SessionCommand::Label(command::Label { index, entry, label }))
             }
             [] => {
                 let all = total(&segments);

@@ -1,6 +1,7 @@
 //! Loading sessions that were unloaded: by the session itself, in the server's own lane, so that no other gets the alias meanwhile.
 
 use mainstay_log::KeyScope;
+use mainstay_model::command;
 use mainstay_model::command::validate_dependencies;
 use mainstay_model::decide::Identity;
 use mainstay_model::{Answered, Command, Error, SessionCommand, SessionId};
@@ -30,7 +31,7 @@ impl Engine {
             }
             (before, _) => before,
         };
-        if let (None, SessionCommand::Load { alias: Some(alias) }) = (before, &command.body) {
+        if let (None, SessionCommand::Load(command::Load { alias: Some(alias) })) = (before, &command.body) {
             let owner = self.stored(session).await?.owner;
             self.check_alias(alias, &owner).await?;
         }

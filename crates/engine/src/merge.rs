@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use mainstay_model::command;
 use mainstay_model::transcript::{slice, total};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, CommandLine, Error, EvalOutcome, Origin, Outcome, Placed,
@@ -132,7 +133,7 @@ impl Client {
         let command_line =
             entry.metadata.get("commandLine").and_then(|line| CommandLine::deserialize(line).ok());
         let origin = Some(Origin { session, number });
-        Ok(SessionCommand::Eval { code, file, command_line, origin, withheld: false })
+        Ok(SessionCommand::Eval(command::Eval { code, file, command_line, origin, withheld: false }))
     }
 
     /// The entries with these indices, and what belongs to them.

@@ -2,6 +2,7 @@
 //! and may be named like another.
 
 use mainstay_log::{KeyScope, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::{Command, Error, Principal, Session, SessionCommand, SessionId};
 
@@ -54,7 +55,7 @@ impl Engine {
     /// Refuses what gives a session a name that another has, unless it was answered before. Two that are sent at the same moment may both
     /// pass; creations come one after the other.
     pub(crate) async fn check_rename(&self, session: SessionId, command: &Command) -> Result<(), Error> {
-        let SessionCommand::Rename { name } = &command.body else { return Ok(()) };
+        let SessionCommand::Rename(command::Rename { name }) = &command.body else { return Ok(()) };
         let Session { owner, working_directory, alias, .. } = self.stored(session).await?;
         // One that its creator calls otherwise is not found by its name.
         if alias.is_some() || self.was_answered(session, command).await? {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use mainstay_log::{Append, Epoch, Log, NewEvent};
+use mainstay_model::command::{self, Ends};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::outcome::PutOut;
 use mainstay_model::rate::RateLimit;
@@ -447,7 +448,7 @@ impl SessionTask {
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
         let identity = Identity::of(&command, fingerprint.clone());
         self.traces.has_turn(&key_of(&identity));
-        if let SessionCommand::Cancel { target: Some(target) } = &command.body
+        if let SessionCommand::Cancel(command::Cancel { target: Some(target) }) = &command.body
             && let Some(withdrawn) = self.lane.take(&identity.principal, target)
         {
             return self.withdraw(withdrawn, identity);
@@ -458,30 +459,16 @@ impl SessionTask {
             return self.withdraw(withdrawn, identity);
         }
         let fresh = Uuid::now_v7();
-        match command.body {
-            SessionCommand::HardReset | SessionCommand::Stop => self.hear_out(),
-            SessionCommand::Delete | SessionCommand::Unload { .. } => {
+        match command.body.rules().ends {
+            Ends::Nothing => {}
+            Ends::Worker => self.hear_out(),
+            Ends::Session => {
                 self.hear_out();
                 // Nothing comes after it, unless it is refused.
                 if self.ends(&command) {
                     self.turn_away();
                 }
             }
-            SessionCommand::Eval { .. }
-            | SessionCommand::Work(_)
-            | SessionCommand::Steer(_)
-            | SessionCommand::Cancel { .. }
-            | SessionCommand::Reset
-            | SessionCommand::Refresh { .. }
-            | SessionCommand::Start
-            | SessionCommand::Load { .. }
-            | SessionCommand::Rename { .. }
-            | SessionCommand::Merge { .. }
-            | SessionCommand::Compact { .. }
-            | SessionCommand::Label { .. }
-            | SessionCommand::Ask(_)
-            | SessionCommand::Answer { .. }
-            | SessionCommand::Decline { .. } => {}
         }
         if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, fresh }) {
             if self.session.waits(&identity.principal, &identity.command) {

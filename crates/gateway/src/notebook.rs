@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::CommandStatus;
+use mainstay_model::command;
 use mainstay_model::notebook::{Cell, CellKind, Language, Notebook, NotebookFormat, Steps};
 use mainstay_model::{
     CommandId, Error, EvalEnding, Event, EventBody, Outcome, Response, Seq, Session, SessionCommand,
@@ -355,7 +356,13 @@ impl Opened {
             };
             let ran_before = run.ran_before;
             let (code, file) = (cell.source.clone(), Some(file.clone()));
-            let body = SessionCommand::Eval { code, file, command_line: None, origin: None, withheld: false };
+            let body = SessionCommand::Eval(command::Eval {
+                code,
+                file,
+                command_line: None,
+                origin: None,
+                withheld: false,
+            });
             let eval = session_runs.evaluate(run, body).await?;
             if !ran_before {
                 runs.ran_anew();

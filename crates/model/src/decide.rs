@@ -422,7 +422,8 @@ pub enum Effect {
 /// What follows from `input` in `session`'s present state. Nothing follows in one that was deleted.
 ///
 /// # Errors
-/// [`Error::SessionNotFound`] for what clients want of a session that was deleted, /// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
+/// [`Error::SessionNotFound`] for what clients want of a session that was deleted,
+/// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
 /// nothing of its target, [`Error::AskNotPending`] and [`Error::AnswerInvalid`] for an answer, [`Error::TooManyAsks`] for
 /// an ask. A notice is never refused: one that comes too late decides nothing.
 pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
@@ -449,10 +450,10 @@ pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) 
 }
 
 /// A decision in the making.
-struct Draft<'a> {
-    session: &'a Session,
+pub(crate) struct Draft<'a> {
+    pub(crate) session: &'a Session,
     now: Timestamp,
-    limits: &'a Limits,
+    pub(crate) limits: &'a Limits,
     decision: Decision,
 }
 
@@ -461,12 +462,12 @@ impl Draft<'_> {
         self.session.running().filter(|running| running.job == job).cloned()
     }
 
-    fn record(&mut self, metadata: Metadata, body: EventBody) -> Seq {
+    pub(crate) fn record(&mut self, metadata: Metadata, body: EventBody) -> Seq {
         self.decision.events.push((metadata, body));
         Seq(self.session.last_seq.0 + self.decision.events.len() as u64)
     }
 
-    fn effect(&mut self, effect: Effect) {
+    pub(crate) fn effect(&mut self, effect: Effect) {
         self.decision.effects.push(effect);
     }
 

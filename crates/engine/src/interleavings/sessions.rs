@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
 use mainstay_log::{Log, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, Command, CommandId, CreateSession, Error, EvalEnding, EventFilter, IdempotencyKey,
     Limits, Outcome, Position, Principal, ProjectChoice, Response, Seq, SessionCommand, SessionId,
@@ -151,7 +152,7 @@ fn a_cancel_ends_its_command_wherever_it_is() {
         let mut number = 0;
         let cancel = loop {
             number += 1;
-            let cancel = SessionCommand::Cancel { target: Some(id("x")) };
+            let cancel = SessionCommand::Cancel(command::Cancel { target: Some(id("x")) });
             let cancel = Command::new(id(&format!("cancel-{number}")), client(), cancel);
             match daemon.carry_out(session, cancel).await {
                 Err(Error::NotRunning { .. }) => yield_now().await,
@@ -297,13 +298,13 @@ async fn some_time() {
 }
 
 fn eval(name: &str, code: &str) -> Command {
-    let body = SessionCommand::Eval {
+    let body = SessionCommand::Eval(command::Eval {
         code: code.to_owned(),
         file: None,
         command_line: None,
         origin: None,
         withheld: false,
-    };
+    });
     Command { admission: Admission::Queue, ..Command::new(id(name), client(), body) }
 }
 

@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::ready;
 use mainstay_log::{KeyScope, StoredOutcome};
 use mainstay_model::affordance::{Availability, availability};
+use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::{
     Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
@@ -123,7 +124,7 @@ impl SessionTask {
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
         self.must_be_there()?;
         command.validate(&self.shared.limits)?;
-        if starts(&command.body) {
+        if command.body.rules().starts_worker {
             self.shared.must_serve(&self.session.kind)?;
         }
         if let SessionCommand::Work(Work::Turn { .. }) = &command.body
@@ -132,13 +133,13 @@ impl SessionTask {
             self.shared.breakers.check_provider(&self.session.kind, provider)?;
         }
         let place = self.place(command)?;
-        let counts = counts(&command.body) || command.is_serial();
-        if counts {
+        let is_limited = command.body.rules().is_limited || command.is_serial();
+        if is_limited {
             self.shared.check_outcomes()?;
         }
         self.take_slot(&command.body)?;
         // Last: what is refused for anything else counts for no rate.
-        if counts && let Err(error) = self.check_rates() {
+        if is_limited && let Err(error) = self.check_rates() {
             self.keep_slot();
             return Err(error);
         }
@@ -171,10 +172,10 @@ impl SessionTask {
     }
 
     fn place(&self, command: &Command) -> Result<Place, Error> {
-        if self.is_draining && begins_something(&command.body) {
+        if self.is_draining && command.body.rules().begins_work {
             return Err(Error::DaemonStopping);
         }
-        if let SessionCommand::Cancel { target: Some(target) } = &command.body {
+        if let SessionCommand::Cancel(command::Cancel { target: Some(target) }) = &command.body {
             return self.place_of_cancel(&command.source.principal(), target);
         }
         if self.takes_back_first(&command.body) {
@@ -206,12 +207,12 @@ impl SessionTask {
 
     /// Whether it is an answer that must not be stored.
     fn answers_secret(&self, command: &Command) -> bool {
-        matches!(command.body, SessionCommand::Answer { ask, .. } if self.session.is_secret(ask))
+        matches!(command.body, SessionCommand::Answer(command::Answer { ask, .. }) if self.session.is_secret(ask))
     }
 
     /// Whether this is a cancel of whatever runs, where nothing does yet: then the first that waits is meant.
     pub(super) fn takes_back_first(&self, command: &SessionCommand) -> bool {
-        matches!(command, SessionCommand::Cancel { target: None })
+        matches!(command, SessionCommand::Cancel(command::Cancel { target: None }))
             && !self.session.state().is_busy()
             && !self.lane.is_empty()
     }
@@ -221,7 +222,9 @@ impl SessionTask {
         let is_expected = command.if_version.is_none_or(|version| version == self.session.version);
         is_expected
             && match &command.body {
-                SessionCommand::Unload { alias } => self.session.is_loaded_as(alias.as_deref()),
+                SessionCommand::Unload(command::Unload { alias }) => {
+                    self.session.is_loaded_as(alias.as_deref())
+                }
                 body => matches!(body, SessionCommand::Delete),
             }
     }
@@ -239,7 +242,7 @@ impl SessionTask {
 
     /// Takes a place among the live sessions for a session at rest that is to start.
     fn take_slot(&mut self, command: &SessionCommand) -> Result<(), Error> {
-        if starts(command) && self.session.state() == SessionState::Uninitialized {
+        if command.rules().starts_worker && self.session.state() == SessionState::Uninitialized {
             let slot = Arc::clone(&self.shared.live).try_acquire_owned();
             let full = |_| Error::TooManySessions { limit: self.shared.limits.live_sessions };
             self.live = Some(slot.map_err(full)?);
@@ -267,82 +270,6 @@ impl SessionTask {
         let start = Command::new(id, command.source.clone(), SessionCommand::Start);
         let fingerprint = start.fingerprint(self.session.id);
         self.carry_out(start, fingerprint, None);
-    }
-}
-
-/// Whether a command needs a worker, and starts one where none is.
-const fn starts(command: &SessionCommand) -> bool {
-    match command {
-        SessionCommand::Start
-        | SessionCommand::HardReset
-        | SessionCommand::Eval { .. }
-        | SessionCommand::Work(_)
-        | SessionCommand::Reset
-        | SessionCommand::Refresh { .. } => true,
-        SessionCommand::Steer(_)
-        | SessionCommand::Cancel { .. }
-        | SessionCommand::Stop
-        | SessionCommand::Delete
-        | SessionCommand::Unload { .. }
-        | SessionCommand::Load { .. }
-        | SessionCommand::Rename { .. }
-        | SessionCommand::Merge { .. }
-        | SessionCommand::Compact { .. }
-        | SessionCommand::Label { .. }
-        | SessionCommand::Ask(_)
-        | SessionCommand::Answer { .. }
-        | SessionCommand::Decline { .. } => false,
-    }
-}
-
-/// Whether a command counts for the limits. An escape hatch that is shut when it is needed is none, and neither is an answer that
-/// cannot be given.
-const fn counts(command: &SessionCommand) -> bool {
-    match command {
-        SessionCommand::Eval { .. }
-        | SessionCommand::Work(_)
-        | SessionCommand::Steer(_)
-        | SessionCommand::Reset
-        | SessionCommand::Refresh { .. }
-        | SessionCommand::Load { .. }
-        | SessionCommand::Rename { .. }
-        | SessionCommand::Merge { .. }
-        | SessionCommand::Compact { .. }
-        | SessionCommand::Label { .. }
-        | SessionCommand::Ask(_) => true,
-        SessionCommand::Cancel { .. }
-        | SessionCommand::HardReset
-        | SessionCommand::Start
-        | SessionCommand::Stop
-        | SessionCommand::Delete
-        | SessionCommand::Unload { .. }
-        | SessionCommand::Answer { .. }
-        | SessionCommand::Decline { .. } => false,
-    }
-}
-
-/// Whether a command would have a daemon that goes down go on.
-const fn begins_something(command: &SessionCommand) -> bool {
-    match command {
-        SessionCommand::Eval { .. }
-        | SessionCommand::Work(_)
-        | SessionCommand::Steer(_)
-        | SessionCommand::Reset
-        | SessionCommand::Refresh { .. }
-        | SessionCommand::HardReset
-        | SessionCommand::Start
-        | SessionCommand::Load { .. }
-        | SessionCommand::Rename { .. }
-        | SessionCommand::Merge { .. }
-        | SessionCommand::Compact { .. }
-        | SessionCommand::Label { .. }
-        | SessionCommand::Ask(_) => true,
-        SessionCommand::Cancel { .. }
-        | SessionCommand::Stop
-        | SessionCommand::Delete
-        | SessionCommand::Unload { .. }
-        | SessionCommand::Answer { .. }
-        | SessionCommand::Decline { .. } => false,
     }
 }
 

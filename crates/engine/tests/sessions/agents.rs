@@ -7,6 +7,7 @@ use mainstay_engine::Live;
 use mainstay_engine::query::KernelQuery;
 use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::breaker::BreakerState;
+use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Action, Admission, AgentNotice, AskId, Error, ForkSession, Hears, Limits, Outcome, Part, PartRole,
@@ -242,7 +243,7 @@ async fn what_an_agent_asks_is_answered_while_its_turn_waits() {
     let ask = AskId::from_uuid(Uuid::from_u128(7));
     script.ask(ask, Question::text("Sure?")).await;
     talk.until("askRaised").await;
-    talk.submit(SessionCommand::Answer { ask, value: json!("yes") }).await.unwrap();
+    talk.submit(SessionCommand::Answer(command::Answer { ask, value: json!("yes") })).await.unwrap();
     let Given::Answered(answered, value) = script.next().await else { panic!("it is answered") };
     assert_eq!((answered, value), (ask, Ok(json!("yes"))));
     script.done().await;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mainstay_log::Log;
+use mainstay_model::command;
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventBody, Limits, Outcome, Principal, Seq, Session, SessionCommand,
 };
@@ -57,11 +58,11 @@ fn any_deed() -> impl Strategy<Value = Deed> {
         5 => Just(What::Command(CANCEL)),
         3 => Just(What::CancelLast),
         1 => Just(What::Command(SessionCommand::Reset)),
-        1 => Just(What::Command(SessionCommand::Refresh { all: false })),
+        1 => Just(What::Command(SessionCommand::Refresh(command::Refresh { all: false }))),
         2 => Just(What::Command(SessionCommand::HardReset)),
         1 => Just(What::Command(SessionCommand::Stop)),
         1 => Just(What::Command(SessionCommand::Start)),
-        1 => Just(What::Command(SessionCommand::Rename { name: "other".to_owned() })),
+        1 => Just(What::Command(SessionCommand::Rename(command::Rename { name: "other".to_owned() }))),
         3 => Just(What::Again),
         1 => (0_usize..4).prop_map(What::Refuse),
     ];

@@ -3,6 +3,7 @@
 use mainstay_engine::Cursor;
 use mainstay_engine::query::KernelQuery;
 use mainstay_log::SessionFilter;
+use mainstay_model::command;
 use mainstay_model::{
     Access, Command, CommandId, Content, Error, EventFilter, Limits, NewLine, Outcome, Position, Principal,
     Response, Rights, Seq, SessionCommand, SessionId, Timestamp,
@@ -31,7 +32,7 @@ fn to(client: &mainstay_engine::Client, body: SessionCommand) -> Command {
 }
 
 fn renamed() -> SessionCommand {
-    SessionCommand::Rename { name: "taken".to_owned() }
+    SessionCommand::Rename(command::Rename { name: "taken".to_owned() })
 }
 
 #[tokio::test]
@@ -108,7 +109,7 @@ async fn who_follows_all_sessions_gets_the_events_of_those_it_sees() {
     let mut all = ada.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default()).await.unwrap();
     let hidden = daemon.session().await;
     let hers = created(&ada, "hers").await;
-    let rename = |name: &str| SessionCommand::Rename { name: name.to_owned() };
+    let rename = |name: &str| SessionCommand::Rename(command::Rename { name: name.to_owned() });
     hidden.submit(rename("shown")).await.unwrap();
     hidden.submit(rename("hidden again")).await.unwrap();
     ada.submit(hers, to(&ada, rename("done"))).await.unwrap();

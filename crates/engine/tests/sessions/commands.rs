@@ -2,6 +2,7 @@
 
 use futures::FutureExt;
 use mainstay_engine::CommandStatus;
+use mainstay_model::command;
 use mainstay_model::{
     Admission, Command, CommandId, CreateSession, Error, EvalEnding, IdempotencyKey, Limits, Outcome,
     RateScope, Response, SessionCommand, Version,
@@ -177,7 +178,7 @@ async fn a_command_runs_only_in_the_version_it_wants() {
     }
     session.eval("reject").await;
     assert_eq!(evaluated(session.give(wants("c", 1)).await).ending, EvalEnding::Completed);
-    session.submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
+    session.submit(SessionCommand::Rename(command::Rename { name: "other".to_owned() })).await.unwrap();
     let session = session.leave();
     let daemon = daemon.crash().await;
     assert_eq!(evaluated(daemon.client(session).give(wants("d", 3)).await).ending, EvalEnding::Completed);
@@ -343,7 +344,7 @@ async fn an_alias_is_one_sessions_alone_and_finds_it_whatever_it_is_called() {
         panic!("it is created");
     };
     let client = daemon.client(session);
-    client.submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
+    client.submit(SessionCommand::Rename(command::Rename { name: "other".to_owned() })).await.unwrap();
     assert_eq!(daemon.local.resolve("main").await, Ok(session));
     let taken = Error::SessionExists { reference: "main".to_owned() };
     assert_eq!(daemon.local.create(next_id(), aliased()).await, Err(taken));
@@ -364,12 +365,12 @@ async fn an_alias_that_was_released_goes_to_one_of_those_that_want_it_at_once() 
     };
     let first = created(daemon.local.create(next_id(), aliased()).await.unwrap());
     let client = daemon.client(first);
-    client.submit(SessionCommand::Unload { alias: Some("main".to_owned()) }).await.unwrap();
+    client.submit(SessionCommand::Unload(command::Unload { alias: Some("main".to_owned()) })).await.unwrap();
     let gone = Error::SessionNotFound { reference: "main".to_owned() };
-    let unload = SessionCommand::Unload { alias: Some("main".to_owned()) };
+    let unload = SessionCommand::Unload(command::Unload { alias: Some("main".to_owned()) });
     assert_eq!(client.submit(unload).await.map(drop), Err(gone));
 
-    let load = || SessionCommand::Load { alias: Some("main".to_owned()) };
+    let load = || SessionCommand::Load(command::Load { alias: Some("main".to_owned()) });
     let (made, loaded) = tokio::join!(daemon.local.create(next_id(), aliased()), client.submit(load()));
     assert_ne!(made.is_ok(), loaded.is_ok(), "{made:?}, {loaded:?}");
     let taken = Error::SessionExists { reference: "main".to_owned() };
@@ -378,7 +379,7 @@ async fn an_alias_that_was_released_goes_to_one_of_those_that_want_it_at_once() 
         Ok(made) => {
             assert_eq!(loaded.map(drop), Err(taken));
             let made = daemon.client(created(made));
-            made.submit(SessionCommand::Unload { alias: None }).await.unwrap();
+            made.submit(SessionCommand::Unload(command::Unload { alias: None })).await.unwrap();
             client.submit(load()).await.unwrap();
         }
     }
@@ -392,7 +393,7 @@ async fn what_waits_stays_where_the_sessions_end_is_refused() {
     let running = session.begin("loop").await;
     let waits = session.queue("define later");
     session.until("commandQueued").await;
-    let other = SessionCommand::Unload { alias: Some("other".to_owned()) };
+    let other = SessionCommand::Unload(command::Unload { alias: Some("other".to_owned()) });
     assert!(session.submit(other).await.is_err());
     let delete = command(next_id(), Admission::Queue, SessionCommand::Delete);
     let outcome = session.give(Command { if_version: Some(Version(999)), ..delete }).await.unwrap();

@@ -2,6 +2,7 @@
 
 use mainstay_engine::{ExportCursor, ImportSession, Merge};
 use mainstay_log::EntryFilter;
+use mainstay_model::command;
 use mainstay_model::exchange::{Format, Header, Imported, Item, read};
 use mainstay_model::search::Words;
 use mainstay_model::{
@@ -135,13 +136,13 @@ async fn what_would_start_a_conversation_is_refused_and_says_what_can_be_done_wi
         SessionCommand::Start,
         SessionCommand::Reset,
         SessionCommand::HardReset,
-        SessionCommand::Eval {
+        SessionCommand::Eval(command::Eval {
             code: "1".to_owned(),
             file: None,
             command_line: None,
             origin: None,
             withheld: false,
-        },
+        }),
     ] {
         assert_eq!(talk.submit(body).await, Err(unknown()));
     }

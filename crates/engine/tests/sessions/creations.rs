@@ -2,6 +2,7 @@
 
 use mainstay_engine::{Beginning, Creation};
 use mainstay_log::SessionFilter;
+use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, CommandId, CreateSession, Error, ForkSession, IdempotencyKey, Outcome, Response,
     SessionCommand,
@@ -71,7 +72,7 @@ async fn a_session_comes_once_what_it_depends_on_has_succeeded_and_others_wait_f
     let early = carry_out(&daemon, plain("meanwhile", "meanwhile")).await;
     assert!(early.is_ok(), "who waits keeps nobody waiting");
     assert_eq!(sessions(&daemon).await, 2);
-    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
     running.await.unwrap().unwrap();
     let cancelled = daemon.local.created(first).await;
     assert_eq!(cancelled, Err(Error::Cancelled), "it did not succeed");
@@ -115,7 +116,8 @@ async fn a_name_is_taken_once_in_a_folder_but_for_sessions_with_an_alias() {
     assert_eq!(names, ["tmp", "tmp-2", "tmp-3"]);
 
     let second = daemon.client(created(make(create("two")).await));
-    let rename = |name: &str| second.submit(SessionCommand::Rename { name: name.to_owned() });
+    let rename =
+        |name: &str| second.submit(SessionCommand::Rename(command::Rename { name: name.to_owned() }));
     assert_eq!(rename("one").await.map(drop), Err(taken("one")));
     rename("two").await.unwrap();
     rename("three").await.unwrap();

@@ -1,6 +1,7 @@
 //! Code, its outcome, and what it prints.
 
 use mainstay_engine::query::KernelQuery;
+use mainstay_model::command;
 use mainstay_model::{
     Action, Admission, Error, EvalEnding, Limits, Seq, SessionCommand, SessionKind, SessionState,
     TextPosition,
@@ -193,7 +194,11 @@ async fn a_session_takes_its_name_from_its_folder() {
     (create.name, create.working_directory) = (None, folder.display().to_string());
     daemon.local.create(next_id(), create).await.unwrap();
     let session = daemon.local.resolve("demo").await.unwrap();
-    daemon.client(session).submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
+    daemon
+        .client(session)
+        .submit(SessionCommand::Rename(command::Rename { name: "other".to_owned() }))
+        .await
+        .unwrap();
     assert_eq!(daemon.local.resolve("other").await, Ok(session));
     let gone = daemon.local.resolve("demo").await;
     assert_eq!(gone, Err(Error::SessionNotFound { reference: "demo".to_owned() }));

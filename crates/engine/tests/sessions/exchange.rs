@@ -1,6 +1,7 @@
 //! Export and import.
 
 use mainstay_engine::{ExportCursor, ImportSession};
+use mainstay_model::command;
 use mainstay_model::exchange::{self, Header, Item, Lines};
 use mainstay_model::{
     CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, ProjectChoice, Response,
@@ -60,7 +61,10 @@ async fn what_was_exported_is_there_again_in_another_daemon() {
         if code.starts_with("ask") {
             session.until("askRaised").await;
             let ask = daemon.local.asks().await.unwrap()[0].pending.ask.ask;
-            session.submit(SessionCommand::Answer { ask, value: "ada".into() }).await.unwrap();
+            session
+                .submit(SessionCommand::Answer(command::Answer { ask, value: "ada".into() }))
+                .await
+                .unwrap();
         }
         running.await.unwrap().unwrap();
     }
@@ -140,7 +144,7 @@ async fn what_was_reset_stays_reset_and_what_runs_is_left_out() {
     let copy = imported(&daemon, &exported(&session, usize::MAX).await).await;
     assert_eq!(names(&copy).await, "b");
     assert_eq!(copy.attached.entries(copy.id, 0, 10).await.unwrap().len(), 6);
-    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
     running.await.unwrap().unwrap();
     session.submit(SessionCommand::HardReset).await.unwrap();
     session.until_count("warmUpCompleted", 3).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use mainstay_engine::{Cursor, Followed};
+use mainstay_model::command;
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventFilter, EventKind, Position, Seq, SessionCommand, SourceName,
 };
@@ -198,7 +199,7 @@ async fn last_position(client: &mainstay_engine::Client) -> Position {
 async fn rename(session: &Client, times: u64) {
     let mut sent = Vec::new();
     for number in 0..times {
-        let rename = SessionCommand::Rename { name: format!("name {number}") };
+        let rename = SessionCommand::Rename(command::Rename { name: format!("name {number}") });
         sent.push(session.send(command(next_id(), Admission::Now, rename)));
     }
     for rename in sent {

@@ -1,5 +1,6 @@
 //! Forks: sessions that begin with entries of others.
 
+use mainstay_model::command;
 use mainstay_model::{
     Access, Error, ForkSession, Outcome, Principal, Response, Rights, SessionCommand, SessionId, SessionState,
 };
@@ -194,9 +195,9 @@ async fn a_fork_of_a_session_with_a_long_name_has_one_too() {
     let daemon = Daemon::start().await;
     let parent = daemon.session().await;
     let name = async |of: &Client| daemon.local.status(of.id).await.unwrap().session.name;
-    parent.submit(SessionCommand::Rename { name: "x".repeat(120) }).await.unwrap();
+    parent.submit(SessionCommand::Rename(command::Rename { name: "x".repeat(120) })).await.unwrap();
     assert_eq!(name(&fork(&daemon, &parent, None).await).await, format!("{}-2", "x".repeat(108)));
-    parent.submit(SessionCommand::Rename { name: "sprint-7".to_owned() }).await.unwrap();
+    parent.submit(SessionCommand::Rename(command::Rename { name: "sprint-7".to_owned() })).await.unwrap();
     assert_eq!(name(&fork(&daemon, &parent, None).await).await, "sprint-8");
 }
 
@@ -240,7 +241,7 @@ async fn what_runs_is_not_in_a_fork() {
     assert_eq!(said(&child).await.len(), 2);
     assert_eq!(names(&child).await, "a");
     assert_eq!(parent.state().await, SessionState::Evaluating);
-    parent.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    parent.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
     running.await.unwrap().unwrap();
 }
 

@@ -4,6 +4,7 @@ use std::iter::once;
 use std::ops::Range;
 
 use mainstay_engine::{Merge, Merged, Stopped};
+use mainstay_model::command;
 use mainstay_model::{CommandId, Error, EvalEnding, Origin, SessionCommand};
 
 use crate::support::{Client, Daemon, eval, id, next_id, patient, until_it};
@@ -120,12 +121,12 @@ async fn a_merge_takes_its_turn_and_may_be_cancelled() {
     let (from, into) = (daemon.session().await, daemon.session().await);
     from.eval("define a").await;
     let looping = from.begin("loop").await;
-    from.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    from.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
     looping.await.unwrap().unwrap();
     let merging = merge(&daemon, &into, id("m"), &from, once(0..4));
     let cancelling = async {
         until_it(async || into.count("evalRequested").await == 2).await;
-        into.submit(SessionCommand::Cancel { target: Some(id("m.2")) }).await.unwrap();
+        into.submit(SessionCommand::Cancel(command::Cancel { target: Some(id("m.2")) })).await.unwrap();
     };
     let (merged, ()) = tokio::join!(merging, cancelling);
     let Some(Stopped::Ended(stopped)) = merged.unwrap().stopped else { panic!("it was not stopped") };

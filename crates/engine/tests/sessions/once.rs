@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mainstay_log::Log;
+use mainstay_model::command;
 use mainstay_model::{
     Admission, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, Principal, Question, Raiser,
     Seq, SessionCommand, Version,
@@ -90,7 +91,7 @@ impl Case {
             What::Eval(code) => eval(code),
             What::Cancel(target) => cancel(&self.name(*target)),
             What::Reset => SessionCommand::Reset,
-            What::Rename => SessionCommand::Rename { name: "other".to_owned() },
+            What::Rename => SessionCommand::Rename(command::Rename { name: "other".to_owned() }),
             What::Ask => SessionCommand::Ask(Question::text("?")),
         };
         Command {
@@ -148,7 +149,7 @@ impl Client {
         for pending in status.session.asks {
             let (ask, value) = (pending.ask.ask, "x".into());
             // It may have ended meanwhile.
-            self.submit(SessionCommand::Answer { ask, value }).await.ok();
+            self.submit(SessionCommand::Answer(command::Answer { ask, value })).await.ok();
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::Reloading;
+use mainstay_model::command;
 use mainstay_model::reload::Whole;
 use mainstay_model::{
     Event, EventBody, Reload, Seq, SessionCommand, SessionState, ValidityCounts, WarmUpReason,
@@ -33,7 +34,7 @@ async fn using(daemon: &Daemon, used_by: &str) -> (Client, TempDir, PathBuf) {
 
 async fn refresh(session: &Client, all: bool) {
     let before = session.count("warmUpCompleted").await;
-    session.submit(SessionCommand::Refresh { all }).await.unwrap();
+    session.submit(SessionCommand::Refresh(command::Refresh { all })).await.unwrap();
     session.until_count("warmUpCompleted", before + 1).await;
 }
 
@@ -149,7 +150,7 @@ async fn a_worker_that_is_lost_in_the_middle_is_replaced_and_has_all() {
     let daemon = Daemon::with(quick()).await;
     let (session, _folder, path) = using(&daemon, "use lib.fsx\nagain signal 6").await;
     write(&path, "2");
-    session.submit(SessionCommand::Refresh { all: false }).await.unwrap();
+    session.submit(SessionCommand::Refresh(command::Refresh { all: false })).await.unwrap();
     session.until_count("warmUpCompleted", 2).await;
     // What ran then is suspected once, and left out the second time; and `tick` counts how often it ran.
     assert_eq!(session.count("workerExited").await, 2);
@@ -162,7 +163,7 @@ async fn a_daemon_that_is_lost_in_the_middle_brings_all_back_and_a_hard_reset_en
     let daemon = Daemon::with(quick()).await;
     let (session, _folder, path) = using(&daemon, "use lib.fsx\nagain wait").await;
     write(&path, "2");
-    session.submit(SessionCommand::Refresh { all: false }).await.unwrap();
+    session.submit(SessionCommand::Refresh(command::Refresh { all: false })).await.unwrap();
     while ran(&daemon, &["use"]) != [2] {
         tokio::task::yield_now().await;
     }
@@ -175,7 +176,7 @@ async fn a_daemon_that_is_lost_in_the_middle_brings_all_back_and_a_hard_reset_en
     assert_eq!(session.story().await.last().unwrap(), "ready, 4 replayed, 2 diverged");
 
     write(&path, "3");
-    session.submit(SessionCommand::Refresh { all: false }).await.unwrap();
+    session.submit(SessionCommand::Refresh(command::Refresh { all: false })).await.unwrap();
     assert_eq!(session.state().await, SessionState::WarmingUp);
     session.submit(SessionCommand::HardReset).await.unwrap();
     session.until_count("warmUpCompleted", 3).await;

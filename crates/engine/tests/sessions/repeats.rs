@@ -1,6 +1,7 @@
 //! The same command id again: the same answer, whatever happened in between.
 
 use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Admission, Command, CommandFingerprint, Error, EvalEnding, Event, EventBody, IdempotencyKey, Limits,
@@ -136,7 +137,7 @@ async fn every_kind_of_command_has_its_outcome_stored() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let commands = [
-        SessionCommand::Rename { name: "other".to_owned() },
+        SessionCommand::Rename(command::Rename { name: "other".to_owned() }),
         SessionCommand::HardReset,
         SessionCommand::Stop,
         SessionCommand::Start,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mainstay_model::command;
 use mainstay_model::{Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionState};
 
 use crate::scripted::Start;
@@ -184,7 +185,7 @@ async fn what_runs_can_be_cancelled_and_answered_while_the_daemon_waits_for_it()
             tokio::task::yield_now().await;
         }
     };
-    let answer = SessionCommand::Answer { ask, value: "Ada".into() };
+    let answer = SessionCommand::Answer(command::Answer { ask, value: "Ada".into() });
     let (asks_handle, loops_handle) = (asks.clone(), loops.clone());
     let ends = async {
         ending_all.await;

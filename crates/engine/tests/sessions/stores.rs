@@ -1,5 +1,6 @@
 //! A store that refuses.
 
+use mainstay_model::command;
 use mainstay_model::{Admission, Error, EvalEnding, Question, SessionCommand, SessionId, SessionState};
 use uuid::Uuid;
 
@@ -18,7 +19,7 @@ async fn a_command_whose_append_fails_is_told_and_may_be_sent_again_at_once() {
         let rename = command(
             id(&format!("r{round}")),
             Admission::Now,
-            SessionCommand::Rename { name: "b".to_owned() },
+            SessionCommand::Rename(command::Rename { name: "b".to_owned() }),
         );
         // The worker that the round before this one lost is back, and has said all that is stored of it.
         session.eval("pure 1").await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mainstay_engine::Engine;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Log, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
@@ -303,21 +304,21 @@ pub(crate) fn create(name: &str) -> CreateSession {
 }
 
 pub(crate) fn eval(code: &str) -> SessionCommand {
-    SessionCommand::Eval {
+    SessionCommand::Eval(command::Eval {
         code: code.to_owned(),
         file: None,
         command_line: None,
         withheld: false,
         origin: None,
-    }
+    })
 }
 
 /// Ends what runs.
-pub(crate) const CANCEL: SessionCommand = SessionCommand::Cancel { target: None };
+pub(crate) const CANCEL: SessionCommand = SessionCommand::Cancel(command::Cancel { target: None });
 
 /// Ends this command, and no other.
 pub(crate) fn cancel(target: &CommandId) -> SessionCommand {
-    SessionCommand::Cancel { target: Some(target.clone()) }
+    SessionCommand::Cancel(command::Cancel { target: Some(target.clone()) })
 }
 
 pub(crate) fn command(id: CommandId, admission: Admission, body: SessionCommand) -> Command {

@@ -4,6 +4,7 @@
 use futures::future::join_all;
 use mainstay_engine::Merge;
 use mainstay_log::{Collection, EntryFilter, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::search::Words;
 use mainstay_model::{Error, ForkSession, Outcome, Response, Role, Seq, SessionCommand};
 
@@ -70,7 +71,7 @@ async fn failure_9_deleting_a_parent_leaves_its_children_whole_and_no_stale_copy
     assert_eq!(roles(&child).await, [Role::Input, Role::Output]);
     let fork = ForkSession { from: child.id, entries: None, name: None, before_reset: false };
     assert!(daemon.local.fork(next_id(), fork).await.is_ok());
-    let saved = parent.submit(SessionCommand::Rename { name: "back".to_owned() }).await;
+    let saved = parent.submit(SessionCommand::Rename(command::Rename { name: "back".to_owned() })).await;
     assert!(matches!(saved, Err(Error::SessionNotFound { .. })), "{saved:?}");
     assert!(matches!(daemon.local.resolve("back").await, Err(Error::SessionNotFound { .. })));
     drop(stale);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use mainstay_engine::Outlook;
+use mainstay_model::command;
 use mainstay_model::{
     Action, Admission, Error, SessionCommand, SessionKind, SessionState, Validity, ValidityCounts,
 };
@@ -152,7 +153,8 @@ async fn a_refresh_runs_the_definitions_again_against_what_is_there_now() {
     assert!(!outlook().await.is_due());
     write(path.as_ref(), "2");
     assert_eq!((outlook().await.is_due(), outlook().await.changed), (true, vec!["lib.txt".to_owned()]));
-    let refresh = command(id("refresh"), Admission::Now, SessionCommand::Refresh { all: false });
+    let refresh =
+        command(id("refresh"), Admission::Now, SessionCommand::Refresh(command::Refresh { all: false }));
     let answer = session.give(refresh.clone()).await.unwrap();
     session.until_count("warmUpCompleted", 2).await;
     assert_eq!(session.give(refresh).await.unwrap(), answer, "sent again it is answered and not carried out");
@@ -174,13 +176,17 @@ async fn a_reset_drops_what_was_stale_and_a_refresh_waits_for_its_turn() {
     assert_eq!(counts(&session).await, stale(0));
     assert_eq!(validities(&session).await[2], Some(Validity::Stale), "the transcript has it still");
     let running = session.begin("wait").await;
-    let refused = session.submit(SessionCommand::Refresh { all: false }).await;
+    let refused = session.submit(SessionCommand::Refresh(command::Refresh { all: false })).await;
     let state = SessionState::Evaluating;
     assert_eq!(
         refused,
         Err(Error::NotOffered { action: Action::Refresh, state, kind: SessionKind::fsharp(), fault: None })
     );
-    let waits = session.send(command(next_id(), Admission::Queue, SessionCommand::Refresh { all: false }));
+    let waits = session.send(command(
+        next_id(),
+        Admission::Queue,
+        SessionCommand::Refresh(command::Refresh { all: false }),
+    ));
     session.until("commandQueued").await;
     daemon.workers.let_go();
     running.await.unwrap().unwrap();

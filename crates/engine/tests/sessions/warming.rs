@@ -3,6 +3,7 @@
 use mainstay_engine::query::KernelQuery;
 use mainstay_engine::{ExportCursor, WarmUpPhase, WarmUpProgress};
 use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::search::Words;
 use mainstay_model::{
     Admission, Error, Event, EventBody, ForkSession, JobId, Limits, Outcome, Response, Seq, SessionCommand,
@@ -117,7 +118,7 @@ async fn a_session_is_read_found_exported_forked_and_completed_in_while_it_warms
     );
     let unsure = attached.check(id, "c".to_owned(), None).await;
     assert!(matches!(unsure, Err(Error::NotOffered { state: SessionState::WarmingUp, .. })), "{unsure:?}");
-    child.submit(SessionCommand::Rename { name: "idea".to_owned() }).await.unwrap();
+    child.submit(SessionCommand::Rename(command::Rename { name: "idea".to_owned() })).await.unwrap();
     let grandchild = fork(&daemon, &child).await;
     assert_eq!(attached.entries(grandchild.id, 0, usize::MAX).await.unwrap().len(), 6);
     assert_eq!(child.state().await, SessionState::WarmingUp, "nothing of it waited for the replay");

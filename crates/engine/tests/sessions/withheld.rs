@@ -1,5 +1,6 @@
 //! Code that is stored nowhere.
 
+use mainstay_model::command;
 use mainstay_model::outcome::PutOut;
 use mainstay_model::{
     Admission, Command, DivergenceKind, Error, EvalOutcome, EventBody, Outcome, Response, Seq, SessionCommand,
@@ -8,13 +9,13 @@ use mainstay_model::{
 use crate::support::{CANCEL, Client, Daemon, command, ending, eval, evaluated, id, next_id, patient, quick};
 
 fn withheld(code: &str) -> SessionCommand {
-    SessionCommand::Eval {
+    SessionCommand::Eval(command::Eval {
         code: code.to_owned(),
         file: None,
         command_line: None,
         origin: None,
         withheld: true,
-    }
+    })
 }
 
 async fn run(session: &Client, code: &str) -> EvalOutcome {

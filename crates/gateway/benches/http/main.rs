@@ -23,6 +23,7 @@ use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::SessionFilter;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::command;
 use mainstay_model::{
     Access, Admission, Command, CommandId, CreateSession, EventBody, EventFilter, Limits, Seq,
     SessionCommand, SessionId, SessionKind, Timestamp,
@@ -217,7 +218,13 @@ async fn create(client: &Client) -> SessionId {
 /// Has the session print so many times; until it is done.
 async fn print_events(client: &Client, session: SessionId, name: &str, events: u64) {
     let code = format!("{events} {}", PAUSE.as_micros());
-    let eval = SessionCommand::Eval { code, file: None, command_line: None, origin: None, withheld: false };
+    let eval = SessionCommand::Eval(command::Eval {
+        code,
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: false,
+    });
     let eval = Command { admission: Admission::Queue, ..Command::new(id(name), client.source(), eval) };
     client.submit(session, eval).await.unwrap();
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt;
+use mainstay_model::command;
 use mainstay_model::{Access, Admission, Command, SessionCommand};
 use tokio::io::AsyncReadExt;
 use tokio_tungstenite::connect_async;
@@ -46,7 +47,7 @@ pub(crate) async fn run() {
         if told.is_finished() {
             break;
         }
-        let rename = SessionCommand::Rename { name: format!("name {number}") };
+        let rename = SessionCommand::Rename(command::Rename { name: format!("name {number}") });
         let rename = Command {
             admission: Admission::Now,
             ..Command::new(id(&format!("rename-{number}")), client.source(), rename)

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Merge, WaitingAsk};
+use mainstay_model::command;
 use mainstay_model::{Action, CommandId, Error, SessionCommand, SessionId, Work};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,7 +52,8 @@ record!(Exec { code, file | terms });
 pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
     let Exec { code, file, terms } = exec;
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
-    let body = SessionCommand::Eval { code, file, command_line: None, origin: None, withheld: false };
+    let body =
+        SessionCommand::Eval(command::Eval { code, file, command_line: None, origin: None, withheld: false });
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
@@ -74,8 +76,13 @@ pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): S
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
     let limit = caller.daemon.engine.limits().code_bytes;
     let code = read_script(&file, limit).await?;
-    let body =
-        SessionCommand::Eval { code, file: Some(file), command_line: None, origin: None, withheld: false };
+    let body = SessionCommand::Eval(command::Eval {
+        code,
+        file: Some(file),
+        command_line: None,
+        origin: None,
+        withheld: false,
+    });
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
@@ -115,7 +122,8 @@ record!(Cancel { target | terms });
 pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Said(cancel): Said<Cancel>) -> Answer {
     let Cancel { target, terms } = cancel;
     let session = caller.place(&terms, &key, None).await?;
-    submit(&caller, session, SessionCommand::Cancel { target }, terms.sent(key), prefer).await
+    submit(&caller, session, SessionCommand::Cancel(command::Cancel { target }), terms.sent(key), prefer)
+        .await
 }
 
 /// Nothing but under which conditions.
@@ -182,7 +190,7 @@ record!(Rename { name | terms });
 
 pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename): Said<Rename>) -> Answer {
     let Rename { name, terms } = rename;
-    plain(caller, prefer, key, terms, SessionCommand::Rename { name }).await
+    plain(caller, prefer, key, terms, SessionCommand::Rename(command::Rename { name })).await
 }
 
 /// Runs inputs of another session here.
@@ -262,7 +270,11 @@ pub(super) async fn answer(
             (session.id, pending.ask.ask)
         }
     };
-    let body = if decline { SessionCommand::Decline { ask } } else { SessionCommand::Answer { ask, value } };
+    let body = if decline {
+        SessionCommand::Decline(command::Decline { ask })
+    } else {
+        SessionCommand::Answer(command::Answer { ask, value })
+    };
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 

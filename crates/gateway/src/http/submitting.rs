@@ -81,7 +81,7 @@ pub(super) async fn submit(
     let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
     let id = id_of(command)?;
     // Jobs wait for their turn, and start a session at rest; all else is carried out now or refused.
-    let is_job = matches!(body, SessionCommand::Eval { .. } | SessionCommand::Work(_));
+    let is_job = matches!(body, SessionCommand::Eval(_) | SessionCommand::Work(_));
     let admission = if is_job { Admission::Queue } else { Admission::Now };
     let command = Command {
         key,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mainstay_engine::WaitingAsk;
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::{Action, CommandId, Error, PendingAsk, Session, SessionCommand};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
@@ -64,7 +65,7 @@ impl Tool for AnswerAsk {
         }
         let asking = asking(call, &session, &pending);
         let answer = pending.ask.question.value_of(&self.answer);
-        let body = SessionCommand::Answer { ask: pending.ask.ask, value: answer.clone() };
+        let body = SessionCommand::Answer(command::Answer { ask: pending.ask.ask, value: answer.clone() });
         call.submit(session.id, body).await?;
         let result = match asking {
             Some(asking) => Some(awaited(call, &asking, wait).await?),

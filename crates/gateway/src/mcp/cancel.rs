@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_engine::{CommandStatus, Followed};
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Action, CommandId, Error, JobEnd, JobId, Response, SessionCommand, SessionId};
 use schemars::JsonSchema;
@@ -62,7 +63,7 @@ impl Tool for CancelEval {
         // What runs is meant, and not what waits for its turn behind it.
         let target = target.or_else(|| status.running().map(|running| running.command.clone()));
         let mut events = call.client().subscribe(session, status.last_seq).await?;
-        let job = match call.submit(session, SessionCommand::Cancel { target }).await? {
+        let job = match call.submit(session, SessionCommand::Cancel(command::Cancel { target })).await? {
             Response::Cancelling { job } => job,
             Response::Withdrawn { .. } => {
                 let status = call.client().status(session).await?.session;

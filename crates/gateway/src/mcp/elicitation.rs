@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::Followed;
+use mainstay_model::command;
 use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId, Timestamp};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -198,14 +199,14 @@ fn is_of_members(question: &Question) -> bool {
 fn answer(pending: &PendingAsk, result: ElicitResult) -> SessionCommand {
     let ask = pending.ask.ask;
     if result.action != ElicitationAction::Accept {
-        return SessionCommand::Decline { ask };
+        return SessionCommand::Decline(command::Decline { ask });
     }
     let mut content = result.content.unwrap_or_default();
     let value = match is_of_members(&pending.ask.question) {
         true => content,
         false => content.get_mut(ANSWER).map(Value::take).unwrap_or_default(),
     };
-    SessionCommand::Answer { ask, value }
+    SessionCommand::Answer(command::Answer { ask, value })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Binding, Command, CommandId, Error, IdempotencyKey, RaisedError, Response, Session,
@@ -135,7 +136,13 @@ pub(super) async fn run(call: &Call, reference: Option<&str>, code: Code) -> Res
     };
     let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
     let Code { text, file, key } = code;
-    let eval = SessionCommand::Eval { code: text, file, command_line: None, origin: None, withheld: false };
+    let eval = SessionCommand::Eval(command::Eval {
+        code: text,
+        file,
+        command_line: None,
+        origin: None,
+        withheld: false,
+    });
     let command = Command { key, ..call.code(&ready, eval) };
     let view = evaluated(call, &ready, command).await?;
     Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Severity, Work,
@@ -98,7 +99,7 @@ impl Tool for HardResetSession {
             };
         }
         let (action, body) = match keep {
-            true => (Action::Refresh, SessionCommand::Refresh { all: true }),
+            true => (Action::Refresh, SessionCommand::Refresh(command::Refresh { all: true })),
             false => (Action::HardReset, SessionCommand::HardReset),
         };
         let session = call.existing(reference, action).await?;

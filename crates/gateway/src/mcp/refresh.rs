@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::{Outlook, Reloading};
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::{
     Action, Divergence, Error, EventBody, Seq, Session, SessionCommand, SessionId, SessionState,
 };
@@ -93,7 +94,7 @@ impl Tool for RefreshSession {
             return Ok(RefreshAnswer { would, ..answer });
         }
         if is_wanted && (all || !is_at_rest) {
-            call.submit(session, SessionCommand::Refresh { all }).await?;
+            call.submit(session, SessionCommand::Refresh(command::Refresh { all })).await?;
         } else if !is_at_rest {
             return Ok(answer);
         }

@@ -10,6 +10,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use mainstay_engine::{CommandStatus, Followed};
 use mainstay_log::StoredOutcome;
+use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
     Admission, AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq,
@@ -242,7 +243,10 @@ async fn stop_when_cancelled(
             Some(running) => running,
             None => begun(&mut events, &is_of).await?,
         };
-        match call.submit_beside(session, SessionCommand::Cancel { target: Some(target) }).await {
+        match call
+            .submit_beside(session, SessionCommand::Cancel(command::Cancel { target: Some(target) }))
+            .await
+        {
             Ok(_) => return Ok(()),
             Err(Error::NotRunning { .. }) => {}
             Err(error) => return Err(error),

@@ -3,6 +3,7 @@
 
 use mainstay_engine::CommandStatus;
 use mainstay_log::StoredOutcome;
+use mainstay_model::command;
 use mainstay_model::{
     CommandId, Error, EvalEnding, EventBody, Outcome, Response, Seq, SessionCommand, SessionId,
     TestSelection, Timestamp, WorkEnding,
@@ -92,7 +93,7 @@ pub(super) async fn update(call: &Call, id: &str, responses: InputResponses) -> 
 pub(super) async fn cancel(call: &Call, id: &str) -> Result<(), ErrorData> {
     let command = command_of(id)?;
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
-    match call.submit(session, SessionCommand::Cancel { target: Some(command) }).await {
+    match call.submit(session, SessionCommand::Cancel(command::Cancel { target: Some(command) })).await {
         Ok(_) | Err(Error::NotRunning { .. }) => Ok(()),
         Err(error) => Err(error::of_protocol(&error)),
     }

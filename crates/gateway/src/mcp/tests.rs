@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelQuery, Test, Tests};
 use mainstay_model::affordance::Reach;
+use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
@@ -117,13 +118,13 @@ impl Tool for RunTests {
         let ready = call.bring_up(session).await?;
         let command = call.code(
             &ready,
-            SessionCommand::Eval {
+            SessionCommand::Eval(command::Eval {
                 code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
                 file: None,
                 command_line: None,
                 origin: None,
                 withheld: false,
-            },
+            }),
         );
         let old_build = ready.unbuilt_words().map(|what| {
             let rebuild = call.names().of::<HardResetSession>();

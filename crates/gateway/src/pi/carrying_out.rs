@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use mainstay_engine::{Client, CommandStatus, Cursor, Followed};
 use mainstay_log::{SessionFilter, StoredOutcome};
 use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
+use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EventBody, EventFilter, Hears, JobKind, Outcome, Prompt,
     Response as Done, Seq, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
@@ -101,7 +102,9 @@ impl Call<'_> {
             Body::Bash { line, is_private } => {
                 self.work(Work::Shell { line: line.clone(), is_private: *is_private }).await
             }
-            Body::SetSessionName { name } => self.give(SessionCommand::Rename { name: name.clone() }).await,
+            Body::SetSessionName { name } => {
+                self.give(SessionCommand::Rename(command::Rename { name: name.clone() })).await
+            }
             Body::NewSession => self.give(SessionCommand::Reset).await,
             Body::Answer { request, response } => self.answer(request, response).await,
             Body::NavigateTree { .. } => Err(unsupported(
@@ -140,7 +143,7 @@ impl Call<'_> {
         let name = self.command.session.clone().unwrap_or_default();
         // An alias is never a whole id.
         let alias = name.parse::<SessionId>().is_err().then(|| name.clone());
-        let mut unload = self.engines(SessionCommand::Unload { alias });
+        let mut unload = self.engines(SessionCommand::Unload(command::Unload { alias }));
         let session = match self.ended_before().await {
             // Another may be called so by now.
             Some(StoredOutcome { session: Some(session), fingerprint, .. }) => {
@@ -236,7 +239,10 @@ impl Call<'_> {
         if !is_meant && !is_open {
             return Ok(HandedOver::at_once(nothing()));
         }
-        let begun = self.client.begin(session, self.engines(SessionCommand::Cancel { target: None })).await?;
+        let begun = self
+            .client
+            .begin(session, self.engines(SessionCommand::Cancel(command::Cancel { target: None })))
+            .await?;
         let ended = async move {
             match begun.ended().await {
                 Ok(answered) => ended_of(answered, None),
@@ -266,12 +272,12 @@ impl Call<'_> {
             Some(_) => "value",
         };
         let body = match response.get(field) {
-            Some(value) => SessionCommand::Answer { ask, value: value.clone() },
+            Some(value) => SessionCommand::Answer(command::Answer { ask, value: value.clone() }),
             // Who is asked whether it may, and does not say, says no.
             None if pending.ask.question.schema["type"] == "boolean" => {
-                SessionCommand::Answer { ask, value: false.into() }
+                SessionCommand::Answer(command::Answer { ask, value: false.into() })
             }
-            None => SessionCommand::Decline { ask },
+            None => SessionCommand::Decline(command::Decline { ask }),
         };
         let begun = self.client.begin(session, self.engines(body)).await?;
         let ended = async move { ended_of(begun.ended().await?, None) };

@@ -6,6 +6,7 @@ use std::path::Path;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mainstay_engine::{Beginning, Begun, Client, Creation, ImportSession};
+use mainstay_model::command;
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
     Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, Session,
@@ -60,7 +61,7 @@ impl Call<'_> {
     }
 
     async fn reload(&self, session: SessionId) -> Result {
-        let load = SessionCommand::Load { alias: self.command.session.clone() };
+        let load = SessionCommand::Load(command::Load { alias: self.command.session.clone() });
         let begun = self.client.begin(session, self.engines(load)).await?;
         let coming = Coming {
             begun,

@@ -176,20 +176,20 @@ fn type_of(command: &SessionCommand) -> &'static str {
     match command {
         SessionCommand::Work(work) => type_of_work(work),
         SessionCommand::Steer(queued) => type_of_words(queued.hears),
-        SessionCommand::Cancel { .. } => "abort",
+        SessionCommand::Cancel(_) => "abort",
         SessionCommand::Reset => "new_session",
-        SessionCommand::Delete | SessionCommand::Unload { .. } => "delete_session",
-        SessionCommand::Load { .. } => "load_session",
-        SessionCommand::Rename { .. } => "set_session_name",
-        SessionCommand::Compact { .. } => "compact",
-        SessionCommand::Answer { .. } | SessionCommand::Decline { .. } => "extension_ui_response",
-        SessionCommand::Eval { .. }
+        SessionCommand::Delete | SessionCommand::Unload(_) => "delete_session",
+        SessionCommand::Load(_) => "load_session",
+        SessionCommand::Rename(_) => "set_session_name",
+        SessionCommand::Compact(_) => "compact",
+        SessionCommand::Answer(_) | SessionCommand::Decline(_) => "extension_ui_response",
+        SessionCommand::Eval(_)
         | SessionCommand::HardReset
-        | SessionCommand::Refresh { .. }
+        | SessionCommand::Refresh(_)
         | SessionCommand::Start
         | SessionCommand::Stop
-        | SessionCommand::Merge { .. }
-        | SessionCommand::Label { .. }
+        | SessionCommand::Merge(_)
+        | SessionCommand::Label(_)
         | SessionCommand::Ask(_) => command.action().name(),
     }
 }

@@ -28,6 +28,7 @@ use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
 use mainstay_engine::{Client, ExportPage, Merge, Outlook, Reloading, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
+use mainstay_model::command;
 use mainstay_model::exchange::{self, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
@@ -134,7 +135,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         }
         RenameSession::NAME => {
             let RenameSession { session, name, sent } = params(request)?;
-            written(call.change(&session, SessionCommand::Rename { name }, sent).await?)
+            written(call.change(&session, SessionCommand::Rename(command::Rename { name }), sent).await?)
         }
         ResetSession::NAME => {
             let ResetSession { session, hard, sent } = params(request)?;
@@ -309,10 +310,12 @@ impl Call<'_> {
         let (is_at_rest, last) = (before.state == SessionState::Uninitialized.name(), before.last_seq);
         let wanted = !dry_run && (is_repeated || (is_due || all) && is_whole);
         let after = match wanted && !is_at_rest {
-            true => match self.submit(session, SessionCommand::Refresh { all }, sent).await? {
-                Outcome::Done { response: Response::Recorded { seq } } => Some(seq),
-                other => return Err(unexpected(&other)),
-            },
+            true => {
+                match self.submit(session, SessionCommand::Refresh(command::Refresh { all }), sent).await? {
+                    Outcome::Done { response: Response::Recorded { seq } } => Some(seq),
+                    other => return Err(unexpected(&other)),
+                }
+            }
             false => wanted.then_some(last),
         };
         let would = match dry_run && (is_due || all) && is_whole && !is_at_rest {
@@ -428,7 +431,9 @@ impl Call<'_> {
         };
         let body = match is_known {
             // What it came to then is not looked at.
-            true => SessionCommand::Compact { covers: Vec::new(), asked: Some(before), summary },
+            true => {
+                SessionCommand::Compact(command::Compact { covers: Vec::new(), asked: Some(before), summary })
+            }
             false => self.client.compaction(session, before, summary).await?,
         };
         match self.submit(session, body, sent).await? {
@@ -523,7 +528,8 @@ impl Call<'_> {
     async fn cancel(&self, cancel: CancelSession) -> Result<Cancelling, Error> {
         let CancelSession { session, target, sent } = cancel;
         let session = self.resolve(&session).await?;
-        let job = match self.submit(session, SessionCommand::Cancel { target }, sent).await? {
+        let job = match self.submit(session, SessionCommand::Cancel(command::Cancel { target }), sent).await?
+        {
             Outcome::Done { response: Response::Cancelling { job } } => Some(job),
             Outcome::Done { response: Response::Withdrawn { .. } } => None,
             outcome => return Err(unexpected(&outcome)),
@@ -534,7 +540,7 @@ impl Call<'_> {
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
         let Eval { session, code, file, command_line, withheld, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let body = SessionCommand::Eval { code, file, command_line, origin: None, withheld };
+        let body = SessionCommand::Eval(command::Eval { code, file, command_line, origin: None, withheld });
         let (id, answered) = self.run(session, body, admission, sent).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
@@ -601,7 +607,7 @@ impl Call<'_> {
                 (session.id, pending.ask.ask)
             }
         };
-        let body = SessionCommand::Answer { ask, value };
+        let body = SessionCommand::Answer(command::Answer { ask, value });
         let command = Command::new(id_of(command)?, self.client.source(), body);
         match self.client.submit(session, command).await?.outcome {
             Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
+use mainstay_model::command;
 use mainstay_model::{
     Action, Availability, Error, EventBody, PendingAsk, Question, Seq, Session, SessionCommand, SessionState,
 };
@@ -347,7 +348,7 @@ async fn lane(client: &Client, session: &Session) -> Result<Markup, Error> {
                     article.waits id={ "waits-" (event.seq) } {
                         header { (who(&event.metadata.source)) span.state.off { "waits for its turn" } }
                         @match &queued.body {
-                            SessionCommand::Eval { code, .. } => { (painted(code, session.language().as_ref())) }
+                            SessionCommand::Eval(command::Eval { code, .. }) => { (painted(code, session.language().as_ref())) }
                             body => { p { (body.action()) } }
                         }
                     }

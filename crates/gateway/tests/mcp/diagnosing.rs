@@ -1,5 +1,6 @@
 //! What is wrong with a session, in one answer.
 
+use mainstay_model::command;
 use mainstay_model::{Admission, Command, CommandId, Seq, SessionCommand};
 use serde_json::{Value, json};
 
@@ -62,13 +63,13 @@ async fn what_waits_for_its_turn_is_counted() {
     let running = agent.begin("send_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     let (local, session) = (home.local(), home.session().await);
-    let eval = SessionCommand::Eval {
+    let eval = SessionCommand::Eval(command::Eval {
         code: "1 + 1".to_owned(),
         file: None,
         command_line: None,
         origin: None,
         withheld: false,
-    };
+    });
     let id = CommandId::from_uuid(uuid::Uuid::now_v7());
     let command = Command { admission: Admission::Queue, ..Command::new(id, local.source(), eval) };
     let mut events = local.subscribe(session, Seq(0)).await.unwrap();

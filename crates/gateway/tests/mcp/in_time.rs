@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_gateway::mcp::{Settings, Shared};
+use mainstay_model::command;
 use mainstay_model::{CommandId, EventBody, Seq, SessionCommand, SessionState};
 use serde_json::{Value, json};
 
@@ -124,13 +125,13 @@ async fn who_waits_for_code_of_others_hears_what_it_asks() {
     // Of a client that is none of MCP's.
     let session = home.session().await;
     let local = home.local();
-    let body = SessionCommand::Eval {
+    let body = SessionCommand::Eval(command::Eval {
         code: "stdin.ReadLine()".to_owned(),
         file: None,
         command_line: None,
         origin: None,
         withheld: false,
-    };
+    });
     let command = mainstay_model::Command::new(CommandId::new("theirs").unwrap(), local.source(), body);
     let begun = local.begin(session, command).await.unwrap();
     home.reaches("Waiting").await;

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use mainstay_model::command;
 use mainstay_model::{Command, CommandId, SessionCommand};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, LoggingLevel, ProtocolVersion, RequestMetaObject,
@@ -36,13 +37,13 @@ fn lines(lines: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Someone else runs code in the one session there is.
 async fn other_runs(home: &Home, code: &str) {
     let other = home.local();
-    let eval = SessionCommand::Eval {
+    let eval = SessionCommand::Eval(command::Eval {
         code: code.to_owned(),
         file: None,
         command_line: None,
         origin: None,
         withheld: false,
-    };
+    });
     let command = Command::new(CommandId::from_uuid(Uuid::now_v7()), other.source(), eval);
     other.submit(home.session().await, command).await.unwrap();
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
 use mainstay_log::SessionFilter;
+use mainstay_model::command;
 use mainstay_model::{
     Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, Limits, Session,
     SessionCommand, SessionId, SessionState, Source, Work,
@@ -250,7 +251,7 @@ impl Watching {
         let outlook = self.client().outlook(session).await?;
         // Nothing runs where nothing would be brought up to date by it.
         match outlook.gone.is_empty() && outlook.is_due() {
-            true => self.submit(session, SessionCommand::Refresh { all: false }).await,
+            true => self.submit(session, SessionCommand::Refresh(command::Refresh { all: false })).await,
             false => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use crate::transcript::Segment;
 
 impl Draft<'_> {
     /// A runner is given something to do that is no code.
-    pub(super) fn request(
+    pub(crate) fn request(
         &mut self,
         metadata: Metadata,
         identity: Identity,

@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Response};
 
 impl Draft<'_> {
     /// A client asks. The command has its outcome when the ask ends.
-    pub(super) fn raise(
+    pub(crate) fn raise(
         &mut self,
         metadata: Metadata,
         ask: AskId,
@@ -68,7 +68,7 @@ impl Draft<'_> {
     }
 
     /// A client answers. The first valid answer ends the ask; a later one finds none.
-    pub(super) fn take_answer(
+    pub(crate) fn take_answer(
         &mut self,
         metadata: Metadata,
         ask: AskId,
@@ -90,7 +90,7 @@ impl Draft<'_> {
     }
 
     /// A client says that no answer comes.
-    pub(super) fn decline(&mut self, metadata: Metadata, ask: AskId) -> Result<Response, Error> {
+    pub(crate) fn decline(&mut self, metadata: Metadata, ask: AskId) -> Result<Response, Error> {
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
@@ -147,7 +147,7 @@ impl Draft<'_> {
     }
 
     /// Ends an ask, and tells who raised it.
-    pub(super) fn end_ask(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
+    pub(crate) fn end_ask(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
         let (ask, by, answer) = (pending.ask.ask, metadata.source.clone(), ending.answer());
         let seq = self.record_end(metadata, pending, ending);
         match pending.identity() {

@@ -10,7 +10,7 @@ use crate::session::RunningJob;
 
 impl Draft<'_> {
     /// Only what a session has can be built.
-    pub(super) fn check_project(&self) -> Result<(), Error> {
+    pub(crate) fn check_project(&self) -> Result<(), Error> {
         match self.session.project {
             Some(_) => Ok(()),
             None => Err(Error::InvalidArgument {

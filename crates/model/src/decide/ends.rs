@@ -25,7 +25,7 @@ impl Draft<'_> {
 
     /// Tells a job to stop. It hears so before it hears that its asks have no answer: else it would go on as if nobody had
     /// answered.
-    pub(super) fn stop(&mut self, job: JobId) {
+    pub(crate) fn stop(&mut self, job: JobId) {
         self.effect(Effect::Interrupt { job });
         self.cancel_asks(job);
     }
@@ -145,7 +145,7 @@ impl Draft<'_> {
         );
     }
 
-    pub(super) fn end_running_by_kill(&mut self) {
+    pub(crate) fn end_running_by_kill(&mut self) {
         if let Some(running) = self.session.running().cloned() {
             if !running.kind.is_eval() {
                 let ending = WorkEnding::Cancelled { by: CancelEnding::Killed };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mainstay_model::affordance::availability;
+use mainstay_model::command;
 use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
@@ -106,7 +107,9 @@ impl Step {
             Self::Queue(body, if_version) => return Given::Queue(body, if_version),
             Self::Turn => return Given::Turn,
             Self::Leave => return Given::Leave,
-            Self::Answer(value) => return Given::Command(SessionCommand::Answer { ask, value }),
+            Self::Answer(value) => {
+                return Given::Command(SessionCommand::Answer(command::Answer { ask, value }));
+            }
             Self::Asks(question) => {
                 Notice::Runner(RunnerNotice::Asks { job: job(true), ask: fresh, question, timeout_ms: None })
             }
@@ -442,7 +445,7 @@ type Again = (Seq, String, bool);
 /// Whether a cancel takes back what its principal asks, which it may in every state.
 fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match body {
-        SessionCommand::Cancel { target: Some(target) } => {
+        SessionCommand::Cancel(command::Cancel { target: Some(target) }) => {
             session.ask_of(&source.principal(), target).is_some()
         }
         _ => false,
@@ -452,19 +455,19 @@ fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) 
 /// Whether this is a cancel of a command that neither runs nor asks, or an answer to nothing that is asked.
 fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match (body, session.running()) {
-        (SessionCommand::Cancel { target: Some(target) }, Some(running)) => {
+        (SessionCommand::Cancel(command::Cancel { target: Some(target) }), Some(running)) => {
             let principal = source.principal();
             !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
         }
-        (SessionCommand::Decline { ask }, _) => session.ask(*ask).is_none(),
-        (SessionCommand::Answer { ask, value }, _) => {
+        (SessionCommand::Decline(command::Decline { ask }), _) => session.ask(*ask).is_none(),
+        (SessionCommand::Answer(command::Answer { ask, value }), _) => {
             session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
         (SessionCommand::Work(Work::Build | Work::Rebuild), _) => session.project.is_none(),
-        (SessionCommand::Unload { alias }, _) => {
+        (SessionCommand::Unload(command::Unload { alias }), _) => {
             session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias
         }
-        (SessionCommand::Load { .. }, _) => session.unloaded_at.is_none(),
+        (SessionCommand::Load(_), _) => session.unloaded_at.is_none(),
         _ => false,
     }
 }
@@ -661,11 +664,11 @@ proptest! {
             story.take(Step::Leave);
         }
         // Whether it was unloaded on the way.
-        story.take(Step::Command(SessionCommand::Load { alias: Some("main".to_owned()) }));
+        story.take(Step::Command(SessionCommand::Load(command::Load { alias: Some("main".to_owned()) })));
         let before = story.session.clone();
-        story.take(Step::Command(SessionCommand::Unload { alias: Some("another".to_owned()) }));
+        story.take(Step::Command(SessionCommand::Unload(command::Unload { alias: Some("another".to_owned()) })));
         prop_assert_eq!(story.session.unloaded_at, None, "it is called otherwise");
-        story.take(Step::Command(SessionCommand::Unload { alias: None }));
+        story.take(Step::Command(SessionCommand::Unload(command::Unload { alias: None })));
         for command in &story.accepted {
             prop_assert!(story.answers.contains_key(command.as_str()), "{} has no outcome", command);
         }
@@ -677,14 +680,14 @@ proptest! {
             &EventBody::SessionUnloaded { alias: before.alias.clone() }
         );
         let name = Some("again".to_owned());
-        story.take(Step::Command(SessionCommand::Load { alias: name.clone() }));
+        story.take(Step::Command(SessionCommand::Load(command::Load { alias: name.clone() })));
         let loaded = story.session.clone();
         prop_assert_eq!((&loaded.alias, loaded.unloaded_at), (&name, None));
         prop_assert_eq!(
             (&loaded.name, &loaded.transcript, loaded.definitions_since, &loaded.labels),
             (&before.name, &before.transcript, before.definitions_since, &before.labels)
         );
-        story.take(Step::Command(SessionCommand::Load { alias: Some("other".to_owned()) }));
+        story.take(Step::Command(SessionCommand::Load(command::Load { alias: Some("other".to_owned()) })));
         prop_assert_eq!(&story.session.alias, &name, "what is loaded is not loaded again");
         prop_assert_eq!(Session::fold(&story.events), Some(story.session));
     }
@@ -755,13 +758,13 @@ fn lost() -> Step {
 }
 
 fn eval() -> Step {
-    Step::Command(SessionCommand::Eval {
+    Step::Command(SessionCommand::Eval(command::Eval {
         code: "1".to_owned(),
         file: None,
         command_line: None,
         withheld: false,
         origin: None,
-    })
+    }))
 }
 
 fn ready() -> [Step; 2] {
@@ -774,7 +777,8 @@ fn a_kernel_whose_code_cannot_see_arguments_is_given_none() {
     ready().into_iter().for_each(|step| story.take(step));
     let line = CommandLine { script: "a.sh".to_owned(), arguments: vec!["x".to_owned()] };
     let (code, command_line) = ("1".to_owned(), Some(line));
-    let body = SessionCommand::Eval { code, file: None, command_line, origin: None, withheld: false };
+    let body =
+        SessionCommand::Eval(command::Eval { code, file: None, command_line, origin: None, withheld: false });
     let command = Command::new(command_id(50), client(), body);
     let fingerprint = command.fingerprint(story.session.id);
     let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(50) };
@@ -793,7 +797,7 @@ fn a_job_is_told_to_stop_before_it_hears_that_nobody_answers() {
     let mut story = after(ready().into_iter().chain([eval(), Step::Asks(Question::text("Name?"))]));
     let [ask] = story.session.asks.as_slice() else { panic!("{:?}", story.session.asks) };
     let (ask, job) = (ask.ask.ask, story.session.running().unwrap().job);
-    let body = SessionCommand::Cancel { target: None };
+    let body = SessionCommand::Cancel(command::Cancel { target: None });
     let command = Command::new(command_id(50), client(), body);
     let fingerprint = command.fingerprint(story.session.id);
     let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(50) };
@@ -809,13 +813,13 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
     let command = Command::new(
         command_id(50),
         client(),
-        SessionCommand::Eval {
+        SessionCommand::Eval(command::Eval {
             code: "1".to_owned(),
             file: None,
             command_line: None,
             withheld: false,
             origin: None,
-        },
+        }),
     );
     let fingerprint = command.fingerprint(story.session.id);
     let deadline = Some(Deadline::after(second(0), 5_000));
@@ -864,17 +868,17 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
         eval(),
         // Its first half had run.
         report(JobEnding::Rejected, true),
-        Step::Command(SessionCommand::Rename { name: "other".to_owned() }),
-        Step::Command(SessionCommand::Compact {
+        Step::Command(SessionCommand::Rename(command::Rename { name: "other".to_owned() })),
+        Step::Command(SessionCommand::Compact(command::Compact {
             covers: Vec::new(),
             asked: None,
             summary: "So far.".to_owned(),
-        }),
-        Step::Command(SessionCommand::Label {
+        })),
+        Step::Command(SessionCommand::Label(command::Label {
             index: 0,
             entry: Origin { session: story.session.id, number: 0 },
             label: Some("good".to_owned()),
-        }),
+        })),
         Step::Command(SessionCommand::Stop),
         Step::Command(SessionCommand::Start),
         Step::WarmedUp,
@@ -929,7 +933,7 @@ fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
         let report = BuildReport { built: Ok(()), diagnostics: Vec::new() };
         let story = after(ready().into_iter().chain([
             Step::Command(SessionCommand::Work(work)),
-            Step::Command(SessionCommand::Cancel { target: None }),
+            Step::Command(SessionCommand::Cancel(command::Cancel { target: None })),
             Step::Built { of_running: true, report },
         ]));
         assert_eq!(story.session.state(), SessionState::Ready);
@@ -942,7 +946,7 @@ fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
 
 #[test]
 fn a_second_cancel_is_answered_and_recorded_once() {
-    let cancel = || Step::Command(SessionCommand::Cancel { target: None });
+    let cancel = || Step::Command(SessionCommand::Cancel(command::Cancel { target: None }));
     let story = after(ready().into_iter().chain([eval(), cancel(), cancel()]));
     let cancels = story.events.iter().filter(|event| event.body.kind() == "cancelRequested").count();
     assert_eq!((cancels, story.answers.len()), (1, 3), "the start and both cancels are answered");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::agents::{any_agent_body, any_queued_prompt, any_work};
+use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
@@ -876,26 +877,26 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
 
 pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     prop_oneof![
-        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, command_line: None, withheld: false, origin: None }),
-        1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
+        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval(command::Eval { code, file, command_line: None, withheld: false, origin: None })),
+        1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel(command::Cancel { target })),
         1 => Just(SessionCommand::Reset),
-        1 => any::<bool>().prop_map(|all| SessionCommand::Refresh { all }),
+        1 => any::<bool>().prop_map(|all| SessionCommand::Refresh(command::Refresh { all })),
         1 => Just(SessionCommand::HardReset),
         1 => any_work().prop_map(SessionCommand::Work),
         1 => any_queued_prompt().prop_map(SessionCommand::Steer),
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
-        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Unload { alias }),
-        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Load { alias }),
-        1 => any_text().prop_map(|name| SessionCommand::Rename { name }),
-        1 => any_compaction().prop_map(|Compaction { covers, summary, .. }| SessionCommand::Compact {
+        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Unload(command::Unload { alias })),
+        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Load(command::Load { alias })),
+        1 => any_text().prop_map(|name| SessionCommand::Rename(command::Rename { name })),
+        1 => any_compaction().prop_map(|Compaction { covers, summary, .. }| SessionCommand::Compact(command::Compact {
             covers, asked: None, summary
-        }),
+        })),
         1 => (any_count(), any_entry(), option::of(any_text()))
-            .prop_map(|(index, entry, label)| SessionCommand::Label { index, entry, label }),
+            .prop_map(|(index, entry, label)| SessionCommand::Label(command::Label { index, entry, label })),
         2 => any_question().prop_map(SessionCommand::Ask),
-        1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer { ask, value }),
-        1 => any_ask_id().prop_map(|ask| SessionCommand::Decline { ask }),
+        1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer(command::Answer { ask, value })),
+        1 => any_ask_id().prop_map(|ask| SessionCommand::Decline(command::Decline { ask })),
     ]
 }
 

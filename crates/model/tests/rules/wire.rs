@@ -8,6 +8,7 @@ use crate::support::{
     command_id, creation, error_examples, job_id, second, session_id,
 };
 use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
+use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
@@ -150,21 +151,21 @@ fn a_refusal_says_in_every_state_what_would_help() {
 #[test]
 fn the_shape_of_every_command() {
     let commands = [
-        SessionCommand::Eval {
+        SessionCommand::Eval(command::Eval {
             code: "1 + 1".to_owned(),
             file: None,
             command_line: None,
             withheld: false,
             origin: None,
-        },
-        SessionCommand::Eval {
+        }),
+        SessionCommand::Eval(command::Eval {
             code: "1 + 1".to_owned(),
             file: Some("/home/ada/a.fsx".to_owned()),
             command_line: None,
             withheld: false,
             origin: None,
-        },
-        SessionCommand::Eval {
+        }),
+        SessionCommand::Eval(command::Eval {
             code: "1 + 1".to_owned(),
             file: Some("/home/ada/a.fsx".to_owned()),
             command_line: Some(CommandLine {
@@ -173,26 +174,30 @@ fn the_shape_of_every_command() {
             }),
             withheld: false,
             origin: None,
-        },
-        SessionCommand::Cancel { target: None },
-        SessionCommand::Cancel { target: Some(command_id(1)) },
+        }),
+        SessionCommand::Cancel(command::Cancel { target: None }),
+        SessionCommand::Cancel(command::Cancel { target: Some(command_id(1)) }),
         SessionCommand::Reset,
-        SessionCommand::Refresh { all: false },
+        SessionCommand::Refresh(command::Refresh { all: false }),
         SessionCommand::HardReset,
         SessionCommand::Start,
         SessionCommand::Stop,
-        SessionCommand::Merge { point: Box::new(merge_point()), planned: Version(2) },
+        SessionCommand::Merge(command::Merge { point: Box::new(merge_point()), planned: Version(2) }),
         SessionCommand::Delete,
-        SessionCommand::Unload { alias: Some("main".to_owned()) },
-        SessionCommand::Load { alias: Some("main".to_owned()) },
-        SessionCommand::Rename { name: "demo".to_owned() },
-        SessionCommand::Compact {
+        SessionCommand::Unload(command::Unload { alias: Some("main".to_owned()) }),
+        SessionCommand::Load(command::Load { alias: Some("main".to_owned()) }),
+        SessionCommand::Rename(command::Rename { name: "demo".to_owned() }),
+        SessionCommand::Compact(command::Compact {
             covers: vec![Segment::new(session_id(), 0, 4)],
             asked: Some(5),
             summary: "So far.".to_owned(),
-        },
-        SessionCommand::Label { index: 5, entry: entry(3), label: Some("the good one".to_owned()) },
-        SessionCommand::Label { index: 5, entry: entry(3), label: None },
+        }),
+        SessionCommand::Label(command::Label {
+            index: 5,
+            entry: entry(3),
+            label: Some("the good one".to_owned()),
+        }),
+        SessionCommand::Label(command::Label { index: 5, entry: entry(3), label: None }),
         SessionCommand::Work(Work::Turn { prompt: Prompt::text("What is this?") }),
         SessionCommand::Work(Work::Compaction { instructions: None }),
         SessionCommand::Work(Work::Shell { line: "ls".to_owned(), is_private: true }),
@@ -202,8 +207,8 @@ fn the_shape_of_every_command() {
         SessionCommand::Work(Work::Comm(Box::new(comm()))),
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
         SessionCommand::Ask(Question::text("Which?")),
-        SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
-        SessionCommand::Decline { ask: ask_id(1) },
+        SessionCommand::Answer(command::Answer { ask: ask_id(1), value: json!("a") }),
+        SessionCommand::Decline(command::Decline { ask: ask_id(1) }),
     ];
     let create = CreateSession {
         kind: SessionKind::fsharp(),
