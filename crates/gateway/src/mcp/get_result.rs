@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::{CommandStatus, Followed};
+use mainstay_model::affordance::offered;
 use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
@@ -157,6 +158,9 @@ pub(super) struct StillRunning {
     /// What it asks that no model may be told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<AskedLine>,
+    /// Whether `cancel_eval` is not refused now: a session that warms up runs nothing that it could stop.
+    #[serde(skip)]
+    is_cancellable: bool,
     #[serde(skip)]
     names: super::names::Names,
 }
@@ -185,10 +189,12 @@ pub(super) async fn still_running(
         output: String::new(),
         asks: Vec::new(),
         secrets: Vec::new(),
+        is_cancellable: false,
         names: call.names(),
     };
     let Some(session) = session else { return Ok(still) };
     let status = call.client().status(session).await?.session;
+    still.is_cancellable = offered(status.state(), &status.kind).contains(&Action::Cancel);
     let is_of = |command: &CommandId| command == id || command.is_part_of(id);
     let Some(running) = status.running() else { return Ok(still) };
     // A cell of a notebook has an id of its own.
@@ -284,13 +290,14 @@ impl Display for StillRunning {
         if let Some(progress) = progress {
             write!(f, ", {progress}")?;
         }
-        let next = match asks.is_empty() {
-            true => {
-                format!(". Call {} with this id to wait on, or {cancel} to stop it.", names.of::<GetResult>())
+        if asks.is_empty() {
+            write!(f, ". Call {} with this id to wait on", names.of::<GetResult>())?;
+            if self.is_cancellable {
+                write!(f, ", or {cancel} to stop it")?;
             }
-            false => String::new(),
-        };
-        write!(f, "{next} [id {id}")?;
+            write!(f, ".")?;
+        }
+        write!(f, " [id {id}")?;
         match session_id {
             Some(session) => write!(f, ", session {session}]"),
             None => f.write_str("]"),

@@ -100,6 +100,21 @@ async fn what_came_of_a_call_is_found_in_the_log_once_nothing_else_knows_it() {
 }
 
 #[tokio::test]
+async fn cancelling_is_named_only_where_it_is_not_refused() {
+    let home = Home::new().await;
+    let agent = home.agent_in("held").await;
+    let id = left_running(&agent).await;
+    while agent.call("get_status", json!({})).await.structured["state"] != json!("WarmingUp") {}
+    let still = result(&agent, &id, 0).await.text;
+    assert!(still.contains("get_result") && !still.contains("cancel_eval"), "{still}");
+    release(Path::new(&home.folder("held")));
+    while agent.call("get_status", json!({})).await.structured["state"] != json!("Evaluating") {}
+    let still = result(&agent, &id, 0).await.text;
+    assert!(still.contains("or cancel_eval to stop it"), "{still}");
+    agent.call("cancel_eval", json!({})).await;
+}
+
+#[tokio::test]
 async fn what_was_made_and_what_was_done_is_told_by_its_id_once_nothing_else_knows_it() {
     let home = Home::new().await;
     let agent = home.agent().await;
