@@ -76,11 +76,12 @@ const UNKNOWN: Habits = Habits {
 /// The clients that are known, each with what of it was seen on the wire.
 const KNOWN: [Habits; 5] = [
     // Where there is a structured result it drops the content, pictures too. It gives up after 300 s whatever it hears, earlier where its user
-    // says so, in the very words with which it cancels for its user. From 11,000 characters on it cuts the middle.
+    // says so, in the very words with which it cancels for its user. GPT-6 calls tools from scripts, and after 30 s reads that its script runs, and nothing of
+    // what Mainstay says. Of a model that it does not know it cuts the middle from 11,000 characters on, of others from 40,000.
     Habits {
         name: "codex",
         results: Some(Results::Text),
-        wait: seconds(50),
+        wait: seconds(25),
         longest_wait: seconds(280),
         gives_up: Some(seconds(300)),
         text_bytes: MODEL_BYTES,
