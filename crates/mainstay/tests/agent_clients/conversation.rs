@@ -1,7 +1,9 @@
 //! A conversation with a coding agent whose model is the test.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 use crate::clients::{self, Client, Deferral, Place, SERVER, Turn};
 use crate::golden::Golden;
 use crate::model::{Asked, Model};
+use crate::stage::behind;
 use crate::support::World;
 use crate::wire::{Move, Offered, Shown};
 
@@ -18,8 +21,10 @@ use crate::wire::{Move, Offered, Shown};
 const LONG: Duration = Duration::from_secs(180);
 
 /// What no model is ever to read: the words of agents whose server is gone, late or without the tool.
-const NEVER: [&str; 11] = [
-    "timed out",
+const NEVER: [&str; 13] = [
+    "Request timed out",
+    "timed out after",
+    "timed out awaiting",
     "idle timeout",
     "Not connected",
     "Transport closed",
@@ -42,18 +47,36 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// One in the working folder of a world whose daemon runs.
+    /// One in the working folder of a world.
     pub(crate) fn new(client: &'static dyn Client, world: &World, user: &str) -> Self {
-        let home = world.home().parent().unwrap().join(user);
-        std::fs::create_dir(&home).unwrap();
+        Self::with_environment(client, world, user, Self::environment_of(world))
+    }
+
+    /// What Mainstay's bridge finds in its environment in a world, where nothing else is said.
+    pub(crate) fn environment_of(world: &World) -> BTreeMap<String, String> {
         let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
         let command = world.command();
-        let environment =
-            command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
+        command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect()
+    }
+
+    /// One whose agent gives Mainstay's bridge these variables.
+    pub(crate) fn with_environment(
+        client: &'static dyn Client,
+        world: &World,
+        user: &str,
+        environment: BTreeMap<String, String>,
+    ) -> Self {
+        let home = world.home().parent().unwrap().join(user);
+        std::fs::create_dir(&home).unwrap();
         let model = Model::start();
         let place = Place { home, model: model.address(), environment };
         client.configure(&place);
         Self { client, model, place, folder: world.work(), turns: 0 }
+    }
+
+    /// The home of its user.
+    pub(crate) fn home(&self) -> &Path {
+        &self.place.home
     }
 
     /// Has the agent answer a prompt; gives the turn once the model is asked.
@@ -106,6 +129,30 @@ impl Running<'_> {
         self.result()
     }
 
+    /// Has the model call a tool, and wait on with `get_result` until what it is shown fits. That is the one answer that is noted: how many come
+    /// before depends on the machine.
+    pub(crate) fn call_until(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        fits: impl Fn(&str) -> bool,
+    ) -> String {
+        self.golden.called(tool, arguments);
+        let (mut tool, mut arguments) = (tool, arguments.clone());
+        loop {
+            let (target, sent) = self.reach(tool, &arguments);
+            self.say_call(target, sent);
+            let shown = self.result_of_any();
+            let text = shown.text();
+            if fits(&text) {
+                self.golden.shown(&shown);
+                return text;
+            }
+            assert!(text.contains("still running") && text.contains("Call get_result"), "{text}");
+            (tool, arguments) = ("get_result", json!({ "id": behind(&text, "[id "), "wait": 1 }));
+        }
+    }
+
     /// Has the model call a tool.
     pub(crate) fn begin(&mut self, tool: &str, arguments: &Value) {
         let (target, sent) = self.reach(tool, arguments);
@@ -117,10 +164,6 @@ impl Running<'_> {
     pub(crate) fn result(&mut self) -> Shown {
         let shown = self.result_of_any();
         self.golden.shown(&shown);
-        let text = shown.text();
-        for words in NEVER {
-            assert!(!text.contains(words), "the model reads: {text}");
-        }
         shown
     }
 
@@ -182,7 +225,13 @@ impl Running<'_> {
         self.await_request();
         let asked = self.asked.as_ref().unwrap();
         let id = self.conversation.call_id(self.calls);
-        asked.format.result(&asked.body, &id).unwrap_or_else(|| panic!("no result of {id}: {}", asked.body))
+        let shown = asked.format.result(&asked.body, &id);
+        let shown = shown.unwrap_or_else(|| panic!("no result of {id}: {}", asked.body));
+        let text = shown.text();
+        for words in NEVER {
+            assert!(!text.contains(words), "the model reads: {text}");
+        }
+        shown
     }
 
     fn await_request(&mut self) {

@@ -1,13 +1,11 @@
 //! What a model does with Mainstay through its agent, and what it must be shown. Each story runs in each agent.
 
-use std::path::PathBuf;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::clients::{Client, Turn};
 use crate::conversation::{Conversation, Running};
 use crate::golden::Golden;
-use crate::support::World;
+use crate::stage::{Stage, behind, code, has_begun};
 
 /// How much text every agent passes on whole, in characters.
 const WHOLE: usize = 12_000;
@@ -15,67 +13,16 @@ const WHOLE: usize = 12_000;
 /// What `tools` and the schemas behind them may take of a request, in bytes: about four are a token.
 const TOOLS: usize = 25_000;
 
-/// A folder whose daemon runs, and the record of what happens there.
-struct Stage {
-    world: World,
-    golden: Golden,
-    story: String,
-}
-
-impl Stage {
-    fn new(client: &dyn Client, story: &str) -> Self {
-        let world = World::with_jupyter();
-        std::fs::write(world.home().join("config.toml"), "[daemon]\nport = 0\n").unwrap();
-        assert_eq!(world.run(["-d"]).code, 0);
-        let golden = Golden::new(&world);
-        Self { world, golden, story: format!("{}_{story}", client.name()) }
-    }
-
-    /// Code that says that it has begun, and ends once [`Stage::let_go`] is called.
-    fn waiting(&self) -> String {
-        let gate = self.gate();
-        format!(
-            "import os, time\nprint('begun', flush=True)\nwhile not os.path.exists({gate:?}):\n    time.sleep(0.01)\nrested = 42\nrested"
-        )
-    }
-
-    fn gate(&self) -> PathBuf {
-        self.world.work().join("gate")
-    }
-
-    fn holds(&self) {
-        insta::assert_snapshot!(self.story.as_str(), self.golden.text());
-    }
-}
-
-/// Waits until the code of [`Stage::waiting`] has begun.
-fn has_begun(world: &World) {
-    let mut events = world.follow_with(&["--session", "main", "--since", "0"]);
-    events.wait_until(|event| {
-        event["kind"] == "outputProduced" && event["body"]["text"].to_string().contains("begun")
-    });
-}
-
-fn code(code: &str) -> Value {
-    json!({ "code": code })
-}
-
 fn create(turn: &mut Running<'_>) {
     let created = turn.call("create_session", &json!({ "kind": "python3", "name": "main" })).text();
     assert!(created.to_lowercase().contains("python"), "it does not say what send_code runs now: {created}");
 }
 
-/// What stands behind a word, up to a mark.
-fn behind(text: &str, word: &str) -> String {
-    let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("there is no {word:?} in {text}"));
-    rest.split([',', ']', ' ', '\n']).next().unwrap_or_default().to_owned()
-}
+/// A plot as a model writes one.
+const PLOTS: &str =
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3], [1, 4, 9])\nplt.title('Squares')\nplt.show()";
 
-/// A square of 8 by 8 dots, as code that shows it.
-const SHOWS_A_PICTURE: &str = "import base64\nfrom IPython.display import Image, display\ndisplay(Image(data=base64.b64decode(\
-    'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC')))";
-
-/// It creates a session, runs code, reads an error, looks at a picture, reads a megabyte, answers a question of the code, and waits for code
+/// It creates a session, runs code, reads an error, looks at a plot, reads a megabyte, answers a question of the code, and waits for code
 /// that is silent.
 pub(crate) fn works_in_a_session(client: &'static dyn Client) {
     let mut stage = Stage::new(client, "works");
@@ -95,7 +42,7 @@ pub(crate) fn works_in_a_session(client: &'static dyn Client) {
     assert!(failed.text().contains("ZeroDivisionError"), "{failed:?}");
     assert_ne!(failed.is_error, Some(false));
 
-    let shown = turn.call("send_code", &code(SHOWS_A_PICTURE));
+    let shown = turn.call("send_code", &code(PLOTS));
     assert!(shown.has_picture(), "{shown:?}");
 
     reads_a_megabyte(&mut turn);
@@ -110,7 +57,7 @@ pub(crate) fn works_in_a_session(client: &'static dyn Client) {
     let rested = turn.call("get_result", &json!({ "id": id })).text();
     assert!(rested.contains("42"), "{rested}");
     turn.end();
-    stage.holds();
+    insta::assert_snapshot!(stage.name(), stage.golden.text());
 }
 
 fn reads_a_megabyte(turn: &mut Running<'_>) {
@@ -153,7 +100,7 @@ pub(crate) fn survives_the_death_of_the_daemon(client: &'static dyn Client) {
     let value = turn.call("send_code", &code("x + 1")).text();
     assert!(value.contains("42"), "{value}");
     turn.end();
-    stage.holds();
+    insta::assert_snapshot!(stage.name(), stage.golden.text());
 }
 
 /// A conversation goes on in its session; its agent is killed in mid-call, and the next one sees that its code still runs, and what it came to.
@@ -184,7 +131,7 @@ pub(crate) fn leaves_code_behind_and_finds_it_again(client: &'static dyn Client)
     let value = turn.call("send_code", &code("rested + x")).text();
     assert!(value.contains("62"), "{value}");
     turn.end();
-    stage.holds();
+    insta::assert_snapshot!(stage.name(), stage.golden.text());
 }
 
 /// Two agents, of two users of the machine's, work in one session.
@@ -205,10 +152,7 @@ pub(crate) fn two_work_in_one_session(client: &'static dyn Client) {
     ada.end();
     bob.end();
     let [first, second] = goldens;
-    insta::assert_snapshot!(
-        stage.story.as_str(),
-        format!("· one\n{}· the other\n{}", first.text(), second.text())
-    );
+    insta::assert_snapshot!(stage.name(), format!("· one\n{}· the other\n{}", first.text(), second.text()));
 }
 
 /// Code that says nothing for longer than an agent waits: the model waits on, and gets its value.
