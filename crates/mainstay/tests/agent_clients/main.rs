@@ -42,15 +42,7 @@ macro_rules! stories_of {
 }
 
 stories_of!(codex, Codex, [] []);
-stories_of!(opencode, Opencode, []["runs in codex: `cargo xtask clients opencode`"]);
-stories_of!(gemini, Gemini, []["runs in codex: `cargo xtask clients gemini`"]);
-stories_of!(
-    claude,
-    Claude,
-    ["is not free software: `cargo xtask clients claude`"]["is not free software: `cargo xtask clients claude`"]
-);
-stories_of!(
-    qwen,
-    Qwen,
-    ["is much like gemini: `cargo xtask clients qwen`"]["is much like gemini: `cargo xtask clients qwen`"]
-);
+stories_of!(opencode, Opencode, [] ["runs in codex: `cargo xtask clients opencode`"]);
+stories_of!(gemini, GEMINI, [] ["runs in codex: `cargo xtask clients gemini`"]);
+stories_of!(claude, Claude, ["is not free software: `cargo xtask clients claude`"] ["is not free software: `cargo xtask clients claude`"]);
+stories_of!(qwen, QWEN, ["is much like gemini: `cargo xtask clients qwen`"] ["is much like gemini: `cargo xtask clients qwen`"]);

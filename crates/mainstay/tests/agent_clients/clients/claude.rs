@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Client, Deferral, Place, SERVER, Turn, mainstay};
+use super::{Client, Deferral, Place, SERVER, Turn, servers};
 
 pub(crate) struct Claude;
 
@@ -18,8 +18,7 @@ impl Client for Claude {
     }
 
     fn configure(&self, place: &Place) {
-        let server = json!({ "command": mainstay(), "args": ["mcp"], "env": place.environment });
-        place.write_json(SERVERS, &json!({ "mcpServers": { SERVER: server } }));
+        place.write_json(SERVERS, &json!({ "mcpServers": servers(place) }));
     }
 
     fn arguments(&self, place: &Place, turn: Turn, prompt: &str) -> Vec<String> {

@@ -4,19 +4,17 @@ mod claude;
 mod codex;
 mod gemini;
 mod opencode;
-mod qwen;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::claude::Claude;
 pub(crate) use self::codex::Codex;
-pub(crate) use self::gemini::Gemini;
+pub(crate) use self::gemini::{GEMINI, QWEN};
 pub(crate) use self::opencode::Opencode;
-pub(crate) use self::qwen::Qwen;
 
 use crate::support;
 
@@ -95,6 +93,11 @@ impl Place {
 /// The program that is Mainstay.
 fn mainstay() -> &'static str {
     env!("CARGO_BIN_EXE_mainstay")
+}
+
+/// Mainstay among the servers over stdio, as most agents have them in their settings.
+fn servers(place: &Place) -> Value {
+    json!({ SERVER: { "command": mainstay(), "args": ["mcp"], "env": place.environment } })
 }
 
 /// The agent, ready to answer a prompt in a folder, with nothing of the environment that the tests run in.
