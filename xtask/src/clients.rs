@@ -31,9 +31,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     })
 }
 
-/// Selects the tests of these clients, each in a module of its name.
+/// Selects the tests of these clients, each in a module of its name; where that depends on its model, one of each.
 fn filter(names: &[&str]) -> String {
-    let tests: Vec<String> = names.iter().map(|name| format!("test(/^{name}::/)")).collect();
+    let tests: Vec<String> = names.iter().map(|name| format!("test(/^{name}(_gpt_.)?::/)")).collect();
     tests.join(" | ")
 }
 
@@ -68,6 +68,6 @@ mod tests {
 
     #[test]
     fn each_client_selects_the_tests_in_its_module() {
-        assert_eq!(filter(&["codex", "qwen"]), "test(/^codex::/) | test(/^qwen::/)");
+        assert_eq!(filter(&["codex", "qwen"]), "test(/^codex(_gpt_.)?::/) | test(/^qwen(_gpt_.)?::/)");
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::{Move, Offered, Shown};
 const LONG: Duration = Duration::from_secs(180);
 
 /// What no model is ever to read: the words of agents whose server is gone, late or without the tool.
-const NEVER: [&str; 13] = [
+const NEVER: [&str; 14] = [
     "Request timed out",
     "timed out after",
     "timed out awaiting",
@@ -35,6 +35,8 @@ const NEVER: [&str; 13] = [
     "unsupported call",
     "not found in registry",
     "is not registered",
+    // codex of a script that has not ended after 30 s: nothing of what its calls are answered.
+    "Script running with cell ID",
 ];
 
 /// An agent of a user's of its own.
@@ -193,23 +195,36 @@ impl Running<'_> {
             Deferral::None => panic!("the model has no tool {tool}, but {offered:?}"),
             Deferral::Searched(search) => {
                 let search = own(search);
-                self.search(search, &long_name);
+                self.search(search, &format!("select:{long_name}"), &long_name);
                 (Offered { namespace: None, name: long_name, bytes: 0 }, arguments.clone())
+            }
+            Deferral::Found(search) => {
+                let search = own(search);
+                self.search(search, tool, tool);
+                let namespace = Some(format!("mcp__{SERVER}"));
+                (Offered { namespace, name: tool.to_owned(), bytes: 0 }, arguments.clone())
+            }
+            Deferral::Scripted(run) => {
+                let script = format!(
+                    "const result = await tools.{long_name}({arguments});\n\
+                     for (const part of result.content) part.type === 'image' ? image(part) : text(part.text);"
+                );
+                (own(run), Value::String(script))
             }
             Deferral::Bridged(search, call) => {
                 let (search, call) = (own(search), own(call));
-                self.search(search, &long_name);
+                self.search(search, &format!("select:{long_name}"), &long_name);
                 (call, json!({ "name": long_name, "arguments": arguments }))
             }
         }
     }
 
     /// Has the model search for a tool, once.
-    fn search(&mut self, search: Offered, tool: &str) {
+    fn search(&mut self, search: Offered, query: &str, tool: &str) {
         if self.found.iter().any(|found| found == tool) {
             return;
         }
-        self.say_call(search, json!({ "query": format!("select:{tool}") }));
+        self.say_call(search, json!({ "query": query }));
         let shown = self.result_of_any().text();
         assert!(shown.contains(tool), "{tool} is not found: {shown}");
         self.found.push(tool.to_owned());

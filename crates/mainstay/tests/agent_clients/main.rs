@@ -41,8 +41,22 @@ macro_rules! stories_of {
     )+ };
 }
 
-stories_of!(codex, Codex, [] []);
-stories_of!(opencode, Opencode, [] ["runs in codex: `cargo xtask clients opencode`"]);
-stories_of!(gemini, GEMINI, [] ["runs in codex: `cargo xtask clients gemini`"]);
-stories_of!(claude, Claude, ["is not free software: `cargo xtask clients claude`"] ["is not free software: `cargo xtask clients claude`"]);
-stories_of!(qwen, QWEN, ["is much like gemini: `cargo xtask clients qwen`"] ["is much like gemini: `cargo xtask clients qwen`"]);
+stories_of!(codex, CODEX, [] []);
+stories_of!(
+    codex_gpt_5,
+    CODEX_GPT_5,
+    ["is much like codex: `cargo xtask clients codex`"]["runs in codex: `cargo xtask clients codex`"]
+);
+stories_of!(codex_gpt_6, CODEX_GPT_6, []["runs in codex: `cargo xtask clients codex`"]);
+stories_of!(opencode, Opencode, []["runs in codex: `cargo xtask clients opencode`"]);
+stories_of!(gemini, GEMINI, []["runs in codex: `cargo xtask clients gemini`"]);
+stories_of!(
+    claude,
+    Claude,
+    ["is not free software: `cargo xtask clients claude`"]["is not free software: `cargo xtask clients claude`"]
+);
+stories_of!(
+    qwen,
+    QWEN,
+    ["is much like gemini: `cargo xtask clients qwen`"]["is much like gemini: `cargo xtask clients qwen`"]
+);

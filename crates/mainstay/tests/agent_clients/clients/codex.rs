@@ -1,14 +1,26 @@
-//! codex: OpenAI's.
+//! codex: OpenAI's. How its model reaches the tools of a server depends on the model: one that codex does not know is offered all of them, GPT-5.5
+//! searches for them, and GPT-6 calls them from JavaScript.
 
 use serde_json::json;
 
-use super::{Client, Place, SERVER, Turn, mainstay};
+use super::{Client, Deferral, Place, SERVER, Turn, mainstay};
 
-pub(crate) struct Codex;
+pub(crate) static CODEX: Codex = Codex { name: "codex", model: "m", deferral: Deferral::None };
+pub(crate) static CODEX_GPT_5: Codex =
+    Codex { name: "codex_gpt_5", model: "gpt-5.5", deferral: Deferral::Found("tool_search") };
+pub(crate) static CODEX_GPT_6: Codex =
+    Codex { name: "codex_gpt_6", model: "gpt-6.1-sol", deferral: Deferral::Scripted("exec") };
+
+/// codex with a model.
+pub(crate) struct Codex {
+    name: &'static str,
+    model: &'static str,
+    deferral: Deferral,
+}
 
 impl Client for Codex {
     fn name(&self) -> &'static str {
-        "codex"
+        self.name
     }
 
     fn variable(&self) -> &'static str {
@@ -20,7 +32,7 @@ impl Client for Codex {
         let environment =
             place.environment.iter().map(|(name, value)| format!("{name} = {}\n", json!(value)));
         let settings = format!(
-            r#"model = "m"
+            r#"model = "{}"
 model_provider = "local"
 approval_policy = "never"
 sandbox_mode = "read-only"
@@ -41,6 +53,7 @@ args = ["mcp"]
 default_tools_approval_mode = "approve"
 [mcp_servers.{SERVER}.env]
 {}"#,
+            self.model,
             place.model,
             json!(mainstay()),
             environment.collect::<String>()
@@ -59,5 +72,9 @@ default_tools_approval_mode = "approve"
 
     fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
         vec![("CODEX_HOME", place.file(".codex").display().to_string()), ("MODEL_KEY", "hidden".to_owned())]
+    }
+
+    fn deferral(&self) -> Deferral {
+        self.deferral
     }
 }

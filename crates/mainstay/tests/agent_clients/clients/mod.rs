@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 pub(crate) use self::claude::Claude;
-pub(crate) use self::codex::Codex;
+pub(crate) use self::codex::{CODEX, CODEX_GPT_5, CODEX_GPT_6};
 pub(crate) use self::gemini::{GEMINI, QWEN};
 pub(crate) use self::opencode::Opencode;
 
@@ -59,6 +59,10 @@ pub(crate) enum Deferral {
     None,
     /// It sees their names, and calls them once it has searched for them with this tool.
     Searched(&'static str),
+    /// It sees the server's name, and calls a tool of its once it has found it with this one.
+    Found(&'static str),
+    /// It sees the server's name, and calls its tools from the JavaScript that it gives this one.
+    Scripted(&'static str),
     /// It sees their names, searches for them with the first tool, and calls them through the second.
     Bridged(&'static str, &'static str),
 }
