@@ -105,6 +105,11 @@ impl Client {
         self.presence.name()
     }
 
+    /// What it has in its environment, where it says so.
+    pub fn environment(&self) -> Option<&Environment> {
+        self.environment.as_ref()
+    }
+
     /// What its commands have as their source.
     pub fn source(&self) -> Source {
         Source::Client { principal: self.access.principal.clone(), name: self.presence.name().to_owned() }

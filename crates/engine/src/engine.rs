@@ -258,7 +258,8 @@ impl Engine {
     /// How the agent of a session goes on: as it said last, or as far as that is known before it is started.
     pub fn agent_state(&self, session: &Session) -> AgentState {
         let factory = || self.shared.factories.iter().find(|factory| factory.serves(&session.kind));
-        let begins = || Some(factory()?.beginning(Path::new(&session.working_directory)));
+        let environment = || self.shared.environments.of(session.id);
+        let begins = || Some(factory()?.beginning(Path::new(&session.working_directory), &environment()));
         session.agent.clone().or_else(begins).unwrap_or_default()
     }
 

@@ -24,8 +24,8 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// Whether this factory starts runners for `kind`.
     fn serves(&self, kind: &SessionKind) -> bool;
 
-    /// How an agent in this folder begins, as far as that is known before it is started.
-    fn beginning(&self, _folder: &Path) -> AgentState {
+    /// How an agent in this folder begins, of a creator with such an environment, as far as that is known before it is started.
+    fn beginning(&self, _folder: &Path, _environment: &Environment) -> AgentState {
         AgentState::default()
     }
 

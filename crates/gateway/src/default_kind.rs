@@ -3,22 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mainstay_engine::{Client, Environment};
 use mainstay_model::SessionKind;
 
-/// Says it, going by what lies in the folder.
+type Tell = dyn Fn(&Path, &Environment) -> SessionKind + Send + Sync;
+
+/// Says it, going by what lies in the folder, and by what can run for whoever has an environment.
 #[derive(Clone)]
-pub struct DefaultKind(Arc<dyn Fn(&Path) -> SessionKind + Send + Sync>);
+pub struct DefaultKind(Arc<Tell>);
 
 impl DefaultKind {
     /// As this function says, which may look at files.
-    pub fn new(of: impl Fn(&Path) -> SessionKind + Send + Sync + 'static) -> Self {
+    pub fn new(of: impl Fn(&Path, &Environment) -> SessionKind + Send + Sync + 'static) -> Self {
         Self(Arc::new(of))
     }
 
-    /// The kind of session that a folder is for.
-    pub(crate) async fn of(&self, folder: &str) -> SessionKind {
+    /// The kind of session that a folder is for, when this client creates one.
+    pub(crate) async fn of(&self, client: &Client, folder: &str) -> SessionKind {
         let (of, folder) = (Arc::clone(&self.0), PathBuf::from(folder));
-        let told = tokio::task::spawn_blocking(move || of(&folder)).await;
+        let environment = client.environment().cloned().unwrap_or_default();
+        let told = tokio::task::spawn_blocking(move || of(&folder, &environment)).await;
         // It is not worth a failed call.
         told.unwrap_or_else(|_| SessionKind::fsharp())
     }
@@ -27,6 +31,6 @@ impl DefaultKind {
 impl Default for DefaultKind {
     /// F# in every folder.
     fn default() -> Self {
-        Self::new(|_| SessionKind::fsharp())
+        Self::new(|_, _| SessionKind::fsharp())
     }
 }

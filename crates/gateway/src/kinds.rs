@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mainstay_engine::Client;
+use mainstay_engine::{Client, Environment};
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, SessionKind};
 use schemars::JsonSchema;
@@ -38,15 +38,15 @@ pub struct Missing {
     pub next_step: String,
 }
 
-type List = dyn Fn(Option<&Path>) -> Vec<KnownKind> + Send + Sync;
+type List = dyn Fn(Option<&Path>, &Environment) -> Vec<KnownKind> + Send + Sync;
 
-/// Lists the kinds that are known to someone who works in a folder, or anywhere.
+/// Lists the kinds that are known to someone who works in a folder, or anywhere, and has an environment.
 #[derive(Clone)]
 pub struct Kinds(Arc<List>);
 
 impl Kinds {
     /// As this function lists them, which may look at files. The order is that of preference.
-    pub fn new(list: impl Fn(Option<&Path>) -> Vec<KnownKind> + Send + Sync + 'static) -> Self {
+    pub fn new(list: impl Fn(Option<&Path>, &Environment) -> Vec<KnownKind> + Send + Sync + 'static) -> Self {
         Self(Arc::new(list))
     }
 
@@ -60,7 +60,8 @@ impl Kinds {
         folder: Option<String>,
     ) -> Result<Vec<KnownKind>, Error> {
         let (list, folder) = (Arc::clone(&self.0), folder.map(PathBuf::from));
-        let looked = tokio::task::spawn_blocking(move || list(folder.as_deref()));
+        let environment = client.environment().cloned().unwrap_or_default();
+        let looked = tokio::task::spawn_blocking(move || list(folder.as_deref(), &environment));
         let mut known =
             looked.await.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
         let filter = SessionFilter { limit: Some(LOOKED_AT), ..SessionFilter::default() };
@@ -83,7 +84,7 @@ impl Default for Kinds {
             language: Some("fsharp".to_owned()),
             missing: None,
         };
-        Self::new(move |_| vec![fsharp.clone()])
+        Self::new(move |_, _| vec![fsharp.clone()])
     }
 }
 

@@ -85,12 +85,14 @@ impl PiAgents {
             .map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
     }
 
-    /// Where pi keeps its settings.
-    fn own_folder(&self) -> Option<PathBuf> {
+    /// Where pi keeps its settings, for a session whose creator has this in its environment.
+    fn own_folder(&self, session: &Environment) -> Option<PathBuf> {
         const VARIABLE: &str = "PI_CODING_AGENT_DIR";
         let named = self.settings.environment.get(VARIABLE).map(PathBuf::from);
-        let inherited = || std::env::var_os(VARIABLE).map(PathBuf::from);
-        let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pi/agent"));
+        let variable =
+            |name: &str| session.variable(name).map(OsString::from).or_else(|| std::env::var_os(name));
+        let inherited = || variable(VARIABLE).map(PathBuf::from);
+        let usual = || Some(PathBuf::from(variable("HOME")?).join(".pi/agent"));
         named.or_else(inherited).or_else(usual)
     }
 
@@ -159,8 +161,8 @@ impl RunnerFactory for PiAgents {
         kind.is_agent()
     }
 
-    fn beginning(&self, folder: &Path) -> AgentState {
-        let own = self.own_folder().map(|folder| OwnSettings::read(&folder)).unwrap_or_default();
+    fn beginning(&self, folder: &Path, environment: &Environment) -> AgentState {
+        let own = self.own_folder(environment).map(|folder| OwnSettings::read(&folder)).unwrap_or_default();
         let projects = OwnSettings::read(&folder.join(".pi"));
         let PiSettings { provider, model, .. } = &self.settings;
         let provider = provider.clone().or(projects.default_provider).or(own.default_provider);

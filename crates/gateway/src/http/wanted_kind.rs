@@ -1,5 +1,6 @@
 //! The kind of a session that a client wants, where it says one.
 
+use mainstay_engine::Client;
 use mainstay_model::SessionKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,11 +14,11 @@ use crate::DefaultKind;
 pub(super) struct WantedKind(Option<SessionKind>);
 
 impl WantedKind {
-    /// It, or what the folder is for.
-    pub(super) async fn or(self, default: &DefaultKind, folder: &str) -> SessionKind {
+    /// It, or what the folder is for, when this client creates a session there.
+    pub(super) async fn or(self, default: &DefaultKind, client: &Client, folder: &str) -> SessionKind {
         match self.0 {
             Some(kind) => kind,
-            None => default.of(folder).await,
+            None => default.of(client, folder).await,
         }
     }
 

@@ -1,8 +1,6 @@
 //! Which session a call means that names none: the one its connection used last, else its principal's most recently active session that runs
 //! code, of the client's folder where that is known; and of what kind and where one would be that it creates.
 
-use std::path::Path;
-
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Session, SessionId, SessionKind};
@@ -57,15 +55,14 @@ impl Meant {
 
     /// Where the code of a session runs that is created without a word about it.
     pub(super) fn folder(&self) -> String {
-        match &self.folder {
-            Some(folder) => folder.clone(),
-            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
-        }
+        let of_user = || self.client.environment()?.variable("HOME").map(str::to_owned);
+        let of_daemon = || std::env::home_dir().map(|home| home.display().to_string());
+        self.folder.clone().or_else(of_user).or_else(of_daemon).unwrap_or_else(|| "/".to_owned())
     }
 
     /// Of what kind such a session is.
     pub(super) async fn kind(&self) -> SessionKind {
-        self.default_kind.of(&self.folder()).await
+        self.default_kind.of(&self.client, &self.folder()).await
     }
 
     async fn most_recent(&self, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {

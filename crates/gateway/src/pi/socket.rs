@@ -48,6 +48,7 @@ async fn converse(daemon: Daemon, access: Access, socket: WebSocket) {
         return;
     };
     let client = daemon.engine.attach(access, "pi").as_connection();
+    // Nothing is known here of the environment that the client is in.
     let folder = std::env::var("HOME").unwrap_or_else(|_| "/".to_owned());
     let (frames, mut leaving) = outbox();
     let writer = tokio::spawn(async move {

@@ -213,7 +213,7 @@ fn kinds() -> Kinds {
         reason: "no <COBOL> was found".to_owned(),
         next_step: "Run `mainstay kernel install cobol`.".to_owned(),
     };
-    Kinds::new(move |folder| {
+    Kinds::new(move |folder, _| {
         let own = folder.map(|folder| kind("own", &folder.display().to_string(), None));
         let all = [
             kind("cobol", "COBOL", Some(missing.clone())),

@@ -141,7 +141,7 @@ impl Stage {
 #[tokio::test]
 async fn where_there_is_no_session_what_runs_code_is_for_the_kind_that_the_folder_is_for() {
     let mut home = Home::new().await;
-    home.daemon.default_kind = DefaultKind::new(|folder| {
+    home.daemon.default_kind = DefaultKind::new(|folder, _| {
         if folder.ends_with("snakes") { SessionKind::new("python").unwrap() } else { SessionKind::fsharp() }
     });
     let [snakes, sharp] = [home.agent_in("snakes").await, home.agent_in("sharp").await];

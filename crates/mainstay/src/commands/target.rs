@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mainstay_engine::WarmUpPhase;
+use mainstay_engine::{Environment, WarmUpPhase};
 use mainstay_gateway::rpc::api::{
     CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession,
 };
@@ -73,7 +73,10 @@ impl Target {
         let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
         match self.most_recent(home, client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
-            None => self.create(home, client, default_kind(home, &working_directory()?)?).await,
+            None => {
+                self.create(home, client, default_kind(home, &working_directory()?, &Environment::default())?)
+                    .await
+            }
         }
     }
 

@@ -27,6 +27,7 @@ use mainstay_engine::runner::RunnerFactory;
 use mainstay_engine::{Engine, Environments};
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::{DefaultKind, Kinds, health, http, port, rpc};
+use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, SessionKind, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -40,7 +41,7 @@ use crate::config::{Config, DEFAULT_PORT, DaemonConfig, FsharpConfig, Ports, Wat
 use crate::connect::{Announcement, VERSION, transcribing};
 use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
-use crate::kernels::{self, places};
+use crate::kernels;
 use crate::terminal;
 
 use self::telemetry::Telemetry;
@@ -198,8 +199,8 @@ async fn run(
 
 /// What clients' sessions are for that do not say it.
 fn kinds_of_folders(home: Home) -> DefaultKind {
-    DefaultKind::new(move |folder| {
-        default_kind(&home, folder).unwrap_or_else(|error| {
+    DefaultKind::new(move |folder, environment| {
+        default_kind(&home, folder, environment).unwrap_or_else(|error| {
             tracing::warn!(%error, "it cannot be told which kind of session a folder is for");
             SessionKind::fsharp()
         })
@@ -209,7 +210,10 @@ fn kinds_of_folders(home: Home) -> DefaultKind {
 /// The kinds of sessions that clients are told of.
 fn known_kinds(home: Home, fsharp: FsharpConfig, pi: Option<PathBuf>) -> Kinds {
     let (sdks, agents) = (kernels::search(&home, fsharp), crate::agents::search(&home, pi));
-    Kinds::new(move |folder| kernels::known(&sdks, &places(&home, folder).kernelspecs(), &agents))
+    Kinds::new(move |folder, environment| {
+        let kernelspecs = Places::of_session(environment, &home.jupyter(), folder).kernelspecs();
+        kernels::known(&sdks.of_session(environment), &kernelspecs, &agents.of_session(environment))
+    })
 }
 
 /// Makes the entries that a store of an older schema lacks, which takes long where it is large: who waits for the daemon sees how
