@@ -305,6 +305,48 @@ fn it_is_said_once_where_the_projects_own_python_has_no_kernel() {
 }
 
 #[test]
+fn a_folder_with_python_files_alone_is_for_python() {
+    for file in ["main.py", "lab.ipynb"] {
+        let world = World::with_jupyter();
+        std::fs::write(world.work().join(file), "").unwrap();
+        let created = call(&world, "create_session", &json!({}));
+        assert_eq!(created["kind"], "python", "{created}");
+        assert_eq!(world.eval("[n * n for n in range(4)]")["value"], "[0, 1, 4, 9]");
+        std::fs::write(world.work().join("Library.fs"), "").unwrap();
+        let created = call(&world, "create_session", &json!({}));
+        assert_eq!(created["kind"], "fsharp", "{created}");
+    }
+}
+
+#[test]
+fn what_a_kernel_cannot_tell_is_refused_or_said_and_never_looks_well() {
+    let world = World::with_jupyter();
+    for (kind, code) in [("bash", "x=1"), ("deno", "let x = 1")] {
+        assert_eq!(call(&world, "create_session", &json!({ "kind": kind, "name": kind }))["state"], "Ready");
+        let session = json!({ "sessionId": kind });
+        let with_code = json!({ "sessionId": kind, "code": code });
+        assert_eq!(call(&world, "send_code", &with_code)["success"], true);
+        let values = call(&world, "get_values", &session);
+        assert_eq!((&values["code"], values.get("offered")), (&json!("not_of_kind"), None), "{values}");
+        assert!(values["nextStep"].as_str().unwrap().contains("send_code"), "{values}");
+        let checked = call(&world, "check_code", &with_code);
+        match kind {
+            "bash" => assert_eq!(checked["code"], "not_of_kind", "{checked}"),
+            _ => {
+                let unchecked = checked["unchecked"].as_str().unwrap_or_default();
+                assert!(unchecked.starts_with("nothing was checked"), "{checked}");
+            }
+        }
+    }
+    let refused = call(&world, "create_session", &json!({ "kind": "cobol" }));
+    let next_step = refused["nextStep"].as_str().unwrap();
+    assert!(
+        next_step.contains("fsharp") && next_step.contains("bash") && next_step.contains("(python)"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn an_agent_works_in_the_language_of_its_folder_and_in_the_session_that_is_there() {
     let world = World::with_jupyter();
     std::fs::write(world.work().join("pyproject.toml"), "").unwrap();

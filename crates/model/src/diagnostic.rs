@@ -88,6 +88,14 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// The code of what says that nothing was checked, and why: of some languages no kernel checks code without running it.
+    pub const UNCHECKED: &str = "unchecked";
+
+    /// Whether it says that nothing was checked, and nothing of the code.
+    pub fn is_unchecked(&self) -> bool {
+        self.severity == Severity::Info && self.code == Self::UNCHECKED
+    }
+
     /// Where it begins, for people: `2:9`, `/code/Shop.fs:2:9`.
     pub fn place(&self) -> String {
         let TextPosition { line, column } = self.start;

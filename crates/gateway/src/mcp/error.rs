@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::eval::SendCode;
+use super::kinds;
 use super::lifecycle::ResetSession;
 use super::names::Names;
 use super::offer::Offered;
@@ -77,7 +78,9 @@ impl Display for ErrorAnswer {
 
 /// The answer to a call that met an error.
 pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
-    let is_refused = is_refused_by_session(error);
+    // Where only this session's kernel lacks it, what is offered to its kind would name it.
+    let is_of_kernel = matches!(error, Error::NotOfKind { action, kind } if action.is_of(kind));
+    let is_refused = is_refused_by_session(error) && !is_of_kernel;
     let session = match call.session() {
         Some(session) => call.client().status(session).await.ok().map(|status| status.session),
         None if is_refused => call.meant().session().await.unwrap_or_default(),
@@ -100,6 +103,7 @@ pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
         remedy: Remedy::of(error),
         next_step: match error {
             Error::DaemonStopping => what_is_kept(call).await,
+            Error::KernelUnknown { kind } if !kind.is_agent() => kinds::instead_of(call, kind).await,
             error => next_step_in(error, names),
         },
     }
@@ -173,15 +177,28 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
             SessionState::Ready => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
-        Error::KernelUnknown { kind } if !kind.is_agent() => {
-            format!("{} Leave `kind` out for F#.", error.next_step())
-        }
         Error::WorkerFailed { .. } => format!("Call stop_session, then {send}."),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::CommandNotFound { .. } => {
             "Its result was told, or its daemon is gone: get_eval_timeline says what ran in the session."
                 .into()
+        }
+        Error::NotOfKind { kind, .. } if kind.is_agent() => error.next_step(),
+        Error::NotOfKind { action: Action::Explore, .. } => {
+            format!("Its kernel does not list what its code defined: print what you need with {send}.")
+        }
+        Error::NotOfKind { action: Action::Check, .. } => {
+            format!("Its kernel checks no code before it runs: {send} says what is wrong with it.")
+        }
+        Error::NotOfKind { .. } => format!("{send} runs code there; do it with that."),
+        Error::AskNotPending { .. } => {
+            format!("It has been answered, has ended, or never was; {status} has those that wait.")
+        }
+        Error::AnswerInvalid { .. } => format!("Answer as the ask's schema wants; {status} has it."),
+        Error::TooManyAsks { .. } => "Answer some of them with answer_ask, or raise `asks`.".into(),
+        Error::RunnerUnavailable { retry_after_ms, .. } => {
+            format!("Mend that, and send it again in {retry_after_ms} ms; diagnose says more.")
         }
         error => error.next_step(),
     }

@@ -7,7 +7,7 @@
 //! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`in_time`] answers before its client's patience ends ([`clients`]),
 //! [`under_way`] keeps what goes on then, and `get_result` and `get_output` find it; [`elicitation`] and [`tasks`] answer before it has ended,
 //! [`orphans`] tells of what others left running, [`settings`] has what a user decides, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
-//! [`error`] the one table from errors to answers, [`repeats`] what a bridge says of a call that it may have to send again.
+//! [`error`] the one table from errors to answers, [`kinds`] which kinds of sessions there are, [`repeats`] what a bridge says of a call that it may have to send again.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
 //! a limit, events by cursor. The newest protocol has no session of the transport, so every answer has the handle of ours, and a call
@@ -35,6 +35,7 @@ mod get_output;
 mod get_result;
 mod in_time;
 mod kept;
+mod kinds;
 mod lifecycle;
 mod lines;
 mod load;

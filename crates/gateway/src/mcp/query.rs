@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::runner::CompletionItem;
 use mainstay_model::affordance::Reach;
-use mainstay_model::{Action, Error, TextPosition};
+use mainstay_model::{Action, Diagnostic, Error, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub(super) struct CheckCode {
 pub(super) struct CheckAnswer {
     session_id: String,
     diagnostics: Vec<DiagnosticLine>,
+    /// Why nothing was checked, where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked: Option<String>,
 }
 
 impl Tool for CheckCode {
@@ -45,8 +48,11 @@ impl Tool for CheckCode {
         let session = call.workplace(self.session_id.as_deref(), Action::Check).await?;
         call.bring_up(session).await?;
         let diagnostics = call.client().check(session, self.code, None).await?;
-        let diagnostics = diagnostics.into_iter().filter(is_for_people).map(DiagnosticLine::from).collect();
-        Ok(CheckAnswer { session_id: session.short(), diagnostics })
+        let (unchecked, diagnostics): (Vec<_>, Vec<_>) =
+            diagnostics.into_iter().filter(is_for_people).partition(Diagnostic::is_unchecked);
+        let diagnostics = diagnostics.into_iter().map(DiagnosticLine::from).collect();
+        let unchecked = unchecked.into_iter().next().map(|unchecked| unchecked.message);
+        Ok(CheckAnswer { session_id: session.short(), diagnostics, unchecked })
     }
 }
 
@@ -59,7 +65,10 @@ impl Display for CheckAnswer {
         for diagnostic in &self.diagnostics {
             writeln!(f, "{diagnostic}")?;
         }
-        write!(f, "diagnostics: {} [session {}]", self.diagnostics.len(), self.session_id)
+        match &self.unchecked {
+            Some(unchecked) => write!(f, "{unchecked} [session {}]", self.session_id),
+            None => write!(f, "diagnostics: {} [session {}]", self.diagnostics.len(), self.session_id),
+        }
     }
 }
 

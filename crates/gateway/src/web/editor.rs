@@ -30,10 +30,11 @@ pub(super) async fn check(
     let session = viewer.session(&id).await?;
     let found = match viewer.client.check(session, code, None).await {
         Ok(found) => found,
-        // It knows nothing before it is ready; that is no news to who types.
-        Err(Error::NotOffered { .. }) => Vec::new(),
+        // It knows nothing before it is ready, and some kernels never do; that is no news to who types.
+        Err(Error::NotOffered { .. } | Error::NotOfKind { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    let found: Vec<_> = found.into_iter().filter(|diagnostic| !diagnostic.is_unchecked()).collect();
     Ok(Html(problems(&found).into_string()))
 }
 

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
 use mainstay_engine::runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use mainstay_model::{
-    AskId, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
-    Severity, TextPosition,
+    Action, AskId, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
+    SessionKind, Severity, TextPosition,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -106,8 +106,12 @@ impl Handle {
         self.with(|current| current.has_helper.then(|| Arc::clone(&current.line)))
     }
 
-    fn helper(&self) -> Result<Arc<Line>, Error> {
-        self.helped().ok_or_else(|| failed("no kernel of its kind can tell"))
+    /// That kernels of its kind do not do it.
+    fn not_of_kind(&self, action: Action) -> Error {
+        match SessionKind::new(&self.start.kernelspec.name) {
+            Ok(kind) => Error::NotOfKind { action, kind },
+            Err(error) => error,
+        }
     }
 
     async fn members(&self, name: String) -> Result<Members, Error> {
@@ -272,17 +276,27 @@ impl Kernel for Handle {
         if let Some(line) = self.helped() {
             return line.call(&python::call("check", &[json!(code)])).await;
         }
-        let is_invalid = self.completeness(&code).await? == Completeness::Invalid;
-        let end = places::position(&code, code.chars().count());
-        let invalid = Diagnostic {
-            severity: Severity::Error,
-            code: "invalid".to_owned(),
-            message: "the kernel says that this is no valid code, and not where".to_owned(),
-            file: None,
-            start: TextPosition { line: 1, column: 1 },
-            end,
+        let (severity, name, message) = match self.completeness(&code).await? {
+            Completeness::Invalid => {
+                (Severity::Error, "invalid", "the kernel says that this is no valid code, and not where")
+            }
+            Completeness::Incomplete { .. } => (
+                Severity::Info,
+                Diagnostic::UNCHECKED,
+                "nothing was checked: this kernel only says that the code is not whole",
+            ),
+            // Some say so of any code.
+            Completeness::Complete => (
+                Severity::Info,
+                Diagnostic::UNCHECKED,
+                "nothing was checked: this kernel only says that the code is whole",
+            ),
+            Completeness::Unknown => return Err(self.not_of_kind(Action::Check)),
         };
-        Ok(is_invalid.then_some(invalid).into_iter().collect())
+        let end = places::position(&code, code.chars().count());
+        let start = TextPosition { line: 1, column: 1 };
+        let (code, message) = (name.to_owned(), message.to_owned());
+        Ok(vec![Diagnostic { severity, code, message, file: None, start, end }])
     }
 
     async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
@@ -310,7 +324,8 @@ impl Kernel for Handle {
                 self.symbols(text, limit).await.map(KernelAnswer::Symbols)
             }
             KernelQuery::Values => {
-                let values = self.helper()?.call::<Vec<Binding>>(&python::call("values", &[])).await?;
+                let helper = self.helped().ok_or_else(|| self.not_of_kind(Action::Explore))?;
+                let values = helper.call::<Vec<Binding>>(&python::call("values", &[])).await?;
                 Ok(KernelAnswer::Values(values))
             }
             KernelQuery::Tests { .. } | KernelQuery::Review { .. } => Err(failed("it knows F# only")),
