@@ -21,6 +21,8 @@ use crate::view::for_each_between;
 const USUAL: u32 = 200;
 /// The most lines in one answer.
 const MOST: u32 = 5_000;
+/// What the words take that say which lines these are, at most.
+const SAID_BYTES: usize = 200;
 /// How many events are read at once.
 const PAGE: u64 = 256;
 
@@ -35,6 +37,8 @@ pub(super) struct GetOutput {
     seq: Option<u64>,
     /// The first line, from 1.
     from: Option<NonZeroU32>,
+    /// The first character of that line, from 1: to go on in a line that was cut.
+    column: Option<NonZeroU32>,
     /// 200 by default.
     lines: Option<Within<1, MOST>>,
 }
@@ -48,7 +52,22 @@ pub(super) struct OutputAnswer {
     of: usize,
     /// The first of these.
     from: usize,
+    /// Its first character here, where that is not its own first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
     lines: Vec<String>,
+    /// Where the only line goes on, where it is longer than an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<Cut>,
+}
+
+/// A line that is longer than an answer, counted in characters.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Cut {
+    /// The first that is not here.
+    column: usize,
+    /// How many the line has.
+    characters: usize,
 }
 
 impl Tool for GetOutput {
@@ -60,7 +79,7 @@ impl Tool for GetOutput {
     type Answer = OutputAnswer;
 
     async fn carry_out(self, call: &Call) -> Result<OutputAnswer, Error> {
-        let Self { session_id, id, seq, from, lines } = self;
+        let Self { session_id, id, seq, from, column, lines } = self;
         let from = from.map_or(1, |from| from.get() as usize);
         let lines = Within::given(lines, "lines", USUAL)? as usize;
         let (session, span) = match id {
@@ -73,8 +92,24 @@ impl Tool for GetOutput {
         call.is_about(session);
         let text = put_out(call, session, span).await?;
         let all: Vec<&str> = text.lines().collect();
-        let lines = all.iter().skip(from - 1).take(lines).map(|line| (*line).to_owned()).collect();
-        Ok(OutputAnswer { session_id: session.short(), of: all.len(), from, lines })
+        let mut lines: Vec<String> =
+            all.iter().skip(from - 1).take(lines).map(|line| (*line).to_owned()).collect();
+        let column = column.map(|column| column.get() as usize).filter(|column| *column > 1);
+        if let (Some(column), Some(line)) = (column, lines.first_mut()) {
+            *line = behind(line, column, from)?;
+        }
+        Ok(OutputAnswer { session_id: session.short(), of: all.len(), from, column, lines, cut: None })
+    }
+}
+
+/// A line from this character on.
+fn behind(line: &str, column: usize, number: usize) -> Result<String, Error> {
+    match line.char_indices().nth(column - 1) {
+        Some((at, _)) => Ok(line.get(at..).unwrap_or_default().to_owned()),
+        None => Err(Error::InvalidArgument {
+            argument: "column".to_owned(),
+            reason: format!("it is {column}, and line {number} has {} characters", line.chars().count()),
+        }),
     }
 }
 
@@ -174,7 +209,8 @@ pub(super) async fn put_out(
 
 impl Answer for OutputAnswer {
     fn fit(&mut self, bytes: usize) {
-        let mut room = bytes.saturating_sub(80);
+        let most = bytes.saturating_sub(SAID_BYTES);
+        let mut room = most;
         let fitting = self.lines.iter().take_while(|line| {
             let fits = line.len() < room;
             room = room.saturating_sub(line.len() + 1);
@@ -184,13 +220,29 @@ impl Answer for OutputAnswer {
         if count < self.lines.len() {
             self.lines.truncate(count.max(1));
         }
+        if let (0, Some(line)) = (count, self.lines.first_mut()) {
+            let before = self.column.map_or(0, |column| column - 1);
+            let characters = before + line.chars().count();
+            // One character is shown at least, so that every call gets on.
+            let least = line.chars().next().map_or(0, char::len_utf8);
+            line.truncate(line.floor_char_boundary(most).max(least));
+            self.cut = Some(Cut { column: before + line.chars().count() + 1, characters });
+        }
     }
 }
 
 impl Display for OutputAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, of, from, lines } = self;
+        let Self { session_id, of, from, column, lines, cut } = self;
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        if let Some(Cut { column: next, characters }) = cut {
+            let (first, last) = (column.unwrap_or(1), next - 1);
+            return write!(
+                f,
+                "characters {first} to {last} of the {characters} of line {from}, of {of} lines: go on with from {from} and column {next} \
+                 [session {session_id}]"
+            );
+        }
         match lines.len() {
             0 => write!(f, "no lines from {from} on; there are {of} [session {session_id}]"),
             count => {

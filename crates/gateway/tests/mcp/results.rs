@@ -67,6 +67,30 @@ async fn a_long_value_is_cut_and_said_to_be() {
 }
 
 #[tokio::test]
+async fn a_line_longer_than_an_answer_is_read_in_parts() {
+    let home = Home::new().await;
+    let agent = home.agent_named("codex-mcp-client").await;
+    agent.send("flood 60000").await;
+    let (mut read, mut column) = (String::new(), 1);
+    loop {
+        let part = agent.call("get_output", json!({ "column": column })).await.text;
+        let (text, said) = part.rsplit_once('\n').unwrap();
+        assert!(part.len() <= 10_000, "{} bytes", part.len());
+        read.push_str(text);
+        let Some((_, rest)) = said.split_once("go on with from 1 and column ") else { break };
+        column = rest.split_once(' ').unwrap().0.parse().unwrap();
+        assert_eq!(column, read.len() + 1, "{said}");
+    }
+    assert_eq!(read, format!("{} end", "x".repeat(60_000)));
+    let agent = home.agent().await;
+    let past = agent.call("get_output", json!({ "column": 60_006 })).await;
+    assert!(past.text.contains("line 1 has 60004 characters"), "{past:?}");
+    agent.send("printfn \"aé𝄞b\"").await;
+    let rest = agent.call("get_output", json!({ "column": 3 })).await;
+    assert_eq!((&rest.structured["lines"], &rest.structured["column"]), (&json!(["\u{1d11e}b"]), &json!(3)));
+}
+
+#[tokio::test]
 async fn output_is_read_by_lines() {
     let home = Home::new().await;
     let agent = home.agent().await;
