@@ -608,7 +608,7 @@ impl EvalView {
             displays: printed.displays,
             output_cut: printed.cut,
             diagnostics,
-            error: explain(ending),
+            error: explain(ending, printed.cancelled_by.as_ref()),
             duration_ms,
             version: Version::ZERO,
             replayed: false,
@@ -748,6 +748,8 @@ struct Printed {
     stderr: String,
     displays: Vec<DisplayView>,
     cut: bool,
+    /// Who had it cancelled first.
+    cancelled_by: Option<Source>,
 }
 
 impl Printed {
@@ -797,8 +799,10 @@ impl Printed {
             JobPart::Displayed(display) => self.show(display.clone()),
             JobPart::Cleared => self.clear(),
             JobPart::OutputCut => self.cut = true,
+            JobPart::CancelRequested => {
+                self.cancelled_by.get_or_insert_with(|| event.metadata.source.clone());
+            }
             JobPart::Requested { .. }
-            | JobPart::CancelRequested
             | JobPart::TimedOut
             | JobPart::Completed { .. }
             | JobPart::Failed { .. }
@@ -809,14 +813,14 @@ impl Printed {
 }
 
 /// Why an eval did not run to its end, in words; the diagnostics say it where the code has errors.
-fn explain(ending: EvalEnding) -> Option<RaisedError> {
+fn explain(ending: EvalEnding, cancelled_by: Option<&Source>) -> Option<RaisedError> {
     let plain = |kind: &str, message: String| {
         Some(RaisedError { kind: kind.to_owned(), message, stack: None, coloured_stack: None })
     };
     match ending {
         EvalEnding::Completed | EvalEnding::Rejected => None,
         EvalEnding::Raised { error } => Some(error),
-        EvalEnding::Cancelled => plain("Cancelled", "the eval was cancelled".to_owned()),
+        EvalEnding::Cancelled => plain("Cancelled", cancelled(cancelled_by)),
         EvalEnding::Interrupted => {
             plain("Interrupted", "the eval was cut off: its worker or the daemon was lost".to_owned())
         }
@@ -824,6 +828,19 @@ fn explain(ending: EvalEnding) -> Option<RaisedError> {
             "WorkerExited",
             format!("{}; the session is rebuilt from its earlier definitions", exit.of_code()),
         ),
+    }
+}
+
+/// That an eval was cancelled, and by whom, where a client had it.
+fn cancelled(by: Option<&Source>) -> String {
+    match by {
+        Some(Source::Client { principal, name }) if *principal == Principal::local() => {
+            format!("the eval was cancelled by {name}")
+        }
+        Some(Source::Client { principal, name }) => {
+            format!("the eval was cancelled by {name} of {principal}")
+        }
+        Some(Source::Worker | Source::System) | None => "the eval was cancelled".to_owned(),
     }
 }
 

@@ -29,7 +29,7 @@ use super::repeats::Repeatable;
 use super::running::Running;
 use super::server::Server;
 use super::tool::LONGEST_WAIT;
-use super::under_way::{CallsUnderWay, UnderWay};
+use super::under_way::{CallsUnderWay, Origin, UnderWay};
 use crate::command::anonymous;
 use crate::trace::within;
 
@@ -97,7 +97,12 @@ impl Call {
         let folder = folder.or_else(|| folder_of(request?.uri.query()?));
         let repeatable = Repeatable::of(&context.meta);
         let id = repeatable.command().cloned().unwrap_or_else(anonymous);
-        let under_way = UnderWay::new(id, client.source(), tool, server.connection);
+        let origin = Origin {
+            connection: server.connection,
+            request: context.id.clone(),
+            closing: server.closing.clone(),
+        };
+        let under_way = UnderWay::new(id, client.source(), tool, origin);
         Ok(Self {
             server: server.clone(),
             context: context.clone(),
@@ -211,7 +216,7 @@ impl Call {
             return Vec::new();
         }
         // The answer itself does not depend on it.
-        orphans(&self.client, self.folder.clone()).await.unwrap_or_default()
+        orphans(&self.client, self.calls(), self.folder.clone()).await.unwrap_or_default()
     }
 
     /// A key for one purpose.

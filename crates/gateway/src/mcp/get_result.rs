@@ -19,10 +19,10 @@ use super::cancel::CancelEval;
 use super::get_output::{GetOutput, put_out};
 use super::notebook::RunNotebook;
 use super::offer::Works;
-use super::running::asks_of;
+use super::running::{WAITS_TURN, asks_of};
 use super::tasks::result_of;
 use super::text::ending;
-use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::tool::{Answer, Effect, LONGEST_WAIT, Listed, Tool, Waits};
 use super::under_way::{Ended, UnderWay};
 
 /// How much of what code has printed so far is told, in bytes.
@@ -202,6 +202,15 @@ pub(super) async fn still_running(
         under_way.tool == RunNotebook::NAME && *under_way.source() == running.source
     };
     let is_own = is_of(&running.command) || under_way.is_some_and(is_cell_of);
+    let is_in_turn = under_way.is_some_and(|under_way| Listed::is_in_turn(&under_way.tool));
+    let waits = matches!(call.client().command(id).await, Ok(CommandStatus::Waits { .. }));
+    match is_own {
+        // It has come to its turn since.
+        true => still.progress = still.progress.filter(|said| said != WAITS_TURN),
+        // It may not have been handed over yet.
+        false if waits || is_in_turn => still.progress = Some(WAITS_TURN.to_owned()),
+        false => {}
+    }
     if is_own {
         let put_out = put_out(call, session, (running.requested, status.last_seq.next())).await?;
         still.output = ending(&put_out, PRINTED_BYTES);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use super::call::Call;
 use super::get_result::{Awaited, still_running};
@@ -17,6 +17,8 @@ use super::under_way::{Ended, UnderWay};
 
 /// The longest that a client which wants to hear of a call hears nothing: some give a silent call up.
 const PULSE: Duration = Duration::from_secs(5);
+/// How long a call that is answered at once is given to find the session that it is about.
+const BEGINS: Duration = Duration::from_secs(1);
 /// How many calls that have ended one answer tells of at most.
 const NEWS: usize = 5;
 
@@ -68,7 +70,11 @@ async fn first_answer(
 ) -> Result<CallToolResponse, ErrorData> {
     let mut waited = std::pin::pin!(async {
         match wait {
-            Some(wait) => sleep(wait).await,
+            Some(wait) => {
+                sleep(wait).await;
+                // What is said of how far it is begins with its session.
+                timeout(BEGINS, under_way.has_session()).await.ok();
+            }
             None => std::future::pending().await,
         }
     });
@@ -79,8 +85,11 @@ async fn first_answer(
         tokio::select! {
             biased;
             ended = under_way.ended() => {
-                // Nobody hears of a call that was given up; it is news for the next one.
-                if !is_unwanted {
+                // Nobody hears of a call that was given up; it is news for the next one. Whether a client that has gone hears of it is
+                // known once the answer is sent.
+                if under_way.is_client_gone() {
+                    under_way.leave();
+                } else if !is_unwanted {
                     call.calls().mark_told(under_way, call.server().connection);
                 }
                 return ended.clone().map(CallToolResponse::from);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::affordance::Reach;
-use mainstay_model::{Action, Error, ProjectChoice, Session, SessionCommand, SessionKind};
+use mainstay_model::{Action, Error, ProjectChoice, Session, SessionCommand, SessionId, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -158,10 +158,29 @@ impl Tool for CreateSession {
             name: self.name,
             alias: None,
         };
+        let before = call.server().last_used();
         let session = call.create(call.command_id(), create).await?;
-        let ready = call.bring_up(session).await?;
+        let ready = tokio::select! {
+            biased;
+            () = call.cancelled() => {
+                withdraw(call, session, before).await?;
+                return Err(Error::Cancelled);
+            }
+            ready = call.bring_up(session) => ready?,
+        };
         Ok(CreatedAnswer::from(&*ready).saying_language(call, &ready))
     }
+}
+
+/// Deletes a session whose creation its user cancelled, unless someone else uses it already. The connection goes on in the one that it used
+/// before.
+async fn withdraw(call: &Call, session: SessionId, before: Option<SessionId>) -> Result<(), Error> {
+    call.server().use_instead(session, before);
+    let stored = call.client().status(session).await?.session;
+    if stored.evals > 0 || stored.running().is_some() || !stored.lane.is_empty() {
+        return Ok(());
+    }
+    call.submit_beside(session, SessionCommand::Delete).await.map(drop)
 }
 
 /// Drops the definitions.

@@ -48,6 +48,14 @@ impl Works {
         }
     }
 
+    /// Whether it comes after what runs in its session.
+    pub(super) fn is_in_turn(self) -> bool {
+        match self {
+            Self::Always => false,
+            Self::In(_, reach) | Self::InAny(_, reach) => reach == Reach::InTurn,
+        }
+    }
+
     /// Whether it is for this action, and does it in a session that is in this state.
     pub(super) fn does(self, wanted: Action, state: SessionState) -> bool {
         match self {

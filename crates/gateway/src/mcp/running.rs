@@ -25,6 +25,8 @@ use super::tasks;
 use super::text::{TEXT_BYTES, shortened};
 use crate::notebook::CellRun;
 
+/// What is said of what comes after other code.
+pub(super) const WAITS_TURN: &str = "other code runs; this waits for its turn";
 /// How many events are read at once.
 const PAGE: usize = 256;
 
@@ -56,7 +58,7 @@ pub(super) async fn carried_out_among(
     let may_wait = command.admission == Admission::Queue && session.state() == SessionState::Evaluating;
     let begun = call.client().begin(session.id, command).await?;
     if may_wait {
-        call.say("other code runs; this waits for its turn").await;
+        call.say(WAITS_TURN).await;
     }
     let answered = until_ended(call, &running, heard, begun.ended()).await??;
     match answered.outcome {

@@ -168,6 +168,11 @@ impl Server {
         }
     }
 
+    /// Notes that the answer to a request has come to the client, which sends nothing more.
+    pub(super) fn note_delivered(&self, request: &RequestId) {
+        self.daemon.mcp.calls.mark_delivered(self.connection, request);
+    }
+
     /// A place for one more call.
     fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
         Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
@@ -206,6 +211,14 @@ impl Server {
         let client = self.daemon.engine.attach(connected.access.clone(), "mcp:bridge");
         if client.status(session).await.is_ok() {
             self.use_session(session);
+        }
+    }
+
+    /// Goes back to the session that the connection used before this one, which is withdrawn.
+    pub(super) fn use_instead(&self, withdrawn: SessionId, before: Option<SessionId>) {
+        let mut last_used = self.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last_used == Some(withdrawn) {
+            *last_used = before;
         }
     }
 

@@ -261,6 +261,11 @@ impl Listed {
         tool
     }
 
+    /// Whether the tool of this neutral name comes after what runs in its session.
+    pub(super) fn is_in_turn(name: &str) -> bool {
+        TOOLS.iter().any(|tool| tool.called(name).is_some() && tool.needs.works.is_in_turn())
+    }
+
     /// By this name, where it has it.
     pub(super) fn called(&self, name: &str) -> Option<&rmcp::model::Tool> {
         (self.neutral.name == name || self.seed_name == Some(name)).then_some(&self.neutral)

@@ -170,9 +170,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
         let answered = answered(&message);
         let sent = self.inner.send(message);
         let unanswered = Arc::clone(&self.unanswered);
+        let (left, closing) = (self.left.clone(), self.closing.clone());
         async move {
             let sent = sent.await;
             if let Some(id) = answered {
+                // One that sends nothing more may still read.
+                if sent.is_ok() && closing.is_cancelled() {
+                    left.note_delivered(&id);
+                }
                 unanswered.send_if_modified(|unanswered| unanswered.remove(&id));
             }
             sent

@@ -8,12 +8,24 @@ use std::time::Instant;
 
 use mainstay_model::{CommandId, Principal, SessionId, Source};
 use rmcp::ErrorData;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, RequestId};
 use tokio::sync::{SetOnce, watch};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// What comes of a call.
 pub(super) type Ended = Result<CallToolResult, ErrorData>;
+
+/// Where a call came from.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    /// Which connection it came by.
+    pub(super) connection: Uuid,
+    /// The client's request.
+    pub(super) request: RequestId,
+    /// Cancelled when the client goes.
+    pub(super) closing: CancellationToken,
+}
 
 /// One call.
 pub(super) struct UnderWay {
@@ -25,10 +37,9 @@ pub(super) struct UnderWay {
     source: Source,
     /// What its client called.
     pub(super) tool: String,
-    /// Which connection it came by.
-    connection: Uuid,
+    origin: Origin,
     pub(super) began: Instant,
-    session: OnceLock<SessionId>,
+    session: SetOnce<SessionId>,
     /// How far it has come, in the words its client heard last.
     progress: Mutex<Option<String>>,
     /// Counts what its code asks that its client cannot be shown, or does not show to a person.
@@ -46,15 +57,15 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     /// A call that begins.
-    pub(super) fn new(id: CommandId, source: Source, tool: &str, connection: Uuid) -> Self {
+    pub(super) fn new(id: CommandId, source: Source, tool: &str, origin: Origin) -> Self {
         Self {
             id,
             continues: OnceLock::new(),
             source,
             tool: tool.to_owned(),
-            connection,
+            origin,
             began: Instant::now(),
-            session: OnceLock::new(),
+            session: SetOnce::new(),
             progress: Mutex::new(None),
             asks: watch::Sender::default(),
             ended: SetOnce::new(),
@@ -85,9 +96,22 @@ impl UnderWay {
         self.session.get().copied()
     }
 
-    /// Notes the session that it is about.
+    /// Notes the session that it is about, where that is not known yet.
     pub(super) fn set_session(&self, session: SessionId) {
-        self.session.get_or_init(|| session);
+        self.session.set(session).ok();
+    }
+
+    /// Waits until the session that it is about is known, or it has ended.
+    pub(super) async fn has_session(&self) {
+        tokio::select! {
+            _ = self.session.wait() => {}
+            _ = self.ended.wait() => {}
+        }
+    }
+
+    /// Whether its client has gone.
+    pub(super) fn is_client_gone(&self) -> bool {
+        self.origin.closing.is_cancelled()
     }
 
     /// How far it has come.
@@ -159,6 +183,15 @@ fn key_of(call: &UnderWay) -> Key {
     (call.source.principal(), call.id.clone())
 }
 
+impl Calls {
+    /// Nobody is to be told of a call any more.
+    fn forget(&mut self, call: &UnderWay) {
+        let key = key_of(call);
+        self.by_id.remove(&key);
+        self.untold.retain(|untold| *untold != key);
+    }
+}
+
 impl CallsUnderWay {
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -188,13 +221,21 @@ impl CallsUnderWay {
     /// Notes that what came of the call was told over this connection. Where that is another than the call's, its own client may still ask for it.
     pub(super) fn mark_told(&self, call: &UnderWay, connection: Uuid) {
         call.is_told.store(true, Ordering::Relaxed);
-        if call.connection != connection {
-            return;
+        if call.origin.connection == connection {
+            self.calls().forget(call);
         }
+    }
+
+    /// Notes that the answer to a request has come to its client.
+    pub(super) fn mark_delivered(&self, connection: Uuid, request: &RequestId) {
         let mut calls = self.calls();
-        let key = key_of(call);
-        calls.by_id.remove(&key);
-        calls.untold.retain(|untold| *untold != key);
+        let is_it = |call: &&Arc<UnderWay>| {
+            call.origin.connection == connection && call.origin.request == *request && call.end().is_some()
+        };
+        if let Some(call) = calls.by_id.values().find(is_it).cloned() {
+            call.is_told.store(true, Ordering::Relaxed);
+            calls.forget(&call);
+        }
     }
 
     /// The call of this principal with this id, or the one that goes on with the command of this id.
@@ -209,7 +250,7 @@ impl CallsUnderWay {
     pub(super) fn given_up(&self, connection: Uuid) -> Vec<Arc<UnderWay>> {
         let calls = self.calls();
         let goes_on = |call: &&Arc<UnderWay>| {
-            call.connection == connection
+            call.origin.connection == connection
                 && call.end().is_none()
                 && call.is_given_up.swap(false, Ordering::Relaxed)
         };
@@ -220,7 +261,7 @@ impl CallsUnderWay {
     pub(super) fn news(&self, connection: Uuid, most: usize) -> Vec<Arc<UnderWay>> {
         let calls = self.calls();
         let of_connection = |call: &&Arc<UnderWay>| {
-            call.connection == connection
+            call.origin.connection == connection
                 && call.is_left.load(Ordering::Relaxed)
                 && call.end().is_some()
                 && !call.is_announced.load(Ordering::Relaxed)
@@ -229,6 +270,20 @@ impl CallsUnderWay {
         let news: Vec<_> = untold.filter(of_connection).take(most).cloned().collect();
         news.iter().for_each(|call| call.is_announced.store(true, Ordering::Relaxed));
         news
+    }
+
+    /// The calls of a principal whose clients have gone, and that have ended and were told to nobody, oldest first.
+    pub(super) fn left_by_gone(&self, principal: &Principal) -> Vec<Arc<UnderWay>> {
+        let calls = self.calls();
+        let is_left = |call: &&Arc<UnderWay>| {
+            call.source.principal() == *principal
+                && call.is_left.load(Ordering::Relaxed)
+                && call.is_client_gone()
+                && call.end().is_some()
+                && !call.is_told.load(Ordering::Relaxed)
+        };
+        let untold = calls.untold.iter().filter_map(|key| calls.by_id.get(key));
+        untold.filter(is_left).cloned().collect()
     }
 
     /// The calls of a principal about a session that were left, under way or not told of.
@@ -261,7 +316,12 @@ mod tests {
     }
 
     fn begun(calls: &CallsUnderWay, number: u128, connection: Uuid) -> Arc<UnderWay> {
-        let call = Arc::new(UnderWay::new(id(number), Source::System, "send_code", connection));
+        let origin = Origin {
+            connection,
+            request: RequestId::Number(i64::try_from(number).unwrap()),
+            closing: CancellationToken::new(),
+        };
+        let call = Arc::new(UnderWay::new(id(number), Source::System, "send_code", origin));
         calls.begin(&call);
         call
     }
@@ -284,6 +344,26 @@ mod tests {
         assert!(calls.find(&local, &id(1)).is_some(), "its own client was not told");
         calls.mark_told(&call, here);
         assert!(calls.find(&local, &id(1)).is_none());
+    }
+
+    #[test]
+    fn what_ended_behind_a_client_that_has_gone_is_told_to_others_unless_its_answer_came_through() {
+        let calls = CallsUnderWay::default();
+        let here = Uuid::from_u128(1);
+        let [lost, delivered] = [begun(&calls, 1, here), begun(&calls, 2, here)];
+        for call in [&lost, &delivered] {
+            call.origin.closing.cancel();
+            calls.end(call, ended(), 8);
+            call.leave();
+        }
+        calls.mark_delivered(here, &RequestId::Number(2));
+        calls.mark_delivered(Uuid::from_u128(2), &RequestId::Number(1));
+        let left =
+            || calls.left_by_gone(&Principal::local()).iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+        assert_eq!(left(), [id(1)]);
+        assert!(calls.left_by_gone(&Principal::new("ada").unwrap()).is_empty());
+        calls.mark_told(&lost, Uuid::from_u128(3));
+        assert!(left().is_empty());
     }
 
     #[test]

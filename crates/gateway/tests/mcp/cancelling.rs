@@ -1,7 +1,12 @@
 //! Stopping code: by the tool, and by cancelling the request that runs it.
 
+use std::path::Path;
+
+use mainstay_engine::Cursor;
+use mainstay_model::{EventBody, EventFilter};
 use serde_json::json;
 
+use crate::scripted::release;
 use crate::support::{Agent, Home};
 
 #[tokio::test]
@@ -33,6 +38,71 @@ async fn an_eval_that_was_cancelled_is_an_error_with_what_it_printed() {
     assert!(reply.is_error);
     assert_eq!(reply.structured["output"], json!("waiting\n"));
     assert_eq!(reply.structured["error"]["kind"], json!("Cancelled"));
+    assert!(reply.text.contains("Cancelled: the eval was cancelled by mcp:tester\n"), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn a_session_whose_creation_its_user_cancels_is_withdrawn() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let first = agent.send("let a = 3").await.session();
+    let held = home.folder("held");
+    let local = home.local();
+    let mut news = local
+        .follow(Cursor::Log { after: local.last_position().await.unwrap() }, EventFilter::default())
+        .await
+        .unwrap();
+    let creating = agent.begin("create_session", json!({ "workingDirectory": held })).await;
+    while !matches!(news.next().await.unwrap().body, EventBody::WarmUpStarted { .. }) {}
+    creating.cancel(Some("the user pressed Esc".to_owned())).await.unwrap();
+    while !matches!(news.next().await.unwrap().body, EventBody::SessionDeleted) {}
+    release(Path::new(&held));
+    assert_eq!(agent.send("names").await.session(), first);
+    let sessions = agent.call("list_sessions", json!({ "all": true })).await;
+    assert_eq!(sessions.structured["sessions"].as_array().unwrap().len(), 1, "{sessions:?}");
+}
+
+#[tokio::test]
+async fn what_ended_behind_a_client_that_is_gone_is_told_to_who_comes_next() {
+    let home = Home::new().await;
+    let (stream, has_gone) = home.watched_stream("work");
+    let ann = Agent::over(stream).await;
+    let session = ann.send("1 + 1").await.session();
+    let running = ann.begin("send_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    drop((running, ann));
+    has_gone.await.unwrap();
+    let id = home.agent().await.call("get_status", json!({})).await.structured["running"]["id"].clone();
+    let note = format!(
+        "note: send_code of mcp:tester, whose client is gone, has ended in session {session}, failed: get_result {} tells it\n",
+        id.as_str().unwrap()
+    );
+    home.agent().await.call("cancel_eval", json!({})).await;
+    home.reaches("Ready").await;
+    // Its call ends after its code.
+    while !home.agent().await.call("list_sessions", json!({})).await.text.starts_with(&note) {}
+    let elsewhere = home.agent_in("elsewhere").await;
+    assert!(!elsewhere.call("list_sessions", json!({})).await.text.contains("note:"));
+    let next = home.agent().await;
+    let told = next.call("get_result", json!({ "id": id })).await;
+    assert_eq!(told.structured["output"], json!("waiting\n"), "{told:?}");
+    assert!(told.text.starts_with(&note), "{}", told.text);
+    let last = home.agent().await.call("list_sessions", json!({})).await;
+    assert!(!last.text.contains("note:"), "it was told: {}", last.text);
+}
+
+#[tokio::test]
+async fn who_does_not_wait_behind_other_code_hears_that_this_waits_for_its_turn() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    ann.call("send_code", json!({ "code": "wait", "wait": 0 })).await;
+    home.reaches("Evaluating").await;
+    let waits = bob.call("send_code", json!({ "code": "1 + 1", "wait": 0 })).await;
+    assert!(waits.text.contains("other code runs; this waits for its turn"), "{}", waits.text);
+    ann.call("cancel_eval", json!({})).await;
+    let ended = bob.call("get_result", json!({ "id": waits.structured["id"] })).await;
+    assert_eq!(ended.structured["value"], json!("2"), "{ended:?}");
 }
 
 #[tokio::test]
