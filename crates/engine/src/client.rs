@@ -287,8 +287,8 @@ impl Client {
             return Ok(self.engine.begin_load(session, command, &self.trace));
         }
         if let SessionCommand::Rename(_) = &command.body {
-            let sent = Command { source: self.source(), ..command.clone() };
-            self.engine.check_rename(session, &sent).await?;
+            let command = Command { source: self.source(), ..command };
+            return Ok(self.engine.begin_rename(session, command, &self.trace));
         }
         if self.is_connection && rules.runs_job {
             self.engine.is_asked(&self.presence, &command.id);

@@ -25,6 +25,7 @@ use crate::dependencies::{Dependant, all_succeeded};
 use crate::engine::{Begun, Engine};
 use crate::environments::Environment;
 use crate::exchange::{ImportSession, imported_events, unplaced};
+use crate::naming::Numbering;
 use crate::session::now;
 use crate::sync::task;
 use crate::trace::CommandTrace;
@@ -229,7 +230,7 @@ impl Engine {
             }
             (None, _) => Environment::default(),
         };
-        let (mut create, with) = self.plan(beginning).await?;
+        let (mut create, with) = self.plan(beginning, &source.principal()).await?;
         let must_run = must_run(&create, &with);
         self.check_creation(&create, must_run)?;
         if must_run {
@@ -244,7 +245,7 @@ impl Engine {
             (None, Some(_)) => {}
             (None, None) => {
                 let name = folder_name(&create.working_directory);
-                create.name = Some(self.default_name(name, place).await?);
+                create.name = Some(self.free_name(&name, place, Numbering::Anew).await?);
             }
         }
         let project = self.shared.project_of(&create).await?;
@@ -290,18 +291,20 @@ impl Engine {
         all_succeeded(&dependant, &self.shared.claims, self.shared.log.as_ref()).await
     }
 
-    /// What a session is created as, and with.
-    async fn plan(&self, beginning: Beginning) -> Result<(CreateSession, With), Error> {
+    /// What a session is created as for this owner, and with.
+    async fn plan(&self, beginning: Beginning, owner: &Principal) -> Result<(CreateSession, With), Error> {
         match beginning {
             Beginning::Empty(create) => Ok((create, With::Nothing)),
             Beginning::Fork(fork) => {
-                let (create, point) = self.plan_fork(fork).await?;
+                let (create, point) = self.plan_fork(fork, owner).await?;
                 Ok((create, With::Entries(point)))
             }
             Beginning::Import(ImportSession { mut create, imported }) => {
                 self.check_import(&imported)?;
                 if create.name.is_none() {
-                    create.name = Some(self.free_name(&imported.header.name).await?);
+                    let place = (owner, create.working_directory.as_str());
+                    let name = self.free_name(&imported.header.name, place, Numbering::GoesOn).await?;
+                    create.name = Some(name);
                 }
                 Ok((create, With::Cells(imported)))
             }

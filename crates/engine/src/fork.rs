@@ -2,25 +2,26 @@
 
 use std::ops::Range;
 
-use mainstay_log::SessionFilter;
 use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
-    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Placed, ProjectChoice, Segment,
-    Seq, Session, SessionId,
+    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Placed, Principal, ProjectChoice,
+    Segment, Seq, Session, SessionId,
 };
 
 use crate::engine::Engine;
 use crate::entries::{end_of, events_of};
-
-/// Characters that a name keeps before its number.
-const STEM_CHARACTERS: usize = 108;
+use crate::naming::Numbering;
 
 /// How many entries on each side of a cut are looked at first.
 pub(crate) const UNIT: u64 = 64;
 
 impl Engine {
-    /// What a fork is created as, and what it begins with.
-    pub(crate) async fn plan_fork(&self, fork: ForkSession) -> Result<(CreateSession, ForkPoint), Error> {
+    /// What a fork is created as for this owner, and what it begins with.
+    pub(crate) async fn plan_fork(
+        &self,
+        fork: ForkSession,
+        owner: &Principal,
+    ) -> Result<(CreateSession, ForkPoint), Error> {
         let ForkSession { from, entries: asked, name, before_reset } = fork;
         let parent = self.stored(from).await?;
         let segments = self.segments_of(&parent).await?;
@@ -46,7 +47,10 @@ impl Engine {
         };
         let name = match name {
             Some(name) => name,
-            None => self.free_name(&parent.name).await?,
+            None => {
+                let place = (owner, parent.working_directory.as_str());
+                self.free_name(&parent.name, place, Numbering::GoesOn).await?
+            }
         };
         let create = CreateSession {
             kind: parent.kind,
@@ -143,24 +147,6 @@ impl Engine {
                 return Ok(first + whole.start..first + whole.end);
             }
             reach = reach.saturating_mul(2);
-        }
-    }
-
-    /// A name that no session has: this one, or this one numbered.
-    pub(crate) async fn free_name(&self, name: &str) -> Result<String, Error> {
-        let numbered =
-            name.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse::<u32>().ok()?)));
-        let (stem, mut number) = numbered.unwrap_or((name, 1));
-        // With a number it must still be a name.
-        let stem: String = stem.chars().take(STEM_CHARACTERS).collect();
-        let mut candidate = name.to_owned();
-        loop {
-            let named = SessionFilter { name: Some(candidate.clone()), ..SessionFilter::default() };
-            if self.shared.log.count_sessions(named).await? == 0 {
-                return Ok(candidate);
-            }
-            number = number.saturating_add(1);
-            candidate = format!("{stem}-{number}");
         }
     }
 }

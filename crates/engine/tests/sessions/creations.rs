@@ -1,7 +1,9 @@
 //! What creates sessions, under conditions: once under a key, and once others have succeeded.
 
+use futures::future::join_all;
 use mainstay_engine::{Beginning, Creation};
 use mainstay_log::SessionFilter;
+use mainstay_model::command;
 use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, CommandId, CreateSession, Error, ForkSession, IdempotencyKey, Outcome, Response,
@@ -89,6 +91,54 @@ fn unknown(name: &str) -> Error {
 fn itself(name: &str) -> Error {
     let command: CommandId = id(name);
     Error::DependsOnItself { command }
+}
+
+#[tokio::test]
+async fn of_many_that_take_a_name_at_the_same_moment_one_gets_it() {
+    let daemon = Daemon::start().await;
+    let made = |outcome: Outcome| match outcome {
+        Outcome::Done { response: Response::Created { session } } => session,
+        other => panic!("{other:?}"),
+    };
+    let mut sessions = Vec::new();
+    for number in 0..6 {
+        sessions.push(made(daemon.local.create(next_id(), create(&format!("s{number}"))).await.unwrap()));
+    }
+    let renames = sessions.iter().map(|session| {
+        let client = daemon.client(*session);
+        async move { client.submit(SessionCommand::Rename(command::Rename { name: "one".to_owned() })).await.map(drop) }
+    });
+    let creations = (0..3).map(|_| async { daemon.local.create(next_id(), create("one")).await.map(drop) });
+    let (renamed, created) = tokio::join!(join_all(renames), join_all(creations));
+    let all: Vec<_> = renamed.into_iter().chain(created).collect();
+    assert_eq!(all.iter().filter(|one| one.is_ok()).count(), 1, "{all:?}");
+    let taken = Error::SessionExists { reference: "one".to_owned() };
+    assert_eq!(all.iter().filter(|one| **one == Err(taken.clone())).count(), all.len() - 1, "{all:?}");
+}
+
+#[tokio::test]
+async fn names_are_numbered_within_their_owners_folder_and_stay_names() {
+    let daemon = Daemon::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(120);
+    let mut names = Vec::new();
+    for folder in [folder.path().join("issue-25"), folder.path().join(&long)] {
+        std::fs::create_dir(&folder).unwrap();
+        for _ in 0..2 {
+            let working_directory = folder.display().to_string();
+            let unnamed = CreateSession { name: None, working_directory, ..create("") };
+            let Ok(Outcome::Done { response: Response::Created { session } }) =
+                daemon.local.create(next_id(), unnamed).await
+            else {
+                panic!("it is not created");
+            };
+            names.push(daemon.local.status(session).await.unwrap().session.name);
+        }
+    }
+    assert_eq!(
+        names,
+        ["issue-25".to_owned(), "issue-25-2".to_owned(), long, format!("{}-2", "x".repeat(108))]
+    );
 }
 
 #[tokio::test]
