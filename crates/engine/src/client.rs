@@ -282,18 +282,15 @@ impl Client {
             Right::Drive => self.must_drive(session).await?,
             Right::Own(to) => self.must_own(session, to).await?,
         }
+        let asked_by = (self.is_connection && rules.runs_job).then(|| self.presence.number());
+        let command = Command { source: self.source(), ..command };
         if rules.lane == Lane::Server {
-            let command = Command { source: self.source(), ..command };
             return Ok(self.engine.begin_load(session, command, &self.trace));
         }
         if let SessionCommand::Rename(_) = &command.body {
-            let command = Command { source: self.source(), ..command };
             return Ok(self.engine.begin_rename(session, command, &self.trace));
         }
-        if self.is_connection && rules.runs_job {
-            self.engine.is_asked(&self.presence, &command.id);
-        }
-        self.engine.begin(session, Command { source: self.source(), ..command }, &self.trace).await
+        self.engine.begin_asked(session, command, asked_by, &self.trace).await
     }
 
     /// What the agent of a session is shown of its transcript, whole, and how it goes on.

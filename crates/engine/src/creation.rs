@@ -265,7 +265,7 @@ impl Engine {
         let events = first_events(id, &source, session, (create, project), with);
         // Before the session is there: whoever starts it finds it.
         if !environment.is_empty() {
-            self.shared.environments.keep(session, environment);
+            self.shared.environments.keep(session, environment).await;
         }
         let appended = self.append_creation(session, events, answer, trace).await;
         let version = appended.inspect_err(|_| self.shared.environments.forget(session))?;

@@ -27,7 +27,7 @@ use crate::environments::Environments;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::measures::Pulse;
-use crate::presence::{ClientInfo, Presence};
+use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
 use crate::query::{KernelAnswer, KernelQuery};
 use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
@@ -95,6 +95,9 @@ pub struct SessionStatus {
     /// Whether the connection that asked for what runs has left.
     #[serde(default)]
     pub is_orphaned: bool,
+    /// That its creator's environment was too large to be taken, in a sentence.
+    #[serde(default)]
+    pub dropped_environment: Option<String>,
 }
 
 /// How far a command has come.
@@ -275,6 +278,17 @@ impl Engine {
         command: Command,
         parent: &Span,
     ) -> Result<Begun, Error> {
+        self.begin_asked(session, command, None, parent).await
+    }
+
+    /// The same of a command that a connection asks for, the client of this number: that it has left is known of what it asked for.
+    pub(crate) async fn begin_asked(
+        &self,
+        session: SessionId,
+        command: Command,
+        asked_by: Option<u64>,
+        parent: &Span,
+    ) -> Result<Begun, Error> {
         let trace = CommandTrace::arrived(parent, session, &command.id, command.body.action());
         let fingerprint = command.fingerprint(session);
         let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
@@ -283,6 +297,7 @@ impl Engine {
                 command,
                 fingerprint,
                 reply: Reply::new(reply),
+                asked_by,
                 trace,
             })
             .await;
@@ -379,7 +394,8 @@ impl Engine {
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
         let warm_up = self.warm_up(&session);
         let is_orphaned = self.is_orphaned(&session);
-        Ok(SessionStatus { session, usage, warm_up, is_orphaned })
+        let dropped_environment = self.shared.environments.dropped(session.id);
+        Ok(SessionStatus { session, usage, warm_up, is_orphaned, dropped_environment })
     }
 
     /// Whether the connection that asked for what runs in a session has left.
@@ -391,12 +407,6 @@ impl Engine {
     /// Word of each client that leaves from now on.
     pub(crate) fn departures(&self) -> watch::Receiver<()> {
         self.shared.clients.departures()
-    }
-
-    /// Notes which connection asks for a command.
-    pub(crate) fn is_asked(&self, by: &Presence, command: &CommandId) {
-        let is_under_way = |command: &CommandKey| self.shared.claims.holder(command).is_some();
-        by.asks_for((by.principal().clone(), command.clone()), is_under_way);
     }
 
     /// How far a session is that is given its definitions back.

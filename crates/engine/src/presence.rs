@@ -66,10 +66,9 @@ impl Clients {
         let mut present = self.lock();
         present.last += 1;
         let number = present.last;
-        let entry =
-            Entry { principal: principal.clone(), name: Arc::clone(&name), since, follows: HashMap::new() };
+        let entry = Entry { principal, name: Arc::clone(&name), since, follows: HashMap::new() };
         present.clients.insert(number, entry);
-        Presence { clients: Arc::clone(self), number, principal, name }
+        Presence { clients: Arc::clone(self), number, name }
     }
 
     /// All who are there, the first to come first.
@@ -95,6 +94,21 @@ impl Clients {
         present.asked.get(command).is_some_and(|number| !present.clients.contains_key(number))
     }
 
+    /// Notes that a client has asked for a command, which is under way. `is_under_way` says of earlier ones whether they have not ended yet.
+    pub(crate) fn note_asked(
+        &self,
+        client: u64,
+        command: CommandKey,
+        is_under_way: impl Fn(&CommandKey) -> bool,
+    ) {
+        let mut present = self.lock();
+        if present.asked.len() >= present.most_asked.max(REMEMBERED) {
+            present.asked.retain(|command, _| is_under_way(command));
+            present.most_asked = 2 * present.asked.len();
+        }
+        present.asked.insert(command, client);
+    }
+
     /// Word of each client that leaves from now on.
     pub(crate) fn departures(&self) -> watch::Receiver<()> {
         self.departures.subscribe()
@@ -109,29 +123,18 @@ impl Clients {
 pub(crate) struct Presence {
     clients: Arc<Clients>,
     number: u64,
-    principal: Principal,
     name: Arc<str>,
 }
 
 impl Presence {
-    /// Whom the client stands for.
-    pub(crate) fn principal(&self) -> &Principal {
-        &self.principal
-    }
-
     /// What the client is.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Notes that it asks for a command. `is_under_way` says of earlier ones whether they have not ended yet.
-    pub(crate) fn asks_for(&self, command: CommandKey, is_under_way: impl Fn(&CommandKey) -> bool) {
-        let mut present = self.clients.lock();
-        if present.asked.len() >= present.most_asked.max(REMEMBERED) {
-            present.asked.retain(|command, _| is_under_way(command));
-            present.most_asked = 2 * present.asked.len();
-        }
-        present.asked.insert(command, self.number);
+    /// Which client of the daemon's life it is.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Notes that the client has left, though something of it may still wait for answers.
@@ -189,8 +192,8 @@ mod tests {
         let key = |id: &str| (Principal::local(), CommandId::new(id).unwrap());
         let come = || clients.come(Principal::local(), "mcp:same", Timestamp::UNIX_EPOCH);
         let (one, other) = (come(), come());
-        one.asks_for(key("its"), |_| true);
-        other.asks_for(key("others"), |_| true);
+        clients.note_asked(one.number(), key("its"), |_| true);
+        clients.note_asked(other.number(), key("others"), |_| true);
         assert!(!clients.has_left(&key("its")) && !clients.has_left(&key("unknown")));
         let departures = clients.departures();
         one.leave();
@@ -200,7 +203,8 @@ mod tests {
         assert!(clients.has_left(&key("its")), "another of the same name is not it");
 
         // Those that have ended are not remembered for ever.
-        (0..REMEMBERED).for_each(|number| other.asks_for(key(&format!("c{number}")), |_| false));
+        (0..REMEMBERED)
+            .for_each(|number| clients.note_asked(other.number(), key(&format!("c{number}")), |_| false));
         drop(other);
         assert!(!clients.has_left(&key("its")) && clients.has_left(&key("c63")));
         assert!(clients.lock().asked.len() <= REMEMBERED);

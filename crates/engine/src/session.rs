@@ -67,7 +67,14 @@ const NOTICES: usize = 64;
 /// What a session's task is asked.
 pub(crate) enum Request {
     /// A command, and who waits for its outcome.
-    Submit { command: Command, fingerprint: CommandFingerprint, reply: Reply, trace: CommandTrace },
+    Submit {
+        command: Command,
+        fingerprint: CommandFingerprint,
+        reply: Reply,
+        /// The client whose connection asks for it.
+        asked_by: Option<u64>,
+        trace: CommandTrace,
+    },
     /// Check code.
     Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
     /// Complete at a cursor.
@@ -402,8 +409,8 @@ impl SessionTask {
 
     async fn serve(&mut self, request: Request) {
         match request {
-            Request::Submit { command, fingerprint, reply, trace } => {
-                self.admit(command, fingerprint, reply, trace).await;
+            Request::Submit { command, fingerprint, reply, asked_by, trace } => {
+                self.admit(command, (fingerprint, asked_by), reply, trace).await;
             }
             Request::Check { code, file, reply } => {
                 self.query(Action::Check, reply, |kernel| async move { kernel.check(code, file).await });

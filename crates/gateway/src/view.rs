@@ -103,6 +103,9 @@ pub struct SessionView {
     /// Who asked for the job that runs, where that connection has left since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orphaned: Option<Orphaned>,
+    /// That its creator's environment was too large to be taken, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_environment: Option<String>,
     /// How its agent goes on, where something is known of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentView>,
@@ -246,6 +249,7 @@ impl SessionView {
             usage: session.usage,
             running: session.running().map(|running| running.job),
             orphaned: None,
+            dropped_environment: None,
             agent: Some(AgentView::new(session)).filter(|agent| *agent != AgentView::default()),
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),
@@ -394,7 +398,9 @@ impl From<WaitingAsk> for AskView {
 impl From<SessionStatus> for SessionView {
     fn from(status: SessionStatus) -> Self {
         let orphaned = status.is_orphaned.then(|| Orphaned::of(&status.session)).flatten();
-        Self { warm_up: status.warm_up, orphaned, ..Self::new(&status.session, status.usage) }
+        let dropped_environment = status.dropped_environment;
+        let view = Self::new(&status.session, status.usage);
+        Self { warm_up: status.warm_up, orphaned, dropped_environment, ..view }
     }
 }
 

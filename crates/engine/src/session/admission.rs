@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{SessionTask, now};
 use crate::accepted::{Arrival, Reply};
-use crate::claims::key_of;
+use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
 use crate::trace::{CommandTrace, CommitTrace};
 
@@ -26,7 +26,7 @@ impl SessionTask {
     pub(super) async fn admit(
         &mut self,
         command: Command,
-        fingerprint: CommandFingerprint,
+        (fingerprint, asked_by): (CommandFingerprint, Option<u64>),
         reply: Reply,
         trace: CommandTrace,
     ) {
@@ -37,7 +37,10 @@ impl SessionTask {
         let identity = Identity::of(&command, fingerprint);
         let reply = match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => reply,
-            Arrival::Joined => return trace.replayed(),
+            Arrival::Joined => {
+                self.note_asked(asked_by, &identity);
+                return trace.replayed();
+            }
             Arrival::Follow(reply, outcome, version) => {
                 trace.replayed();
                 let nothing = ready(Ok(Vec::new())).boxed();
@@ -54,7 +57,7 @@ impl SessionTask {
             }
         };
         match self.known(&identity).await {
-            Ok(None) => self.admit_new(command, identity, reply, trace),
+            Ok(None) => self.admit_new(command, (identity, asked_by), reply, trace),
             Ok(Some(Stored::UnderId(stored))) => {
                 trace.replayed();
                 self.accepted.give_up(&key_of(&identity));
@@ -100,11 +103,18 @@ impl SessionTask {
         self.append(first, Vec::new(), vec![copy.answer(outcome)], version);
     }
 
-    fn admit_new(&mut self, command: Command, identity: Identity, reply: Reply, trace: CommandTrace) {
+    fn admit_new(
+        &mut self,
+        command: Command,
+        (identity, asked_by): (Identity, Option<u64>),
+        reply: Reply,
+        trace: CommandTrace,
+    ) {
         match self.admissible(&command) {
             Ok(place) => {
                 let fingerprint = identity.fingerprint.clone();
                 self.traces.accepted(key_of(&identity), trace);
+                self.note_asked(asked_by, &identity);
                 self.accepted.accept(identity, Some(reply));
                 let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
                 match place {
@@ -117,6 +127,15 @@ impl SessionTask {
                 self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
+        }
+    }
+
+    /// Notes which client's connection asks for a command, once that is claimed: what is not under way is not remembered.
+    fn note_asked(&self, by: Option<u64>, identity: &Identity) {
+        if let Some(client) = by {
+            let claims = &self.shared.claims;
+            let is_under_way = |command: &CommandKey| claims.holder(command).is_some();
+            self.shared.clients.note_asked(client, key_of(identity), is_under_way);
         }
     }
 

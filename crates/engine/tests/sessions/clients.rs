@@ -187,6 +187,34 @@ async fn a_client_is_there_until_it_goes_and_so_is_what_it_follows() {
 }
 
 #[tokio::test]
+async fn code_is_of_the_client_whose_command_was_taken_and_not_of_one_that_was_refused() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let connection = || daemon.engine.attach(Access::local(), "agent").as_connection();
+    let (one, other) = (connection(), connection());
+    let code = |client: &mainstay_engine::Client, code: &str| Command {
+        id: CommandId::new("same").unwrap(),
+        ..to(client, eval(code))
+    };
+    let running = one.begin(session.id, code(&one, "loop")).await.unwrap();
+    session.until("evalRequested").await;
+    let refused = other.submit(session.id, code(&other, "pure 1")).await;
+    assert!(matches!(refused, Err(Error::CommandConflict { .. })), "{refused:?}");
+    other.leave();
+    assert!(!daemon.local.status(session.id).await.unwrap().is_orphaned, "its client is there");
+    // One that sends the same again goes on with it, as a bridge does over its next connection.
+    let again = connection();
+    let joined = again.begin(session.id, code(&again, "loop")).await.unwrap();
+    one.leave();
+    assert!(!daemon.local.status(session.id).await.unwrap().is_orphaned, "the next connection is there");
+    again.leave();
+    assert!(daemon.local.status(session.id).await.unwrap().is_orphaned);
+    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    running.ended().await.unwrap();
+    joined.ended().await.unwrap();
+}
+
+#[tokio::test]
 async fn each_principal_has_its_own_history_and_names_no_session_that_it_does_not_see() {
     let daemon = Daemon::with(Limits { history_lines: 2, code_bytes: 20_000, ..quick() }).await;
     let (ada, eve) = (of(&daemon, "ada", &[], &[]), of(&daemon, "eve", &[], &[]));

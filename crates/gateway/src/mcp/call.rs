@@ -52,8 +52,8 @@ pub(super) struct Call {
     under_way: Arc<UnderWay>,
     /// What its bridge says of it.
     repeatable: Repeatable,
-    /// Of what kind the session is that was created for want of one.
-    created: OnceLock<SessionKind>,
+    /// What is to be said of the session that was created for want of one.
+    created: OnceLock<String>,
     /// Whether it counts among the calls that may be under way.
     has_place: bool,
     /// Whether a command has the call's id.
@@ -129,8 +129,7 @@ impl Call {
 
     /// That a session was created for want of one, in a sentence: it may be of another kind than its client meant.
     pub(super) fn created(&self) -> Option<String> {
-        let kind = self.created.get()?;
-        Some(format!("a new {kind} session was created for this; create_session takes another kind"))
+        self.created.get().cloned()
     }
 
     /// What is kept of it while it is under way.
@@ -330,7 +329,12 @@ impl Call {
                     CreateSession { kind, working_directory, project, arguments, name: None, alias: None };
                 let kind = create.kind.clone();
                 let session = self.create(anonymous(), create).await?;
-                self.created.set(kind).ok();
+                let dropped = self.client.status(session).await?.dropped_environment;
+                let said =
+                    format!("a new {kind} session was created for this; create_session takes another kind");
+                let said =
+                    dropped.into_iter().fold(said, |said, dropped| format!("{said}\nwarning: {dropped}"));
+                self.created.set(said).ok();
                 session
             }
         };

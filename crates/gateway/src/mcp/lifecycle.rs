@@ -89,6 +89,12 @@ impl CreatedAnswer {
     pub(super) fn saying_language(self, call: &Call, session: &Session) -> Self {
         Self { runs: runs(call, session), ..self }
     }
+
+    /// The same, with what else is to be known.
+    fn noting(mut self, note: Option<String>) -> Self {
+        self.notes.extend(note);
+        self
+    }
 }
 
 /// Which code a session runs, in a sentence; none of an agent's.
@@ -168,7 +174,8 @@ impl Tool for CreateSession {
             }
             ready = call.bring_up(session) => ready?,
         };
-        Ok(CreatedAnswer::from(&*ready).saying_language(call, &ready))
+        let dropped = call.client().status(session).await?.dropped_environment;
+        Ok(CreatedAnswer::from(&*ready).noting(dropped).saying_language(call, &ready))
     }
 }
 

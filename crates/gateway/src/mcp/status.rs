@@ -278,7 +278,7 @@ impl RunningLine {
 
 impl Details {
     fn new(status: &SessionStatus, now: Timestamp) -> Self {
-        let SessionStatus { session, usage, warm_up: _, is_orphaned: _ } = status;
+        let SessionStatus { session, usage, .. } = status;
         Self {
             name: session.name.clone(),
             kind: session.kind.to_string(),

@@ -84,7 +84,7 @@ fn people(client: &Client, session: &Session) -> Vec<String> {
 }
 
 fn head(status: &SessionStatus, people: &[String]) -> Markup {
-    let SessionStatus { session, usage, warm_up, is_orphaned } = status;
+    let SessionStatus { session, usage, warm_up, is_orphaned, dropped_environment: _ } = status;
     let orphaned = is_orphaned.then(|| Orphaned::of(session)).flatten();
     html! {
         header #head {

@@ -220,7 +220,11 @@ pub(crate) async fn create(
     create: CreateSession,
 ) -> Result<SessionView, Error> {
     kernels::ready(home, &create.kind, Path::new(&create.working_directory)).await?;
-    client.call(create).await
+    let created = client.call(create).await?;
+    if let Some(dropped) = &created.dropped_environment {
+        terminal::note(&format!("warning: {dropped}"));
+    }
+    Ok(created)
 }
 
 /// Starts a session at rest, and waits until it takes commands; says how far it is where that takes longer than a moment. An

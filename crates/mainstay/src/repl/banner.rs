@@ -128,6 +128,7 @@ mod tests {
             usage: Default::default(),
             running: None,
             orphaned: None,
+            dropped_environment: None,
             worker: Some(WorkerView {
                 kernel: "F# 4.7".to_owned(),
                 runtime: ".NET Core 3.1.32".to_owned(),

@@ -97,7 +97,7 @@ told!(SessionView {
     usage,
     running,
     agent,
-    worker; without language, orphaned
+    worker; without language, orphaned, dropped_environment
 });
 told!(WorkerView { kernel, runtime, pid, usage });
 
