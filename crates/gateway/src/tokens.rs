@@ -1,5 +1,7 @@
 //! Tokens: the secret that a client shows, and whom it stands for.
 
+use std::collections::BTreeSet;
+
 use mainstay_model::{Access, Principal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -25,6 +27,11 @@ impl Tokens {
     /// Whom a principal's name stands for, where it has a token.
     pub(crate) fn access_of_principal(&self, principal: &Principal) -> Option<Access> {
         self.entries.iter().map(|(_, access)| access).find(|access| access.principal == *principal).cloned()
+    }
+
+    /// How many principals there are.
+    pub(crate) fn principals(&self) -> usize {
+        self.entries.iter().map(|(_, access)| &access.principal).collect::<BTreeSet<_>>().len()
     }
 
     /// A key for one purpose, made of the daemon's own token.

@@ -6,7 +6,7 @@
 //! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
 //! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`in_time`] answers before its client's patience ends ([`clients`]),
 //! [`under_way`] keeps what goes on then, and `get_result` and `get_output` find it; [`elicitation`] and [`tasks`] answer before it has ended,
-//! [`orphans`] tells of what others left running, [`settings`] has what a user decides, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
+//! [`orphans`] tells of what others left running, [`places`] has how many calls may be under way, [`settings`] has what a user decides, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
 //! [`error`] the one table from errors to answers, [`kinds`] which kinds of sessions there are, [`repeats`] what a bridge says of a call that it may have to send again.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
@@ -46,6 +46,7 @@ mod names;
 mod notebook;
 mod offer;
 mod orphans;
+mod places;
 mod projects;
 mod prompts;
 mod query;

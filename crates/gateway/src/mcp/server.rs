@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use futures::future::{BoxFuture, join_all};
 use mainstay_engine::{Client, Environment};
-use mainstay_model::{Access, Error, SessionId};
+use mainstay_model::{Access, Error, Principal, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
@@ -19,7 +19,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -32,6 +32,7 @@ use super::followers::{self, Followable, Followers, Tell};
 use super::get_result::GetResult;
 use super::offer::of_principal;
 use super::orphans::FirstAnswer;
+use super::places::Places;
 use super::resources::uri::Address;
 use super::tool::{self, TOOLS, Tool as _, Waits};
 use super::{completion, error, in_time, logging, prompts, repeats, resources, state, tasks};
@@ -62,8 +63,8 @@ pub struct Server {
     declines_unseen: Arc<AtomicBool>,
     /// Whom a connection stands for; requests over HTTP each say it.
     whose: Option<Arc<Connected>>,
-    /// How many more calls may be under way: of the connection, or of all that come over HTTP.
-    places: Arc<Semaphore>,
+    /// How many calls may be under way: of the connection, or of all that come over HTTP.
+    places: Arc<Places>,
     /// Held while a session is created for want of one, so that two calls at once share it.
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
@@ -82,10 +83,6 @@ const REASON_COMES: Duration = Duration::from_secs(1);
 /// How many such reasons are kept.
 const REASONS: usize = 64;
 
-fn places(count: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
-}
-
 /// A connection: whom it stands for, and the client it was at its last call.
 struct Connected {
     access: Access,
@@ -102,7 +99,7 @@ impl Server {
         closing: CancellationToken,
     ) -> Self {
         let whose = Some(Arc::new(Connected { access, environment, client: Mutex::default() }));
-        let places = places(daemon.engine.limits().connection_requests);
+        let places = Arc::new(Places::new(daemon.engine.limits().connection_requests, 1));
         Self::new(daemon, working_directory, whose, (places, closing))
     }
 
@@ -110,7 +107,8 @@ impl Server {
     pub(super) fn for_all(daemon: Daemon) -> Self {
         let closing = daemon.stopped.clone();
         // Requests over HTTP have no connection of their own.
-        let places = places(daemon.engine.limits().connections);
+        let principals = daemon.tokens.principals();
+        let places = Arc::new(Places::new(daemon.engine.limits().connections, principals));
         Self::new(daemon, None, None, (places, closing))
     }
 
@@ -118,7 +116,7 @@ impl Server {
         daemon: Daemon,
         working_directory: Option<String>,
         whose: Option<Arc<Connected>>,
-        (places, closing): (Arc<Semaphore>, CancellationToken),
+        (places, closing): (Arc<Places>, CancellationToken),
     ) -> Self {
         Self {
             daemon,
@@ -173,10 +171,16 @@ impl Server {
         self.daemon.mcp.calls.mark_delivered(self.connection, request);
     }
 
-    /// A place for one more call.
-    fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
-            let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.limit() };
+    /// A place for one more call of whoever makes it.
+    fn place(&self, context: &RequestContext<RoleServer>) -> Result<OwnedSemaphorePermit, ErrorData> {
+        let request = context.extensions.get::<Parts>();
+        let access = match &self.whose {
+            Some(connected) => Some(&connected.access),
+            None => request.and_then(|parts| parts.extensions.get::<Access>()),
+        };
+        let principal = access.map_or_else(Principal::local, |access| access.principal.clone());
+        self.places.take(&principal).ok_or_else(|| {
+            let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.places.share() };
             ErrorData::invalid_request(format!("{refused}. {}", refused.next_step()), None)
         })
     }
@@ -187,12 +191,6 @@ impl Server {
 
     fn call_of(&self, tool: &str, context: &RequestContext<RoleServer>) -> Result<Call, ErrorData> {
         Call::new(self, context, tool).map_err(|error| ErrorData::invalid_request(error.to_string(), None))
-    }
-
-    /// How many calls may be under way.
-    fn limit(&self) -> usize {
-        let limits = self.daemon.engine.limits();
-        if self.whose.is_some() { limits.connection_requests } else { limits.connections }
     }
 
     /// Whether all that comes is of one connection.
@@ -263,7 +261,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let is_urgent = [CancelEval::NAME, AnswerAsk::NAME, GetResult::NAME].contains(&&*request.name);
-        let place = match self.place() {
+        let place = match self.place(&context) {
             Err(refused) if !is_urgent => return Err(refused),
             place => place.ok(),
         };
@@ -324,7 +322,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         let call = self.call(&context)?;
         let (names, results, habits) = (call.names(), call.results(), call.habits());
         let tools = of_principal(call.client()).map(|tool| tool.described(names, results, habits)).collect();
@@ -360,7 +358,7 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         tasks::get(&self.call(&context)?, &request.task_id).await
     }
 
@@ -370,7 +368,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // A task that waits for this may have taken the last place.
-        let _place = self.place().ok();
+        let _place = self.place(&context).ok();
         tasks::update(&self.call(&context)?, &request.task_id, request.input_responses).await
     }
 
@@ -379,7 +377,7 @@ impl ServerHandler for Server {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let _place = self.place().ok();
+        let _place = self.place(&context).ok();
         tasks::cancel(&self.call(&context)?, &request.task_id).await
     }
 
@@ -388,7 +386,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         let call = self.call(&context)?;
         // Clients of the newest protocol listen where they want to hear it.
         if context.meta.protocol_version().is_none() {
@@ -417,7 +415,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         resources::read(&self.call(&context)?, &request.uri).await.map(ReadResourceResponse::from)
     }
 
@@ -434,7 +432,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         let arguments = request.arguments.unwrap_or_default();
         prompts::get(&self.call(&context)?, &request.name, arguments).await.map(GetPromptResponse::from)
     }
@@ -444,7 +442,7 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         let completed = completion::complete(&self.call(&context)?, &request).await;
         completed.map(CompleteResult::new).map_err(|error| error::of_protocol(&error))
     }
@@ -455,7 +453,7 @@ impl ServerHandler for Server {
         request: rmcp::model::SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(&context)?;
         let call = self.call(&context)?;
         let followed = self.followers.follow_log(call.client(), &context.peer, request.level).await;
         followed.map_err(|error| error::of_protocol(&error))
@@ -466,7 +464,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let (_place, uri) = (self.place()?, request.uri);
+        let (_place, uri) = (self.place(&context)?, request.uri);
         let address = resources::address(&uri)?;
         let (peer, name) = (context.peer.clone(), uri.clone());
         let tell = told(move || {
@@ -498,7 +496,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let _place = self.place()?;
+        let _place = self.place(context.request_context())?;
         let call = self.call(context.request_context())?;
         let accepted = context.accepted();
         let mut followed: Vec<BoxFuture<'_, ()>> = Vec::new();
