@@ -4,6 +4,7 @@ use mainstay_engine::Cursor;
 use mainstay_engine::query::KernelQuery;
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
+use mainstay_model::command;
 use mainstay_model::{
     Access, Command, CommandId, Content, Error, EventFilter, Limits, NewLine, Outcome, Position, Principal,
     Response, Rights, Seq, SessionCommand, SessionId, Timestamp,
@@ -209,7 +210,7 @@ async fn code_is_of_the_client_whose_command_was_taken_and_not_of_one_that_was_r
     assert!(!daemon.local.status(session.id).await.unwrap().is_orphaned, "the next connection is there");
     again.leave();
     assert!(daemon.local.status(session.id).await.unwrap().is_orphaned);
-    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
     running.ended().await.unwrap();
     joined.ended().await.unwrap();
 }

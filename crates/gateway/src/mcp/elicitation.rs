@@ -75,6 +75,7 @@ async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<bool, Error>
     for _ in 0..ATTEMPTS {
         let Some(form) = form(question, complaint.as_deref()) else { return Ok(false) };
         let shown = Instant::now();
+        let _form = call.under_way().shows_form(pending.ask.ask);
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
         let peer = call.peer();
         let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;

@@ -155,6 +155,9 @@ pub(super) struct StillRunning {
     /// What its code asks, and waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asks: Vec<AskedLine>,
+    /// What it asks its client's user by a form that is on the screen: whoever types is not overtaken by a model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<AskedLine>,
     /// What it asks that no model may be told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<AskedLine>,
@@ -188,6 +191,7 @@ pub(super) async fn still_running(
         progress: under_way.and_then(|under_way| under_way.progress()),
         output: String::new(),
         asks: Vec::new(),
+        forms: Vec::new(),
         secrets: Vec::new(),
         is_cancellable: false,
         names: call.names(),
@@ -217,6 +221,10 @@ pub(super) async fn still_running(
         let (secrets, asks) = asks_of(&status, |_| true)
             .into_iter()
             .partition(|pending: &PendingAsk| pending.ask.question.is_secret());
+        let is_form =
+            |pending: &PendingAsk| under_way.is_some_and(|under_way| under_way.has_form(pending.ask.ask));
+        let (forms, asks) = Vec::into_iter(asks).partition(is_form);
+        still.forms = Vec::into_iter(forms).map(AskedLine::from).collect();
         still.asks = Vec::into_iter(asks).map(AskedLine::from).collect();
         still.secrets = Vec::into_iter(secrets).map(AskedLine::from).collect();
     }
@@ -269,7 +277,7 @@ impl Display for Awaited {
 
 impl Display for StillRunning {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { id, session_id, tool, seconds, progress, output, asks, secrets, names, .. } = self;
+        let Self { id, session_id, tool, seconds, progress, output, asks, forms, secrets, names, .. } = self;
         if !output.is_empty() {
             writeln!(f, "{}", output.trim_end())?;
         }
@@ -282,6 +290,9 @@ impl Display for StillRunning {
                 f,
                 "the code asks, and waits for the answer: {prompt} [ask {ask}]\nCall {answer} with ask {ask}, or {cancel}; people can answer too."
             )?;
+        }
+        for AskedLine { prompt, .. } in forms {
+            writeln!(f, "the code asks the user, who has a form for it on the screen: {prompt}")?;
         }
         for AskedLine { ask, prompt } in secrets {
             writeln!(

@@ -1,12 +1,12 @@
 //! Calls under way. A call goes on when it was answered before its end, when its client gave it up at a limit, or is gone: what comes of it is
 //! kept until it was told. This is a convenience of one daemon's life: what a call was for is a command, whose outcome is in the log.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use mainstay_model::{CommandId, Principal, SessionId, Source};
+use mainstay_model::{AskId, CommandId, Principal, SessionId, Source};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, RequestId};
 use tokio::sync::{SetOnce, watch};
@@ -42,6 +42,8 @@ pub(super) struct UnderWay {
     session: SetOnce<SessionId>,
     /// How far it has come, in the words its client heard last.
     progress: Mutex<Option<String>>,
+    /// What its code asks and its client's user has on the screen as a form.
+    forms: Mutex<BTreeSet<AskId>>,
     /// Counts what its code asks that its client cannot be shown, or does not show to a person.
     asks: watch::Sender<u64>,
     ended: SetOnce<Ended>,
@@ -67,6 +69,7 @@ impl UnderWay {
             began: Instant::now(),
             session: SetOnce::new(),
             progress: Mutex::new(None),
+            forms: Mutex::default(),
             asks: watch::Sender::default(),
             ended: SetOnce::new(),
             is_left: AtomicBool::new(false),
@@ -133,6 +136,21 @@ impl UnderWay {
         }
     }
 
+    /// Notes that its client's user is shown a form for an ask, until what this gives is dropped.
+    pub(super) fn shows_form(&self, ask: AskId) -> Form<'_> {
+        self.forms().insert(ask);
+        Form { call: self, ask }
+    }
+
+    /// Whether its client's user has a form for an ask on the screen, and may be typing.
+    pub(super) fn has_form(&self, ask: AskId) -> bool {
+        self.forms().contains(&ask)
+    }
+
+    fn forms(&self) -> MutexGuard<'_, BTreeSet<AskId>> {
+        self.forms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes that its code asks something that only its model, or other people, can answer.
     pub(super) fn note_ask(&self) {
         self.asks.send_modify(|count| *count += 1);
@@ -162,6 +180,18 @@ impl UnderWay {
     /// Notes that it was answered before its end.
     pub(super) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A form on a person's screen.
+pub(super) struct Form<'a> {
+    call: &'a UnderWay,
+    ask: AskId,
+}
+
+impl Drop for Form<'_> {
+    fn drop(&mut self) {
+        self.call.forms().remove(&self.ask);
     }
 }
 

@@ -95,6 +95,25 @@ async fn a_form_is_taken_back_once_someone_else_has_answered() {
 }
 
 #[tokio::test]
+async fn while_a_person_has_the_form_the_model_is_not_offered_to_answer() {
+    let home = Home::new().await;
+    let forms = Forms::answered([]);
+    let ann = home.agent_with(&forms).await;
+    ann.send("1 + 1").await;
+    let still = ann.call("send_code", json!({ "code": READ, "wait": 0 })).await;
+    let mut shown = forms.shown.subscribe();
+    timeout(Duration::from_secs(10), shown.wait_for(|shown| !shown.is_empty())).await.unwrap().unwrap();
+    let waits = ann.call("get_result", json!({ "id": still.structured["id"], "wait": 0 })).await;
+    assert_eq!(waits.structured.get("asks"), None, "{waits:?}");
+    assert_eq!(waits.structured["forms"][0]["prompt"], json!("the code reads a line"), "{waits:?}");
+    assert!(
+        waits.text.contains("has a form for it on the screen") && !waits.text.contains("answer_ask"),
+        "{waits:?}"
+    );
+    ann.call("cancel_eval", json!({})).await;
+}
+
+#[tokio::test]
 async fn only_who_called_is_asked() {
     let home = Home::new().await;
     let forms = Forms::answered([accept(json!({ "answer": "Ada" }))]);

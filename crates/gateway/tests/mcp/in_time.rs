@@ -3,9 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mainstay_engine::Cursor;
 use mainstay_gateway::mcp::{Settings, Shared};
 use mainstay_model::command;
 use mainstay_model::{CommandId, EventBody, Seq, SessionCommand, SessionState};
+use mainstay_model::{CommandId, EventBody, EventFilter, Position, Seq, SessionCommand, SessionState};
+use rmcp::RoleClient;
+use rmcp::model::ServerResult;
+use rmcp::service::RequestHandle;
 use serde_json::{Value, json};
 
 use crate::scripted::release;
@@ -156,6 +161,35 @@ async fn who_waits_for_code_of_others_hears_what_it_asks() {
     let answered = other.call("answer_ask", json!({ "ask": ask, "answer": "Ada" })).await;
     assert_eq!(answered.structured["value"], json!("\"Ada\""), "{answered:?}");
     begun.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn under_the_end_of_the_daemon_what_has_not_begun_is_told_from_what_is_kept() {
+    let home = Home::new().await;
+    let agent = home.agent_in("held").await;
+    let local = home.local();
+    let mut news = local.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default()).await.unwrap();
+    let begins = agent.begin("send_code", json!({ "code": "1 + 1" })).await;
+    while !matches!(news.next().await.unwrap().body, EventBody::WarmUpStarted { .. }) {}
+    let other = home.agent_in("other").await;
+    other.call("send_code", json!({ "code": "wait", "wait": 0 })).await;
+    while !matches!(news.next().await.unwrap().body, EventBody::EvalRequested { .. }) {}
+    let waits = other.begin("send_code", json!({ "code": "1 + 1" })).await;
+    while other.progress().iter().all(|(_, said)| said != "other code runs; this waits for its turn") {
+        tokio::task::yield_now().await;
+    }
+    let answer = async |called: RequestHandle<RoleClient>| match called.await_response().await.unwrap() {
+        ServerResult::CallToolResult(result) => Reply::from(result),
+        other => panic!("{other:?}"),
+    };
+    let (begins, waits, ()) = tokio::join!(answer(begins), answer(waits), home.daemon.shut_down());
+    for (reply, words) in [
+        (begins, "Nothing of it has run: send it again"),
+        (waits, "It is kept, and carried out once the session is used again"),
+    ] {
+        assert_eq!(reply.structured["code"], json!("daemon_stopping"), "{reply:?}");
+        assert!(reply.text.contains(words), "{}", reply.text);
+    }
 }
 
 #[tokio::test]
