@@ -27,6 +27,7 @@ use crate::presence::{ClientInfo, Following, Presence};
 use crate::progress::{FollowedWarmUp, WarmUpProgress};
 use crate::query::{KernelAnswer, KernelQuery};
 use crate::runner::{AgentQuestion, Completions, Conversation, ResourceUsage};
+use crate::sync::task;
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
@@ -288,7 +289,14 @@ impl Client {
             return Ok(self.engine.begin_load(session, command, &self.trace));
         }
         if let SessionCommand::Rename(_) = &command.body {
-            return Ok(self.engine.begin_rename(session, command, &self.trace));
+            let name = self.engine.name_of_rename(session, &command).await?;
+            let begun = self.engine.begin(session, command, &self.trace).await?;
+            // Whoever waits for it may go: the name is its own until it has ended.
+            return Ok(Begun::by(task::spawn(async move {
+                let answered = begun.ended().await;
+                drop(name);
+                answered
+            })));
         }
         self.engine.begin_asked(session, command, asked_by, &self.trace).await
     }

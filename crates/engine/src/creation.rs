@@ -62,17 +62,6 @@ pub enum Beginning {
     Import(ImportSession),
 }
 
-impl Beginning {
-    /// Whether it was said what people are to call the session.
-    fn is_named(&self) -> bool {
-        match self {
-            Self::Empty(create) => create.name.is_some(),
-            Self::Fork(fork) => fork.name.is_some(),
-            Self::Import(ImportSession { create, .. }) => create.name.is_some(),
-        }
-    }
-}
-
 impl Creation {
     /// One that depends on nothing.
     pub fn new(id: CommandId, beginning: Beginning) -> Self {
@@ -221,7 +210,6 @@ impl Engine {
         if let Some(answered) = self.created_before(&identity).await? {
             return Ok(answered);
         }
-        let is_named = beginning.is_named();
         let environment = match (environment, &beginning) {
             (Some(environment), _) => environment,
             // Where its creator says nothing, a fork has its parent's, which is nobody else's to have.
@@ -238,16 +226,23 @@ impl Engine {
         }
         let owner = source.principal();
         let place = (&owner, create.working_directory.as_str());
-        match (&create.alias, &create.name) {
-            (Some(alias), _) => self.check_alias(alias, &owner).await?,
-            (None, Some(name)) if is_named => self.check_name(name, place, None).await?,
-            // One that was numbered is free.
-            (None, Some(_)) => {}
+        let name = match (&create.alias, &create.name) {
+            (Some(_), _) => None,
+            (None, Some(name)) => Some(name.clone()),
             (None, None) => {
                 let name = folder_name(&create.working_directory);
-                create.name = Some(self.free_name(&name, place, Numbering::Anew).await?);
+                Some(self.free_name(&name, place, Numbering::Anew).await?)
             }
+        };
+        if let Some(alias) = &create.alias {
+            self.check_alias(alias, &owner).await?;
         }
+        // Nobody is renamed to it until it is there.
+        let _name = match &name {
+            Some(name) => Some(self.take_name(name, place, session).await?),
+            None => None,
+        };
+        create.name = name.or(create.name);
         let project = self.shared.project_of(&create).await?;
         // A fork has its parent's, whatever the settings say by now.
         if !matches!(with, With::Entries(_)) {

@@ -196,6 +196,7 @@ impl Engine {
             watch: Watch::default(),
             records: Mutex::default(),
             warm_ups: Arc::default(),
+            names: Arc::default(),
         };
         let mut engine = Self {
             shared: Arc::new(shared),

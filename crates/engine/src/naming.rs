@@ -1,19 +1,56 @@
 //! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count. A session whose creator calls it by an alias of its own (the pi protocol) is found by that,
 //! and may be named like another.
 
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
 use mainstay_log::{KeyScope, SessionFilter};
 use mainstay_model::command;
-use mainstay_model::command;
-use mainstay_model::command::validate_dependencies;
 use mainstay_model::decide::Identity;
-use mainstay_model::{Answered, Command, Error, Principal, Session, SessionCommand, SessionId};
-use tracing::Span;
+use mainstay_model::{Command, Error, Principal, Session, SessionCommand, SessionId};
 
-use crate::engine::{Begun, Engine};
-use crate::sync::task;
+use crate::engine::Engine;
+use crate::sync::Mutex;
 
 /// Characters that a name keeps before its number.
 const STEM_CHARACTERS: usize = 108;
+
+/// Whose name, in which folder, and which.
+type NameKey = (Principal, String, String);
+
+/// Names that sessions are about to get.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Mutex<HashMap<NameKey, (SessionId, usize)>>);
+
+impl Names {
+    /// Reserves a name for a session, which may do so several times; none where another has.
+    fn reserve(self: &Arc<Self>, key: NameKey, session: SessionId) -> Option<Reservation> {
+        let mut reserved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (holder, count) = reserved.entry(key.clone()).or_insert((session, 0));
+        let is_ours = *holder == session;
+        *count += usize::from(is_ours);
+        is_ours.then(|| Reservation { names: Arc::clone(self), key })
+    }
+}
+
+/// A name that a session is about to get.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    names: Arc<Names>,
+    key: NameKey,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut reserved = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = reserved.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                reserved.remove(&self.key);
+            }
+        }
+    }
+}
 
 /// How a name that is taken is numbered.
 #[derive(Clone, Copy, Debug)]
@@ -41,19 +78,24 @@ impl Numbering {
 }
 
 impl Engine {
-    /// Refuses a name that another session of this owner in a folder has.
-    pub(crate) async fn check_name(
+    /// Takes a name for a session of this owner in a folder, until what this gives is dropped: then the session has it, or did not get it.
+    ///
+    /// # Errors
+    /// [`Error::SessionExists`] where another session has it, or is about to.
+    pub(crate) async fn take_name(
         &self,
         name: &str,
         (owner, folder): (&Principal, &str),
-        own: Option<SessionId>,
-    ) -> Result<(), Error> {
-        match self
-            .is_taken(name, (owner, folder), |other| other.alias.is_none() && Some(other.id) != own)
-            .await?
-        {
-            true => Err(Error::SessionExists { reference: name.to_owned() }),
-            false => Ok(()),
+        session: SessionId,
+    ) -> Result<Reservation, Error> {
+        let taken = || Error::SessionExists { reference: name.to_owned() };
+        // First: whoever takes it later sees in the store what has become of this.
+        let key = (owner.clone(), folder.to_owned(), name.to_owned());
+        let reservation = self.shared.names.reserve(key, session).ok_or_else(taken)?;
+        let is_another = |other: &Session| other.alias.is_none() && other.id != session;
+        match self.is_taken(name, (owner, folder), is_another).await? {
+            true => Err(taken()),
+            false => Ok(reservation),
         }
     }
 
@@ -91,42 +133,21 @@ impl Engine {
         Ok(self.sessions(filter).await?.iter().any(is_it))
     }
 
-    /// Renames a session in the server's own lane, where sessions are created too, so that no other gets the name meanwhile. Whoever waits for
-    /// it may go: it is carried out all the same.
-    pub(crate) fn begin_rename(&self, session: SessionId, command: Command, parent: &Span) -> Begun {
-        let (engine, parent) = (self.clone(), parent.clone());
-        Begun::by(task::spawn(async move { engine.rename(session, command, &parent).await }))
-    }
-
-    async fn rename(
+    /// Takes the name that a rename gives a session; nothing for what was answered before, and where the session is not found by its name.
+    ///
+    /// # Errors
+    /// As [`Self::take_name`].
+    pub(crate) async fn name_of_rename(
         &self,
         session: SessionId,
-        mut command: Command,
-        parent: &Span,
-    ) -> Result<Answered, Error> {
-        validate_dependencies(&command.id, &command.depends_on, &self.shared.limits)?;
-        // What was answered before is answered again, however many wait.
-        if self.was_answered(session, &command).await? {
-            return self.begin(session, command, parent).await?.ended().await;
-        }
-        // In the session's lane it would keep the server's waiting for whatever runs there.
-        let depends_on = std::mem::take(&mut command.depends_on);
-        let identity = Identity::of(&command, command.fingerprint(session));
-        self.wait_for(&identity, session, depends_on).await?;
-        let _turn = self.shared.server_lane.turn().await?;
-        self.check_rename(session, &command).await?;
-        self.begin(session, command, parent).await?.ended().await
-    }
-
-    /// Refuses what gives a session a name that another has, unless it was answered before.
-    async fn check_rename(&self, session: SessionId, command: &Command) -> Result<(), Error> {
-        let SessionCommand::Rename(command::Rename { name }) = &command.body else { return Ok(()) };
+        command: &Command,
+    ) -> Result<Option<Reservation>, Error> {
+        let SessionCommand::Rename(command::Rename { name }) = &command.body else { return Ok(None) };
         let Session { owner, working_directory, alias, .. } = self.stored(session).await?;
-        // One that its creator calls otherwise is not found by its name.
         if alias.is_some() || self.was_answered(session, command).await? {
-            return Ok(());
+            return Ok(None);
         }
-        self.check_name(name, (&owner, &working_directory), Some(session)).await
+        self.take_name(name, (&owner, &working_directory), session).await.map(Some)
     }
 
     async fn was_answered(&self, session: SessionId, command: &Command) -> Result<bool, Error> {

@@ -38,6 +38,7 @@ use crate::dependencies::{Waited, Waiter};
 use crate::environments::{Environment, Environments};
 use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
+use crate::naming::Names;
 use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::progress::WarmUps;
@@ -169,6 +170,8 @@ pub(crate) struct Shared {
     pub(crate) records: KnownRecords,
     /// How far those are that are given their definitions back.
     pub(crate) warm_ups: Arc<WarmUps>,
+    /// Names that sessions are about to get.
+    pub(crate) names: Arc<Names>,
 }
 
 impl Shared {

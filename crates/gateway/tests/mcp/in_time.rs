@@ -6,7 +6,6 @@ use std::sync::Arc;
 use mainstay_engine::Cursor;
 use mainstay_gateway::mcp::{Settings, Shared};
 use mainstay_model::command;
-use mainstay_model::{CommandId, EventBody, Seq, SessionCommand, SessionState};
 use mainstay_model::{CommandId, EventBody, EventFilter, Position, Seq, SessionCommand, SessionState};
 use rmcp::RoleClient;
 use rmcp::model::ServerResult;
