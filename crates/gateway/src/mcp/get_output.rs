@@ -31,13 +31,13 @@ const PAGE: u64 = 256;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetOutput {
     session_id: Option<String>,
-    /// That of a call which still runs.
+    /// Of a call that still runs.
     id: Option<String>,
-    /// That of the answer which was cut.
+    /// Of the answer that was cut.
     seq: Option<u64>,
     /// The first line, from 1.
     from: Option<NonZeroU32>,
-    /// The first character of that line, from 1: to go on in a line that was cut.
+    // An answer that cuts a line says where it goes on; models need not read of it before.
     column: Option<NonZeroU32>,
     /// 200 by default.
     lines: Option<Within<1, MOST>>,
