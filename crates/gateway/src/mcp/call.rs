@@ -481,7 +481,7 @@ impl Call {
     /// then goes on.
     pub(super) async fn is_unwanted(&self) {
         self.context.ct.cancelled().await;
-        if self.server.closing.is_cancelled() {
+        if self.server.has_lost_client(self.context.extensions.get::<Parts>()) {
             std::future::pending::<()>().await;
         }
     }

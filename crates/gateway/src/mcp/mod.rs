@@ -24,6 +24,7 @@ mod completion;
 mod diagnose;
 mod diagnostic;
 mod elicitation;
+mod ended;
 mod error;
 mod eval;
 mod events;

@@ -18,6 +18,7 @@ use rmcp::model::{
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
@@ -27,6 +28,7 @@ use uuid::Uuid;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::ended::EndedSessions;
 use super::events::GetRecentEvents;
 use super::followers::{self, Followable, Followers, Tell};
 use super::get_result::GetResult;
@@ -73,6 +75,8 @@ pub struct Server {
     pub(super) first_answer: FirstAnswer,
     /// What the connection follows, or the transport's session: it ends with the last copy of this.
     followers: Arc<Followers>,
+    /// The sessions of the transport that their clients have ended.
+    ended: EndedSessions,
 }
 
 /// A request that was cancelled, and why, where its client says it.
@@ -131,13 +135,25 @@ impl Server {
             closing,
             first_answer: FirstAnswer::default(),
             followers: Arc::default(),
+            ended: EndedSessions::default(),
         }
     }
 
     /// For one session of the transport over HTTP, or one request without: it follows and remembers for itself, and shares all else.
     pub(super) fn for_transport_session(&self) -> Self {
-        let Self { daemon, working_directory, whose, places, closing, creation, .. } = self.clone();
-        Self { creation, ..Self::new(daemon, working_directory, whose, (places, closing)) }
+        let Self { daemon, working_directory, whose, places, closing, creation, ended, .. } = self.clone();
+        Self { creation, ended, ..Self::new(daemon, working_directory, whose, (places, closing)) }
+    }
+
+    /// The sessions of the transport that their clients have ended.
+    pub(super) fn ended_sessions(&self) -> &EndedSessions {
+        &self.ended
+    }
+
+    /// Whether a call is cancelled because its client has gone, and not because anybody wants it to stop.
+    pub(super) fn has_lost_client(&self, request: Option<&Parts>) -> bool {
+        let session = request.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
+        self.closing.is_cancelled() || session.is_some_and(|session| self.ended.has(session))
     }
 
     /// The client that makes a call, as it calls itself. A connection stays the client it was at its last call.

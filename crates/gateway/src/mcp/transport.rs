@@ -23,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::ended::EndedSessions;
 use super::lines::Lines;
 use super::resumption::Sessions;
 use super::server::Server;
@@ -91,25 +92,33 @@ pub fn http_routes_of<H: ServerHandler>(
     session.keep_alive = Some(HTTP_SESSION_LIFE);
     let server = Server::for_all(daemon.clone());
     let sessions = Arc::new(Sessions::new(session, daemon.engine.limits()));
+    let ended = server.ended_sessions().clone();
     let service = StreamableHttpService::new(
         move || Ok(handler(server.for_transport_session())),
         Arc::clone(&sessions),
         config,
     );
-    Router::new().route_service("/mcp", service).layer(from_fn_with_state(sessions, told_of_the_end))
+    Router::new().route_service("/mcp", service).layer(from_fn_with_state((sessions, ended), told_of_the_end))
 }
 
 /// Says of the end of a session of the transport what clients expect. `rmcp` answers 202 (Accepted) to every `DELETE`, which Python's SDK takes
 /// for a failure, and which hides that there is no such session.
-async fn told_of_the_end(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+async fn told_of_the_end(
+    State((sessions, ended)): State<(Arc<Sessions>, EndedSessions)>,
+    request: Request,
+    next: Next,
+) -> Response {
     if request.method() != Method::DELETE {
         return next.run(request).await;
     }
     let id = request.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(SessionId::from);
-    let was_there = match id {
-        Some(id) => sessions.has_session(&id).await.unwrap_or_default(),
+    let was_there = match &id {
+        Some(id) => sessions.has_session(id).await.unwrap_or_default(),
         None => false,
     };
+    if let Some(id) = id.filter(|_| was_there) {
+        ended.note(id);
+    }
     let mut response = next.run(request).await;
     if response.status() == StatusCode::ACCEPTED {
         match was_there {

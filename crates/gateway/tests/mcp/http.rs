@@ -292,6 +292,33 @@ async fn a_transport_session_that_is_ended_is_known_no_more() {
     }
 }
 
+#[tokio::test]
+async fn code_of_a_transport_session_that_is_ended_goes_on() {
+    let served = Served::start().await;
+    let bob = served.home.agent().await;
+    bob.send("1 + 1").await;
+    let port = served.port;
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let opened = post(port, &host).await;
+    let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let headers = format!("{host}Mcp-Session-Id: {id}\r\n");
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "send_code", "arguments": { "code": "wait" } } });
+    let of_call = headers.clone();
+    let running =
+        tokio::spawn(
+            async move { request("POST", "Bearer secret", port, &of_call, &call.to_string()).await },
+        );
+    served.home.reaches("Evaluating").await;
+    let ended = request("DELETE", "Bearer secret", port, &headers, "").await;
+    assert!(ended.starts_with("HTTP/1.1 204 "), "{ended}");
+    // It would end within this time were it cancelled.
+    let status = bob.call("get_status", json!({ "wait": 3 })).await;
+    assert_eq!(status.structured["state"], json!("Evaluating"), "{status:?}");
+    assert_eq!(bob.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
+    running.await.unwrap();
+}
+
 /// What comes back for an `initialize` with these headers.
 async fn post(port: u16, headers: &str) -> String {
     post_as("Bearer secret", port, headers).await
