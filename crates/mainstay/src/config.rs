@@ -66,6 +66,8 @@ pub(crate) struct DaemonConfig {
     pub(crate) environment_ms: u64,
     /// How much of its creator's environment is kept of a session, in bytes; a larger one is not taken.
     pub(crate) session_environment_bytes: usize,
+    /// How long clients wait for an answer to what it answers at once before they take it to hang, in milliseconds.
+    pub(crate) answer_ms: u64,
 }
 
 impl Default for DaemonConfig {
@@ -77,6 +79,7 @@ impl Default for DaemonConfig {
             environment: Whence::default(),
             environment_ms: 10_000,
             session_environment_bytes: 256 * 1024,
+            answer_ms: 20_000,
         }
     }
 }
@@ -291,6 +294,7 @@ fn check(config: &Config) -> Result<(), String> {
         environment: _,
         environment_ms,
         session_environment_bytes,
+        answer_ms,
     } = config.daemon;
     let dialog_ms = config.pi.dialog_ms;
     let Limits {
@@ -360,6 +364,7 @@ fn check(config: &Config) -> Result<(), String> {
     let settings = [
         ("log-bytes", log_bytes, SIZE),
         ("environment-ms", environment_ms, TIME),
+        ("answer-ms", answer_ms, TIME),
         ("session-environment-bytes", wide(session_environment_bytes), SIZE),
         ("dialog-ms", dialog_ms, TIME),
         ("code-bytes", wide(code_bytes), SIZE),
@@ -469,6 +474,7 @@ mod tests {
             "log-bytes",
             "environment",
             "environment-ms",
+            "answer-ms",
             "session-environment-bytes",
             "dotnet",
             "feed",

@@ -11,7 +11,7 @@ use mainstay_model::{Error, Event, Position};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::config::Ports;
+use crate::config::{Config, DaemonConfig, Ports};
 use crate::environment::of_client;
 use crate::home::{DaemonRecord, Home, shows_own_token};
 use crate::terminal::RewrittenLine;
@@ -63,8 +63,30 @@ pub(crate) struct StartOptions {
 pub(crate) async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
     let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
     let token = home.shown_token().ok_or(Error::Unauthorized)?;
-    let (client, events) = Client::connect_with(&record.socket, token, name, of_client()).await?;
+    let connected = Client::connect_with(&record.socket, token, name, of_client());
+    let (client, events) = answered(home, record.pid, connected).await?;
     Ok(Connection { client, events })
+}
+
+/// How long a daemon is waited for that answers what it answers at once.
+pub(crate) fn answers_within(home: &Home) -> Duration {
+    // A daemon says itself what is wrong with the settings.
+    let DaemonConfig { answer_ms, .. } = Config::load(home).map(|config| config.daemon).unwrap_or_default();
+    Duration::from_millis(answer_ms)
+}
+
+/// What the daemon `pid` answers at once.
+///
+/// # Errors
+/// [`Error::DaemonSilent`] where it does not.
+pub(crate) async fn answered<T>(
+    home: &Home,
+    pid: u32,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let limit = answers_within(home);
+    let silent = Error::DaemonSilent { pid, limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) };
+    tokio::time::timeout(limit, answer).await.unwrap_or(Err(silent))
 }
 
 /// Connects to the daemon that runs.
@@ -101,8 +123,10 @@ pub(crate) async fn start(home: &Home, options: StartOptions) -> Result<(), Erro
             announced => return announced,
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
-        if connect_any_version(home, "cli").await.is_ok() {
-            return Ok(());
+        match connect_any_version(home, "cli").await {
+            Ok(_) => return Ok(()),
+            Err(error @ Error::DaemonSilent { .. }) => return Err(error),
+            Err(_) => {}
         }
     }
 }

@@ -6,6 +6,7 @@ mod bridged;
 mod support;
 
 use bridged::Bridged;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::World;
 
@@ -85,6 +86,139 @@ fn a_daemon_that_is_stopped_under_a_call_answers_it() {
     assert!(!is_failure && text.contains("22") || text.contains("daemon_stopping"), "{text}");
     let (is_failure, text) = client.eval("kept + 1");
     assert!(!is_failure && text.contains("21"), "{text}");
+}
+
+/// A daemon that is suspended, as one that hangs; it goes on when this goes.
+struct Suspended(Pid);
+
+impl Suspended {
+    fn daemon_of(world: &World) -> Self {
+        let pid = Pid::from_raw(world.daemon_pid().unwrap()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        // It may have been killed.
+        kill_process(self.0, Signal::CONT).ok();
+    }
+}
+
+/// A world in which the patience with a daemon that hangs is short, and a client in it that runs code until the file `go` is there.
+fn waiting_for_go() -> (World, Bridged, u64) {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[daemon]\nanswer-ms = 2000\n").unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let mut client = Bridged::begin(&world);
+    client.eval("let kept = 20");
+    let before = world.events().len() as u64;
+    let go = world.work().join("go");
+    let code = format!(
+        "printfn \"begun\"; (while not (System.IO.File.Exists \"{}\") do System.Threading.Thread.Sleep 10); kept * 2",
+        go.display()
+    );
+    let running = client.begin_call("send_fsharp_code", json!({ "code": code }));
+    world.follow(before).wait_for("outputProduced");
+    (world, client, running)
+}
+
+/// The id by which an answer says that its result is found.
+fn id_in(text: &str) -> String {
+    let at = text.find("mcp:").unwrap_or_else(|| panic!("{text}"));
+    text[at..].chars().take_while(|c| !c.is_whitespace()).collect()
+}
+
+#[test]
+fn a_daemon_that_hangs_is_told_of_and_used_again_once_it_goes_on() {
+    let (world, mut client, running) = waiting_for_go();
+    let suspended = Suspended::daemon_of(&world);
+    let (is_failure, text) = client.called(running);
+    assert!(is_failure && text.starts_with("daemon_silent: "), "{text}");
+    assert!(text.contains(&format!("process {}", world.daemon_pid().unwrap())), "{text}");
+    assert!(text.contains("`mainstay stop --force`"), "{text}");
+    let id = id_in(&text);
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}), "the bridge is there");
+    let (is_failure, text) = client.eval("kept + 100");
+    assert!(is_failure && text.starts_with("daemon_silent: ") && !text.contains("get_result"), "{text}");
+
+    drop(suspended);
+    std::fs::write(world.work().join("go"), "").unwrap();
+    let (is_failure, text) = client.call("get_result", json!({ "id": id, "wait": 50 }));
+    assert!(!is_failure && text.contains("40"), "{text}");
+    assert!(client.eval("kept + 1").1.contains("21"));
+    assert_eq!(count(&world, "evalRequested"), 3, "what was not sent has not run");
+}
+
+#[test]
+fn a_daemon_that_hangs_is_ended_by_force_and_the_next_one_has_its_sessions() {
+    let (world, mut client, running) = waiting_for_go();
+    let suspended = Suspended::daemon_of(&world);
+    for command in ["status", "stop", "-d"] {
+        let refused = world.run([command]);
+        assert_eq!(refused.code, 1, "{command}: {refused:?}");
+        assert!(refused.stderr.contains("[daemon_silent]"), "{command}: {refused:?}");
+    }
+    let id = id_in(&client.called(running).1);
+    let killed = world.run(["stop", "--force"]);
+    assert!(killed.code == 0 && killed.stderr.contains("was killed"), "{killed:?}");
+    drop(suspended);
+    assert_eq!(world.run(["status"]).code, 1, "no daemon runs");
+
+    let (is_failure, text) = client.call("get_result", json!({ "id": id, "wait": 50 }));
+    assert!(is_failure && text.contains("Interrupted") && text.contains("begun"), "{text}");
+    assert!(client.eval("kept + 1").1.contains("21"));
+    let nobody = World::new();
+    let refused = nobody.run(["stop", "--force"]);
+    assert!(refused.code == 1 && refused.stderr.contains("[daemon_not_running]"), "{refused:?}");
+}
+
+/// This program as one of another version: a copy with another number, of the same length, in all places.
+fn other_version(world: &World) -> std::path::PathBuf {
+    let own = env!("CARGO_PKG_VERSION");
+    let other = world.work().join("mainstay-of-another-version");
+    let script = format!("s/{}/{OTHER_VERSION}/g", own.replace('.', "\\."));
+    assert_eq!(own.len(), OTHER_VERSION.len());
+    std::fs::copy(env!("CARGO_BIN_EXE_mainstay"), &other).unwrap();
+    let mut change = std::process::Command::new("sed");
+    change.env("LC_ALL", "C").args(["-i", &script]).arg(&other);
+    assert!(change.status().unwrap().success());
+    other
+}
+
+/// A version that was never released.
+const OTHER_VERSION: &str = "0.0.9";
+
+#[test]
+fn calls_go_on_with_a_daemon_of_another_version_and_commands_say_which_it_is() {
+    let world = World::new();
+    let other = other_version(&world);
+    let mut client = Bridged::begin(&world);
+    client.eval("let kept = 20");
+    assert_eq!(world.run(["stop"]).code, 0);
+    let mut start = std::process::Command::new(other);
+    let own = world.command();
+    start.args(["-d", "--port", "0"]).current_dir(world.work());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => start.env(name, value),
+            None => start.env_remove(name),
+        };
+    }
+    assert!(start.status().unwrap().success());
+    client.wait_until(|message| message["method"] == "notifications/tools/list_changed");
+    let (is_failure, text) = client.eval("kept + 1");
+    assert!(!is_failure && text.contains("21"), "{text}");
+
+    let own = env!("CARGO_PKG_VERSION");
+    let refused = world.run(["eval", "kept + 2"]);
+    let said =
+        format!("the daemon is version {OTHER_VERSION}, this program is {own} [daemon_version_mismatch]");
+    assert!(refused.code == 1 && refused.stderr.contains(&said), "{refused:?}");
+    assert!(refused.stderr.contains("`mainstay stop`, then `mainstay -d`"), "{refused:?}");
+    assert_eq!(world.run(["stop"]).code, 0, "it stops a daemon of any version");
+    assert!(client.eval("kept + 3").1.contains("23"));
 }
 
 #[test]

@@ -114,7 +114,9 @@ pub(crate) const fn status_of(error: &Error) -> StatusCode {
         Error::Unauthorized => StatusCode::UNAUTHORIZED,
         Error::VersionMismatch { .. } => StatusCode::PRECONDITION_FAILED,
         Error::CodeTooLarge { .. } | Error::MessageTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::TimedOut { .. } | Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        Error::TimedOut { .. } | Error::Timeout { .. } | Error::DaemonSilent { .. } => {
+            StatusCode::GATEWAY_TIMEOUT
+        }
         error => match error.class() {
             ErrorClass::Invalid => StatusCode::BAD_REQUEST,
             ErrorClass::NotPermitted => StatusCode::FORBIDDEN,

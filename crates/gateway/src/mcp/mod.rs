@@ -80,7 +80,7 @@ mod under_way;
 pub use clients::{RESULTS, Results};
 pub use lines::{AnyLines, unreadable};
 pub use names::Names;
-pub use repeats::{AGAIN, COMMAND, SESSION};
+pub use repeats::{AGAIN, COMMAND, SESSION, command_id};
 pub use server::Server;
 pub use settings::{Settings, Shared};
 pub use sse::sse_routes;

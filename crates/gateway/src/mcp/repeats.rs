@@ -57,8 +57,13 @@ impl Repeatable {
 
 /// The command's id. Of a UUID alone: those of other clients of the same principal are not taken by chance.
 fn command(said: &str) -> Option<CommandId> {
-    let number = Uuid::try_parse(said).ok()?;
-    CommandId::new(format!("mcp:{}", number.simple())).ok()
+    CommandId::new(command_id(Uuid::try_parse(said).ok()?)).ok()
+}
+
+/// The id by which `get_result` finds a call that carries this in [`COMMAND`].
+#[must_use]
+pub fn command_id(number: Uuid) -> String {
+    format!("mcp:{}", number.simple())
 }
 
 /// The answer, with the session that the connection used last where its bridge wants to know it.

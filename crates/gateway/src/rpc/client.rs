@@ -259,6 +259,15 @@ async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<(Stream, M
     }
 }
 
+/// The process that listens on a socket of this user, whether it answers or not, as the system knows it.
+///
+/// # Errors
+/// [`Error::DaemonNotRunning`] where no process of this user listens.
+pub async fn listening_process(socket: &Path) -> Result<u32, Error> {
+    let listener = reach(socket).await?.peer_cred().map_err(|_| Error::DaemonNotRunning)?;
+    listener.pid().and_then(|pid| u32::try_from(pid).ok()).ok_or(Error::DaemonNotRunning)
+}
+
 /// Connects to a daemon of this user: another's would be shown the token.
 async fn reach(socket: &Path) -> Result<UnixStream, Error> {
     let stream = UnixStream::connect(socket).await.map_err(|_| Error::DaemonNotRunning)?;

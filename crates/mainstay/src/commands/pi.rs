@@ -8,7 +8,7 @@ use mainstay_model::Error;
 
 use super::target::working_directory;
 use crate::bridge::bridge;
-use crate::connect::connect_or_start;
+use crate::connect::{answered, connect_or_start};
 use crate::environment::of_client;
 use crate::home::Home;
 
@@ -25,6 +25,7 @@ impl Pi {
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
         let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
-        bridge(attach_pi(&record.socket, token, folder, of_client()).await?).await
+        let attached = attach_pi(&record.socket, token, folder, of_client());
+        bridge(answered(home, record.pid, attached).await?).await
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::StopDaemon;
+use mainstay_gateway::rpc::client::listening_process;
 use mainstay_model::{Error, Limits};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::Config;
-use crate::connect::connect_any_version;
+use crate::connect::{answered, connect_any_version};
 use crate::daemon::watch::supervisor;
 use crate::home::Home;
 use crate::terminal;
@@ -19,8 +20,12 @@ const ENDS: Duration = Duration::from_secs(15);
 
 /// Stops the daemon in order, and who would start it again.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  mainstay stop")]
-pub(super) struct Stop {}
+#[command(after_help = "Examples:\n  mainstay stop\n  mainstay stop --force      # one that does not answer")]
+pub(super) struct Stop {
+    /// Kill a daemon that does not answer, and its supervisor. What its sessions run is cut off, and the next daemon rebuilds them
+    #[arg(long)]
+    force: bool,
+}
 
 /// Why they have not stopped.
 enum Failure {
@@ -37,7 +42,8 @@ impl From<Error> for Failure {
 
 impl Stop {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        match stop(home).await {
+        let stopped = if self.force { kill(home).await } else { stop(home).await };
+        match stopped {
             Ok(done) => {
                 terminal::note(&done);
                 Ok(ExitCode::SUCCESS)
@@ -75,10 +81,39 @@ async fn stop(home: &Home) -> Result<String, Failure> {
     }
 }
 
+/// Kills both, the supervisor first: it would start the next daemon.
+async fn kill(home: &Home) -> Result<String, Failure> {
+    let supervisor = supervisor(home).await?;
+    if let Some(supervisor) = supervisor {
+        end(home, supervisor).await?;
+    }
+    let daemon = match home.daemon() {
+        Some(record) => listening_process(&record.socket).await,
+        None => Err(Error::DaemonNotRunning),
+    };
+    match (daemon, supervisor) {
+        (Ok(pid), _) => {
+            let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Error::DaemonNotRunning)?;
+            end(home, process).await?;
+            Ok(format!("the daemon (pid {pid}) was killed; its sessions are rebuilt when they are next used"))
+        }
+        (Err(Error::DaemonNotRunning), Some(pid)) => {
+            Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran"))
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+async fn end(home: &Home, pid: Pid) -> Result<(), Failure> {
+    // It fails only where it has just ended.
+    kill_process(pid, Signal::KILL).ok();
+    see_off(home, pid).await
+}
+
 async fn stop_daemon(home: &Home) -> Result<u32, Failure> {
     let connection = connect_any_version(home, "cli").await?;
     let pid = connection.client.daemon.pid;
-    connection.client.call(StopDaemon {}).await?;
+    answered(home, pid, connection.client.call(StopDaemon {})).await?;
     if let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         see_off(home, process).await?;
     }

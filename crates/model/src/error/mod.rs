@@ -381,6 +381,14 @@ pub enum Error {
     /// No daemon runs.
     #[error("no daemon runs")]
     DaemonNotRunning,
+    /// The daemon is there and does not answer: it is suspended, or hangs.
+    #[error("the daemon (process {pid}) has not answered within {limit_ms} ms")]
+    DaemonSilent {
+        /// Its process id.
+        pid: u32,
+        /// How long its answer was waited for.
+        limit_ms: u64,
+    },
     /// The daemon is of another version than this program.
     #[error("the daemon is version {daemon}, this program is {program}")]
     DaemonVersionMismatch {

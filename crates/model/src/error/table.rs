@@ -129,6 +129,9 @@ table! {
     DaemonStopping => Unavailable, "daemon_stopping",
         "Try again in a moment. A command that waited for its turn is kept, and carried out by the next daemon.";
     DaemonNotRunning => Unavailable, "daemon_not_running", "Start the daemon.";
+    DaemonSilent { pid } => Unavailable, "daemon_silent", format!(
+        "Let it go on with `kill -CONT {pid}` if it is suspended; else end it with `mainstay stop --force`. Sessions are rebuilt by the next daemon; code that runs is cut off."
+    );
     DaemonVersionMismatch => Internal, "daemon_version_mismatch", "Restart the daemon.";
     PortTaken => Internal, "port_taken", "Choose another port; 0 takes any free one.";
     TooFewFiles => Internal, "too_few_files",

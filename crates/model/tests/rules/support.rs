@@ -698,6 +698,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
         Error::DaemonNotRunning,
+        Error::DaemonSilent { pid: 4711, limit_ms: 20_000 },
         Error::DaemonVersionMismatch { daemon: text("0.1.0"), program: text("0.2.0") },
         Error::PortTaken { port: 7878 },
         Error::TooFewFiles { limit: 64, needed: 128 },

@@ -13,6 +13,7 @@ mod install;
 mod json;
 mod toml;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use mainstay_gateway::mcp::Results;
 use mainstay_model::Error;
 
 use super::target::working_directory;
+use crate::connect::answers_within;
 use crate::home::Home;
+use crate::terminal::note;
 
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]
@@ -30,9 +33,10 @@ use crate::home::Home;
     after_help = "Examples:\n  mainstay mcp install claude-code                  # tells Claude Code to start `mainstay mcp`\n  mainstay mcp install vscode --scope project       # and VS Code, in this folder\n  mainstay mcp install zed --print                  # only what to add by hand\n  mainstay mcp doctor                               # what each agent here would see of Mainstay\n\nIn the configuration of another agent:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
 )]
 pub(super) struct Mcp {
-    /// How long a request waits for a daemon that cannot be had before it is answered with the reason, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 20_000)]
-    daemon_wait: u64,
+    /// How long a request waits for a daemon that cannot be had before it is answered with the reason, in milliseconds. A daemon that says nothing for so
+    /// long under a request is asked whether it is there, and as long after that taken to hang [default: `answer-ms` of the settings, 20000]
+    #[arg(long, value_name = "MS")]
+    daemon_wait: Option<u64>,
 
     /// In what form results are given, whatever fits the client
     #[arg(long, value_enum)]
@@ -41,6 +45,10 @@ pub(super) struct Mcp {
     #[command(subcommand)]
     command: Option<McpCommand>,
 }
+
+/// What is said to a person who starts it, where an agent should.
+const AT_A_TERMINAL: &str = "This serves MCP to the agent that starts it, and waits for the agent's messages, one a line. \
+`mainstay mcp install --help` says how to tell an agent of it, `mainstay mcp doctor` what agents here see of it. Ctrl-D ends it.";
 
 /// In what form results are given.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -71,9 +79,13 @@ impl Mcp {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         match self.command {
             None => {
+                if std::io::stdin().is_terminal() {
+                    note(AT_A_TERMINAL);
+                }
                 let folder = working_directory()?.display().to_string();
                 let results = self.results.map(Results::from);
-                bridge::serve(home, folder, Duration::from_millis(self.daemon_wait), results).await
+                let patience = self.daemon_wait.map_or_else(|| answers_within(home), Duration::from_millis);
+                bridge::serve(home, folder, patience, results).await
             }
             Some(McpCommand::Install(install)) => install.run(home),
             Some(McpCommand::Uninstall(uninstall)) => uninstall.run(),

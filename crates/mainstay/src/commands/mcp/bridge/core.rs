@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mainstay_gateway::mcp::{AGAIN, COMMAND, RESULTS, Results, SESSION};
+use mainstay_gateway::mcp::{AGAIN, COMMAND, RESULTS, Results, SESSION, command_id};
 use mainstay_model::{Error, SessionId};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -74,6 +74,17 @@ pub(super) struct Bridge {
     /// What the bridge itself has asked the daemon, by number.
     own: BTreeMap<u64, Own>,
     last_own: u64,
+    /// Whether the daemon has said nothing since it was asked whether it is there.
+    is_doubted: bool,
+}
+
+/// What is to be done about a daemon that has been silent for too long.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// Ask it whether it is there.
+    Ask(To),
+    /// It was asked and has not answered: it hangs.
+    Hang,
 }
 
 /// An `initialize` that was accepted.
@@ -103,7 +114,10 @@ struct Request {
 #[derive(Debug)]
 enum Kind {
     Initialize,
-    Call,
+    Call {
+        /// The id of its command.
+        command: Uuid,
+    },
     SetLevel,
     Subscribe(String),
     /// It stays open, and tells of changes.
@@ -121,6 +135,8 @@ enum Kind {
 enum Own {
     /// It repeats what the client has said.
     Repeated,
+    /// It asks whether the daemon is there.
+    Ping,
     /// It follows a resource again.
     Follow(String),
 }
@@ -157,6 +173,7 @@ impl Bridge {
             last_asked: 0,
             own: BTreeMap::new(),
             last_own: 0,
+            is_doubted: false,
         }
     }
 
@@ -174,6 +191,19 @@ impl Bridge {
     /// Whether an answer is owed that will come by itself.
     pub(super) fn owes_answers(&self) -> bool {
         self.requests.iter().any(|request| !request.is_listening())
+    }
+
+    /// Whether the daemon is to say something: to be silent for long is a bad sign then.
+    pub(super) fn awaits_daemon(&self) -> bool {
+        self.is_connected && (self.owes_answers() || !self.own.is_empty())
+    }
+
+    /// The daemon, which is to say something, has been silent for as long as it may.
+    pub(super) fn heard_nothing(&mut self) -> Silence {
+        if std::mem::replace(&mut self.is_doubted, true) {
+            return Silence::Hang;
+        }
+        Silence::Ask(self.ask("ping", json!({}), Own::Ping))
     }
 
     /// The client says something; `command` is the id of its command, should it be a call.
@@ -213,7 +243,7 @@ impl Bridge {
             "initialize" => Kind::Initialize,
             "tools/call" => {
                 mark(&mut members, COMMAND, &command);
-                Kind::Call
+                Kind::Call { command }
             }
             "logging/setLevel" => Kind::SetLevel,
             "resources/subscribe" => Kind::Subscribe(text("uri")),
@@ -275,6 +305,7 @@ impl Bridge {
 
     /// The daemon says something.
     pub(super) fn daemon_says(&mut self, said: &str) -> Vec<To> {
+        self.is_doubted = false;
         match Message::read(said) {
             Message::Request { id, members, .. } => {
                 self.last_asked += 1;
@@ -373,7 +404,7 @@ impl Bridge {
                 self.followed.insert(uri);
             }
             Kind::ListResources => self.knows_resources = true,
-            Kind::Call | Kind::Listen { .. } | Kind::Other => {}
+            Kind::Call { .. } | Kind::Listen { .. } | Kind::Other => {}
         }
     }
 
@@ -467,9 +498,17 @@ impl Bridge {
         changed.into_iter().map(|(what, params)| notification(what, params)).collect()
     }
 
+    /// The daemon hangs, and the connection to it is given up: who waits is told so, and nothing is sent again, since the daemon may go on with what
+    /// it has.
+    pub(super) fn hangs(&mut self, error: &Error) -> Vec<To> {
+        let mut said = self.lost();
+        said.extend(self.unavailable(error));
+        said
+    }
+
     /// The daemon is gone. What it asked is void, and what it was asked waits for the next one.
     pub(super) fn lost(&mut self) -> Vec<To> {
-        self.is_connected = false;
+        (self.is_connected, self.is_doubted) = (false, false);
         self.own.clear();
         let void = |id| json!({ "requestId": id, "reason": "the daemon that asked is gone" });
         let mut said: Vec<To> = std::mem::take(&mut self.asked)
@@ -479,7 +518,7 @@ impl Bridge {
         for request in &mut self.requests {
             request.losses += 1;
             request.progress_before = request.progress;
-            if matches!(request.kind, Kind::Call) {
+            if matches!(request.kind, Kind::Call { .. }) {
                 mark(&mut request.members, AGAIN, &true);
             }
         }
@@ -540,15 +579,16 @@ fn notification(what: &str, params: Value) -> To {
 /// Answers a request with an error: a call as a tool would, since the model reads that.
 fn refusal(request: &Request, error: &Error) -> To {
     let mut words = format!("{}: {error}. {}", error.code(), crate::terminal::next_step(error));
-    if !matches!(request.kind, Kind::Call) {
+    let Kind::Call { command } = &request.kind else {
         let data = json!({ "code": error.code().to_string() });
         return To::Client(failure(&request.id, INTERNAL_ERROR, &words, Some(data)));
-    }
+    };
     if request.losses > 0 {
-        words.push_str(
-            "\nA daemon had begun this call, and whether it has run to its end is not known: look at the session's recent events before \
-             you repeat it.",
-        );
+        let id = command_id(*command);
+        words.push_str(&format!(
+            "\nA daemon had this call, and what became of it is not known. Do not send it again: once a daemon answers, get_result with the id {id} \
+             tells; what is not found has not run."
+        ));
     }
     let mut result = json!({ "content": [{ "type": "text", "text": words }], "isError": true });
     if request.is_of_newest() {

@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use uuid::Uuid;
 
-use self::core::{Bounds, Bridge, To};
+use self::core::{Bounds, Bridge, Silence, To};
 use self::outlet::Outlet;
 use self::reach::{Reach, Reached, is_passing};
 use crate::config::Config;
@@ -83,6 +83,10 @@ enum Link {
 struct Connection {
     from_daemon: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
     to_daemon: Outlet,
+    /// Its process id.
+    pid: u32,
+    /// Since when it is to say something, and is read, and says nothing.
+    silent: Option<Instant>,
 }
 
 /// Looking for a daemon.
@@ -112,6 +116,8 @@ impl Attempt {
 /// What happened at the daemon's side.
 enum News {
     Said(String),
+    /// It is to say something, and has not for as long as it may.
+    Silent,
     Lost,
     Reached(Result<Reached, Error>),
     /// Who waits has waited long enough.
@@ -122,12 +128,27 @@ impl Link {
     /// What happens next. A daemon is read only where there is room for what it says.
     async fn next(&mut self, has_room: bool, patience: Duration) -> News {
         match self {
-            Self::Up(Connection { from_daemon, to_daemon }) => loop {
+            Self::Up(Connection { from_daemon, to_daemon, silent, .. }) => loop {
+                let until = silent.map(|since| since + patience);
+                let too_long = async {
+                    match until {
+                        Some(until) => sleep_until(until).await,
+                        None => pending().await,
+                    }
+                };
                 tokio::select! {
+                    biased;
                     said = from_daemon.next(), if has_room => return match said {
-                        Some(Ok(said)) => News::Said(said),
+                        Some(Ok(said)) => {
+                            *silent = None;
+                            News::Said(said)
+                        }
                         Some(Err(_)) | None => News::Lost,
                     },
+                    () = too_long => {
+                        *silent = None;
+                        return News::Silent;
+                    }
                     // Where nothing can be written any more, what the daemon said last is still to be read.
                     sent = to_daemon.send_next() => if sent.is_err() { to_daemon.abandon() },
                 }
@@ -145,6 +166,13 @@ impl Link {
                     () = too_long => News::TooLong,
                 }
             }
+        }
+    }
+
+    /// Notes whether the daemon is to say something, and is read.
+    fn note_awaited(&mut self, is_awaited: bool) {
+        if let Self::Up(Connection { silent, .. }) = self {
+            *silent = is_awaited.then(|| silent.unwrap_or_else(Instant::now));
         }
     }
 
@@ -174,6 +202,7 @@ impl Shell {
             if has_ended && let Link::Up(connection) = &mut self.link {
                 connection.to_daemon.close();
             }
+            self.link.note_awaited(self.bridge.awaits_daemon() && !is_full);
             tokio::select! {
                 said = from_client.next(), if !has_ended && takes_more => match said {
                     Some(Ok(Ok(line))) => {
@@ -189,6 +218,12 @@ impl Shell {
                     News::Said(line) => {
                         let said = self.bridge.daemon_says(&line);
                         self.say(said);
+                    }
+                    News::Silent => {
+                        self.doubt();
+                        if has_ended && matches!(self.link, Link::Down(_)) {
+                            break;
+                        }
                     }
                     News::Lost => {
                         let said = self.bridge.lost();
@@ -246,15 +281,38 @@ impl Shell {
     }
 
     fn connect(&mut self, reached: Reached) {
-        let Reached { stream, version } = reached;
+        let Reached { stream, version, pid } = reached;
         let (read, write): Stream = stream;
         let from_daemon: Box<dyn AsyncRead + Send + Unpin> = Box::new(read);
         self.link = Link::Up(Connection {
             from_daemon: FramedRead::new(from_daemon, LinesCodec::new()),
             to_daemon: Outlet::new(write),
+            pid,
+            silent: None,
         });
         let said = self.bridge.connected(&version);
         self.say(said);
+    }
+
+    /// The daemon has been silent for too long: it is asked whether it is there, or taken to hang. Then the connection is given up, so that it runs nothing
+    /// again, and the next one waits for it to go on or to end.
+    fn doubt(&mut self) {
+        let Link::Up(Connection { pid, .. }) = self.link else { return };
+        let said = match self.bridge.heard_nothing() {
+            Silence::Ask(ping) => vec![ping],
+            Silence::Hang => {
+                let error = self.silence_of(pid);
+                terminal::show_error(&error);
+                let said = self.bridge.hangs(&error);
+                self.link = Link::Down(self.attempt(Duration::ZERO));
+                said
+            }
+        };
+        self.say(said);
+    }
+
+    fn silence_of(&self, pid: u32) -> Error {
+        Error::DaemonSilent { pid, limit_ms: u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// No daemon was reached: who waits is answered where waiting longer would not help, and it is tried again later.
@@ -274,8 +332,15 @@ impl Shell {
     fn give_up(&mut self) {
         let Link::Down(attempt) = &mut self.link else { return };
         attempt.awaited = None;
-        let reason = format!("none was there within {} ms", self.patience.as_millis());
-        let error = attempt.refused.clone().unwrap_or(Error::DaemonFailed { reason });
+        let refused = attempt.refused.clone();
+        let error = match (self.reach.asked(), refused) {
+            (Some(pid), _) => self.silence_of(pid),
+            (None, Some(refused)) => refused,
+            (None, None) => {
+                let reason = format!("none was there within {} ms", self.patience.as_millis());
+                Error::DaemonFailed { reason }
+            }
+        };
         self.answer_without(&error);
     }
 

@@ -1,5 +1,8 @@
 //! The way to a daemon: the one that runs, of whatever version, else one that is started.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use mainstay_gateway::rpc::client::{Stream, attach_mcp};
 use mainstay_model::{Error, SessionId};
 
@@ -13,17 +16,26 @@ pub(super) struct Reach {
     home: Home,
     /// The folder that the client works in.
     folder: String,
+    /// The process id of the daemon whose answer is waited for; 0 while none is.
+    asked: Arc<AtomicU32>,
 }
 
 /// A daemon that was reached.
 pub(super) struct Reached {
     pub(super) stream: Stream,
     pub(super) version: String,
+    /// Its process id.
+    pub(super) pid: u32,
 }
 
 impl Reach {
     pub(super) fn new(home: Home, folder: String) -> Self {
-        Self { home, folder }
+        Self { home, folder, asked: Arc::default() }
+    }
+
+    /// The daemon whose answer is waited for.
+    pub(super) fn asked(&self) -> Option<u32> {
+        Some(self.asked.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
     }
 
     /// Connects to the daemon, for a client that used this session last. Where none runs, one is started if that is wanted.
@@ -41,9 +53,11 @@ impl Reach {
         let record = self.home.daemon().ok_or(Error::DaemonNotRunning)?;
         // A daemon makes the token where there is none.
         let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
-        let (stream, attached) =
-            attach_mcp(&record.socket, token, self.folder.clone(), session, of_client()).await?;
-        Ok(Reached { stream, version: attached.version })
+        self.asked.store(record.pid, Ordering::Relaxed);
+        let attached = attach_mcp(&record.socket, token, self.folder.clone(), session, of_client()).await;
+        self.asked.store(0, Ordering::Relaxed);
+        let (stream, attached) = attached?;
+        Ok(Reached { stream, version: attached.version, pid: attached.pid })
     }
 }
 

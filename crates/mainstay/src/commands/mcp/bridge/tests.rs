@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::core::{Bounds, Bridge, To};
+use super::core::{Bounds, Bridge, Silence, To};
 
 /// A bridge between a client and daemons that are this test.
 struct Talk {
@@ -275,7 +275,53 @@ fn a_call_that_had_begun_is_not_to_be_repeated_blindly() {
     let said = heard(talk.bridge.unavailable(&Error::DaemonNotRunning));
     let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.ends_with("look at the session's recent events before you repeat it."), "{text}");
+    let id = Uuid::from_u128(3).simple();
+    assert!(
+        text.contains(&format!(
+            "Do not send it again: once a daemon answers, get_result with the id mcp:{id} tells"
+        )),
+        "{text}"
+    );
+}
+
+fn ping(number: u64) -> Value {
+    let id = format!("mainstay/bridge/{number}");
+    json!({ "jsonrpc": "2.0", "id": id, "method": "ping", "params": {} })
+}
+
+#[test]
+fn a_daemon_that_answers_a_ping_or_says_anything_does_not_hang() {
+    let mut talk = Talk::begun();
+    assert!(!talk.bridge.awaits_daemon(), "it owes nothing");
+    talk.client(call(1));
+    for (number, said) in [(1, answer("mainstay/bridge/1")), (2, answer(7))] {
+        assert!(talk.bridge.awaits_daemon());
+        let Silence::Ask(asked) = talk.bridge.heard_nothing() else { panic!("it hangs") };
+        assert_eq!(heard(vec![asked]), [Daemon(ping(number))]);
+        talk.daemon(said);
+    }
+    talk.daemon(answer("mainstay/bridge/2"));
+    assert_eq!(talk.daemon(answer(1)), [Client(answer(1))]);
+    assert!(!talk.bridge.awaits_daemon());
+}
+
+#[test]
+fn who_waits_for_a_daemon_that_hangs_is_answered_and_nothing_is_sent_again() {
+    let mut talk = Talk::begun();
+    talk.client(call(1));
+    talk.client(request(2, "resources/list", json!({})));
+    assert!(matches!(talk.bridge.heard_nothing(), Silence::Ask(_)));
+    assert_eq!(talk.bridge.heard_nothing(), Silence::Hang);
+    let said = heard(talk.bridge.hangs(&Error::DaemonSilent { pid: 7, limit_ms: 20_000 }));
+    let [Client(called), Client(listed)] = said.as_slice() else { panic!("{said:?}") };
+    let text = called["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("daemon_silent: the daemon (process 7) has not answered"), "{text}");
+    assert!(text.contains("mainstay stop --force") && text.contains("get_result"), "{text}");
+    assert_eq!(listed["error"]["data"]["code"], json!("daemon_silent"));
+    assert!(!talk.bridge.wants_daemon() && !talk.bridge.awaits_daemon());
+    assert_eq!(talk.connected("1").len(), 2, "the introduction");
+    assert!(talk.bridge.awaits_daemon(), "it is to answer that");
+    assert!(matches!(talk.bridge.heard_nothing(), Silence::Ask(_)), "it is asked anew");
 }
 
 #[test]
@@ -379,6 +425,8 @@ enum Step {
     Lose,
     Connect,
     GiveUp,
+    /// The daemon has been silent for too long.
+    Silence,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -391,6 +439,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::Lose),
         4 => Just(Step::Connect),
         1 => Just(Step::GiveUp),
+        2 => Just(Step::Silence),
     ];
     prop::collection::vec(step, 0..60)
 }
@@ -504,6 +553,19 @@ proptest! {
                     prop_assert_eq!(&held, &ledger.open, "all that is open is sent, and nothing else");
                     continue;
                 }
+                Step::Silence if ledger.is_connected => match talk.bridge.heard_nothing() {
+                    Silence::Ask(ping) => heard(vec![ping]),
+                    Silence::Hang => {
+                        ledger.is_connected = false;
+                        ledger.held.clear();
+                        ledger.asks.clear();
+                        ledger.last_ask = 0;
+                        let said = heard(talk.bridge.hangs(&Error::DaemonSilent { pid: 1, limit_ms: 1 }));
+                        ledger.book(said);
+                        prop_assert!(ledger.open.is_empty() && ledger.shown.is_empty());
+                        continue;
+                    }
+                },
                 Step::GiveUp if !ledger.is_connected => heard(talk.bridge.unavailable(&Error::DaemonNotRunning)),
                 _ => continue,
             };
