@@ -116,7 +116,7 @@ fn what_codex_withholds_and_refuses_is_said() {
         &world,
         ".codex/config.toml",
         &format!(
-            "[mcp_servers.mainstay]\ncommand = \"{program}\"\nargs = [\"mcp\"]\nenv = {{ MAINSTAY_HOME = \"{home}\" }}\n"
+            "[mcp_servers.mainstay]\ncommand = \"{program}\"\nargs = [\"mcp\"]\nenv = {{ MAINSTAY_HOME = \"{home}\" }}\ntool_timeout_sec = 60\n"
         ),
     );
     let doctor = || {
@@ -129,7 +129,11 @@ fn what_codex_withholds_and_refuses_is_said() {
     let found = of_user(&examined);
     let warnings = words(&found["warnings"]);
     assert_eq!(warnings[0], "Codex does not pass on NUGET_PACKAGES");
-    assert!(warnings[1].starts_with("`codex exec` refuses "), "{warnings:?}");
+    assert_eq!(
+        warnings[1],
+        "Codex gives calls up after 60 s, as if you had cancelled them: their code is stopped"
+    );
+    assert!(warnings[2].starts_with("`codex exec` refuses "), "{warnings:?}");
     assert_eq!(found["warnings"][0]["nextStep"], "`mainstay mcp install codex` has them passed on.");
 
     install(&world, &["codex"]);
@@ -196,7 +200,7 @@ fn what_keeps_an_agent_from_mainstay_is_a_problem_with_a_next_step() {
     it ended without an answer: no home
       Run `sh -c echo no home >&2; exit 3` in a terminal to see what it says; `mainstay doctor` examines the store.
     Mainstay is switched off in it
-      Remove `enabled` or `disabled` from Mainstay's entry, or switch it on in Cursor.
+      `mainstay mcp install cursor` switches it on.
     Mainstay's entry names no program
       `mainstay mcp install cursor` writes it anew.
     it cannot be read: Unterminated object on line 1 column 1

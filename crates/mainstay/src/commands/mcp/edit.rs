@@ -253,6 +253,7 @@ mod tests {
             "DOTNET_ROOT",
             "NUGET_PACKAGES",
         ]
+        tool_timeout_sec = 3600
 
         == gemini
         {
@@ -358,6 +359,7 @@ mod tests {
             "DOTNET_ROOT",
             "NUGET_PACKAGES",
         ]
+        tool_timeout_sec = 3600
 
         [tui]
         notifications = true
@@ -383,7 +385,7 @@ mod tests {
         check(Codex, "[mcp_servers]\nmainstay = { command = 'mainstay', args = [ 'mcp' ] } # by hand\n");
         check(
             Codex,
-            "[mcp_servers.mainstay]\ncommand = \"mainstay\" # by hand\nargs = [ 'mcp' ]\nstartup_timeout_sec = 20\nenv_vars = [\"MINE\", { name = \"NUGET_PACKAGES\", source = \"local\" }]\n[mcp_servers.mainstay.env]\nMAINSTAY_HOME = \"/old\"\nRUST_LOG = \"info\"\n",
+            "[mcp_servers.mainstay]\ncommand = \"mainstay\" # by hand\nargs = [ 'mcp' ]\nenabled = false # for now\nstartup_timeout_sec = 20\ntool_timeout_sec = 60.0\nenv_vars = [\"MINE\", { name = \"NUGET_PACKAGES\", source = \"local\" }]\n[mcp_servers.mainstay.env]\nMAINSTAY_HOME = \"/old\"\nRUST_LOG = \"info\"\n",
         );
         insta::assert_snapshot!(all, @r#"
         == claude-code
@@ -402,7 +404,7 @@ mod tests {
         == opencode
         {
           "mcp": {
-            "mainstay": { "type": "local", "command": ["/usr/bin/mainstay", "mcp"], "enabled": false }
+            "mainstay": { "type": "local", "command": ["/usr/bin/mainstay", "mcp"], "enabled": true }
           }
         }
 
@@ -411,13 +413,15 @@ mod tests {
         mainstay = { command = "/usr/bin/mainstay", args = [ 'mcp' ] , env_vars = [
             "DOTNET_ROOT",
             "NUGET_PACKAGES",
-        ] } # by hand
+        ], tool_timeout_sec = 3600 } # by hand
 
         == codex
         [mcp_servers.mainstay]
         command = "/usr/bin/mainstay" # by hand
         args = [ 'mcp' ]
+        enabled = true # for now
         startup_timeout_sec = 20
+        tool_timeout_sec = 3600
         env_vars = ["MINE", { name = "NUGET_PACKAGES", source = "local" }, "DOTNET_ROOT"]
         [mcp_servers.mainstay.env]
         RUST_LOG = "info"
@@ -445,6 +449,7 @@ mod tests {
             "DOTNET_ROOT",
             "NUGET_PACKAGES",
         ]
+        tool_timeout_sec = 3600
         default_tools_approval_mode = "approve"
 
         == gemini

@@ -20,6 +20,9 @@ pub(super) const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// What a server says that its client does not start: of opencode the first, of others the second.
+pub(super) const SWITCHED_OFF: [(&str, bool); 2] = [("enabled", false), ("disabled", true)];
+
 /// See [`super::edit::edit`].
 pub(super) fn edit(
     servers: &str,
@@ -75,6 +78,12 @@ fn set(servers: &CstObject, layout: Layout, trust: Option<&str>, entry: &Entry) 
             if let Some(stale) = member(&object(&found, environment)?, HOME_VARIABLE)? {
                 stale.remove();
             }
+        }
+    }
+    // Whoever installs it wants it to be started.
+    for (name, off) in SWITCHED_OFF {
+        if member(&found, name)?.is_some_and(|switch| switch.to_serde_value() == Some(off.into())) {
+            say(&found, name, &CstInputValue::Bool(!off))?;
         }
     }
     match trust.filter(|_| entry.approved) {

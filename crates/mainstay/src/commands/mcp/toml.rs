@@ -9,6 +9,15 @@ use crate::home::HOME_VARIABLE;
 pub(super) const APPROVAL: &str = "default_tools_approval_mode";
 /// What it says where Codex never asks.
 pub(super) const APPROVED: &str = "approve";
+/// The key of a server that says after how many seconds Codex gives a call of it up.
+pub(super) const TIME_LIMIT: &str = "tool_timeout_sec";
+/// The least that it may say: at a smaller one Codex cancels calls that Mainstay would still answer, in the words with which it cancels for its
+/// user, and their code is stopped.
+pub(super) const LEAST_TIME_LIMIT: i64 = 300;
+/// What it says where it said nothing, or less than that. No call takes so long.
+const LONG_TIME_LIMIT: i64 = 3600;
+/// The key of a server that Codex does not start when it is false.
+const ENABLED: &str = "enabled";
 /// The key of a server that names the variables which Codex passes on to it.
 pub(super) const PASSED: &str = "env_vars";
 
@@ -58,10 +67,22 @@ fn set(found: &mut dyn TableLike, passed: &[&str], entry: &Entry) -> Result<(), 
         None => drop(table(found, "env", Table::new())?.remove(HOME_VARIABLE)),
     }
     pass_on(found, passed)?;
+    if time_limit(found).is_none_or(|seconds| seconds < LEAST_TIME_LIMIT as f64) {
+        say(found, TIME_LIMIT, LONG_TIME_LIMIT.into());
+    }
+    if found.get(ENABLED).and_then(Item::as_bool) == Some(false) {
+        say(found, ENABLED, true.into());
+    }
     if entry.approved {
         say(found, APPROVAL, APPROVED.into());
     }
     Ok(())
+}
+
+/// After how many seconds a call is given up.
+fn time_limit(of: &dyn TableLike) -> Option<f64> {
+    let said = of.get(TIME_LIMIT)?;
+    said.as_float().or_else(|| said.as_integer().map(|seconds| seconds as f64))
 }
 
 /// Has these variables be passed on, beside those that are already.

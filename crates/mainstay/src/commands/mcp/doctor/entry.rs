@@ -34,6 +34,8 @@ pub(super) struct Local {
     pub(super) passed: Vec<String>,
     /// Whether the client calls every tool without a question.
     pub(super) approved: bool,
+    /// After how many seconds the client is told to give a call up, where that is too few for Mainstay.
+    pub(super) short_limit: Option<serde_json::Number>,
 }
 
 /// Reads the entry of a configuration.
@@ -63,7 +65,7 @@ fn toml_value(text: &str) -> Result<Value, EditError> {
 
 fn entry(form: Form, found: &Value) -> Entry {
     let says = |name: &str, truth: bool| found.get(name) == Some(&Value::Bool(truth));
-    if says("enabled", false) || says("disabled", true) {
+    if json::SWITCHED_OFF.iter().any(|(name, off)| says(name, *off)) {
         return Entry::Disabled;
     }
     let command = [texts(found.get("command")), texts(found.get("args"))].concat();
@@ -72,6 +74,17 @@ fn entry(form: Form, found: &Value) -> Entry {
             command,
             environment: environment(form, found),
             passed: passed(found.get(toml::PASSED)),
+            short_limit: match found.get(toml::TIME_LIMIT) {
+                Some(Value::Number(seconds))
+                    if matches!(form, Form::Toml { .. })
+                        && seconds
+                            .as_f64()
+                            .is_some_and(|seconds| seconds < toml::LEAST_TIME_LIMIT as f64) =>
+                {
+                    Some(seconds.clone())
+                }
+                Some(_) | None => None,
+            },
             approved: match form {
                 Form::Json { trust, .. } => trust.is_some_and(|trust| says(trust, true)),
                 Form::Toml { .. } => {
@@ -136,6 +149,7 @@ mod tests {
             assert_eq!(found.environment["MAINSTAY_HOME"], "/srv", "{client:?}");
             assert_eq!(found.approved, form.has_approval(), "{client:?}");
             assert_eq!(found.passed.is_empty(), *client != McpClient::Codex);
+            assert_eq!(found.short_limit, None);
         }
     }
 

@@ -72,7 +72,8 @@ impl Identity {
         json!({ "name": self.name, "version": self.version })
     }
 
-    /// That of a client, as it was in November 2026. Versions change often; what Mainstay does goes by the name.
+    /// That of a client, as it was in November 2026. Versions change often; what Mainstay does goes by the name. Those of Claude Code, Codex, Gemini CLI,
+    /// opencode and Qwen Code were seen on the wire; each other row names where it is from.
     pub(super) fn of(client: McpClient) -> Self {
         let of = |program, name, version, protocol, capabilities, passes| Self {
             program,
@@ -88,15 +89,24 @@ impl Identity {
             McpClient::ClaudeCode => {
                 of(Some("claude"), "claude-code", "2.1.332", NEWEST, forms(), Passes::All)
             }
+            // Logs of it in conikeec/mcpr#13 (name, version, capabilities) and anthropics/claude-ai-mcp#77 (protocol).
             McpClient::ClaudeDesktop => {
                 of(None, "claude-ai", "0.1.0", "2025-11-25", json!({}), Passes::Only(&SDK))
             }
+            // microsoft/vscode, mcpServerRequestHandler.ts: the product's long name and version, and the newest protocol, which microsoft/vscode#308766 shows.
             McpClient::VsCode => {
                 of(Some("code"), "Visual Studio Code", "1.120.0", "2025-11-25", forms(), Passes::All)
             }
-            McpClient::Cursor => {
-                of(Some("cursor"), "cursor-vscode", "1.0.0", "2025-06-18", forms(), Passes::All)
-            }
+            // apify/mcp-client-capabilities, which collects what clients send.
+            McpClient::Cursor => of(
+                Some("cursor"),
+                "cursor-vscode",
+                "1.0.0",
+                "2025-06-18",
+                json!({ "roots": {}, "elicitation": {} }),
+                Passes::All,
+            ),
+            // zed-industries/zed, crates/context_server: context_server.rs (name), types.rs (protocol), protocol.rs (no capabilities).
             McpClient::Zed => of(Some("zed"), "Zed", "0.1.0", "2025-03-26", json!({}), Passes::All),
             McpClient::Codex => of(
                 Some("codex"),

@@ -203,13 +203,9 @@ async fn look_into(
         Entry::Missing => return Ok(found),
         Entry::Disabled => {
             found.state = State::Disabled;
-            found.problems.push(Finding::new(
-                "Mainstay is switched off in it",
-                format!(
-                    "Remove `enabled` or `disabled` from Mainstay's entry, or switch it on in {}.",
-                    client.title()
-                ),
-            ));
+            found
+                .problems
+                .push(Finding::new("Mainstay is switched off in it", format!("`{install}` switches it on.")));
         }
         Entry::Empty => {
             found.state = State::Named;
@@ -256,7 +252,7 @@ impl Configuration {
         places: &Places,
         limit: Duration,
     ) {
-        let Local { command, environment, passed, approved } = local;
+        let Local { command, environment, passed, approved, short_limit } = local;
         self.command = Some(command.clone());
         let install = install_command(client, scope);
         let set: Vec<String> = environment.keys().cloned().collect();
@@ -276,6 +272,13 @@ impl Configuration {
             };
             let what = format!("{} does not pass on {}", client.title(), withheld.join(", "));
             self.warnings.push(Finding::new(what, remedy));
+        }
+        if let Some(seconds) = short_limit {
+            let what = format!(
+                "{} gives calls up after {seconds} s, as if you had cancelled them: their code is stopped",
+                client.title()
+            );
+            self.warnings.push(Finding::new(what, format!("`{install}` gives them more time.")));
         }
         let Some((name, arguments)) = command.split_first() else { return };
         let searched =
