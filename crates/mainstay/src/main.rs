@@ -26,11 +26,9 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     end_quietly_without_a_reader();
-    commands::Cli::parse().run()
+    commands::Cli::run_from_arguments()
 }
 
 /// Who pipes into `head` wants no more than it takes. `println!` panics there; this ends as a program ends that SIGPIPE kills.

@@ -36,9 +36,9 @@ fn a_command_is_shown_with_its_one_answer() {
       Check the id; `mainstay events --json` has it as `correlation`.
     ");
     let other = eval(&world, &["--id", "mine", "let x = 43"]);
-    assert!(other.stderr.contains("[command_conflict]"), "{other:?}");
+    assert!(other.stderr.contains("{\"error\":{\"code\":\"command_conflict\","), "{other:?}");
     let ours = eval(&world, &["--id", "anon:1", "let x = 43"]);
-    assert!(ours.stderr.contains("[invalid_argument]"), "{ours:?}");
+    assert!(ours.stderr.contains("{\"error\":{\"code\":\"invalid_argument\","), "{ours:?}");
 }
 
 #[test]
@@ -46,19 +46,16 @@ fn an_eval_has_its_conditions() {
     let world = World::new();
     eval(&world, &["--id", "first", "let kept = 41"]);
     let slow = eval(&world, &["--timeout", "700ms", "System.Threading.Thread.Sleep -1"]);
-    insta::assert_snapshot!(slow.stderr, @"
-    error: the command did not end within 700 ms [timed_out]
-      What ran is cancelled. Give it more time, under a new id.
-    ");
+    insta::assert_snapshot!(slow.stderr, @r#"{"error":{"code":"timed_out","message":"the command did not end within 700 ms","nextStep":"What ran is cancelled. Give it more time, under a new id."}}"#);
     assert_eq!(eval(&world, &["--depends-on", "first", "kept + 1"]).json()["value"], "42");
     let unknown = eval(&world, &["--depends-on", "nobody", "kept + 1"]);
-    assert!(unknown.stderr.contains("[dependency_unknown]"), "{unknown:?}");
+    assert!(unknown.stderr.contains("{\"error\":{\"code\":\"dependency_unknown\","), "{unknown:?}");
     let stale = eval(&world, &["--if-version", "0", "kept + 1"]);
-    assert!(stale.stderr.contains("[version_mismatch]"), "{stale:?}");
+    assert!(stale.stderr.contains("{\"error\":{\"code\":\"version_mismatch\","), "{stale:?}");
     let once = || eval(&world, &["--key", "once", "let mutable n = 0"]).json();
     assert_eq!(once()["seq"], once()["seq"]);
     let other = eval(&world, &["--key", "once", "let mutable n = 1"]);
-    assert!(other.stderr.contains("[key_conflict]"), "{other:?}");
+    assert!(other.stderr.contains("{\"error\":{\"code\":\"key_conflict\","), "{other:?}");
 }
 
 #[test]

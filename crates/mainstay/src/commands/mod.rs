@@ -64,7 +64,7 @@ mod working;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mainstay_model::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -187,9 +187,27 @@ enum Command {
     Environment(environment::Environment),
 }
 
+/// Whether a command is asked for JSON.
+fn wants_json(given: &ArgMatches) -> bool {
+    matches!(given.try_get_one::<bool>("json"), Ok(Some(true)))
+        || given.subcommand().is_some_and(|(_, given)| wants_json(given))
+}
+
 impl Cli {
+    /// Carries out the command that the program was started with.
+    pub(crate) fn run_from_arguments() -> ExitCode {
+        let given = Self::command().get_matches();
+        if wants_json(&given) {
+            terminal::say_failures_as_json();
+        }
+        match Self::from_arg_matches(&given) {
+            Ok(cli) => cli.run(),
+            Err(error) => error.exit(),
+        }
+    }
+
     /// Carries out the command.
-    pub(crate) fn run(self) -> ExitCode {
+    fn run(self) -> ExitCode {
         let is_server = matches!(self.command, Some(Command::Serve(_)));
         match self.run_command() {
             Ok(code) => code,

@@ -2,7 +2,7 @@
 //!
 //! One meaning a colour, and colour only on a terminal that has not asked for none (`NO_COLOR`):
 //! red is an error, yellow a warning, green a good end, cyan a name that can be typed back, grey what may be skipped.
-//! An error is one line that says what happened and one that says what to do next.
+//! An error is one line that says what happened and one that says what to do next; where JSON is asked for, an object on one line.
 //! A picture is drawn only on a terminal that shows pictures (`MAINSTAY_IMAGES`), in the place of the words for it.
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first, and what other people's code prints through [`printed`];
 //! only what the user's own code prints does not.
@@ -21,6 +21,7 @@ mod syntax;
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp, WorkerExit};
@@ -102,8 +103,22 @@ pub(crate) fn show_error(error: &Error) {
     show_failure(&error.to_string(), error.code(), &next_step(error));
 }
 
+/// Whether what goes wrong is said as JSON.
+static SAYS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on what goes wrong is said as JSON, for scripts that asked for it.
+pub(crate) fn say_failures_as_json() {
+    SAYS_JSON.store(true, Ordering::Relaxed);
+}
+
 /// Says it in other words than the error's own.
 pub(crate) fn show_failure(message: &str, code: ErrorCode, next_step: &str) {
+    if SAYS_JSON.load(Ordering::Relaxed) {
+        let error =
+            serde_json::json!({ "code": code.to_string(), "message": message, "nextStep": next_step });
+        eprintln!("{}", serde_json::json!({ "error": error }));
+        return;
+    }
     let paint = Paint::stderr();
     eprintln!("{} {} [{code}]", paint.tone(Tone::Error, "error:"), printable(message));
     eprintln!("  {next_step}");
