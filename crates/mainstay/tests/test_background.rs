@@ -51,9 +51,13 @@ fn kill_all_of(root: i32) {
 fn the_daemon_and_what_runs_in_it_outlive_the_client_that_started_it() {
     let world = World::new();
     let bridge = world.command();
-    // As an agent starts it: a session and a group of its own, with the bridge as a child of its.
+    // As an agent starts it: a session and a group of its own, with the bridge as a child of its, which a file is left open for.
     let mut agent = Command::new("setsid");
-    agent.args(["sh", "-c", "\"$0\" mcp; exit $?"]).arg(bridge.get_program()).current_dir(world.work());
+    let left_open = world.work().join("left-open");
+    agent
+        .args(["sh", "-c", "exec 7>left-open; \"$0\" mcp; exit $?"])
+        .arg(bridge.get_program())
+        .current_dir(world.work());
     for (name, value) in bridge.get_envs() {
         match value {
             Some(value) => agent.env(name, value),
@@ -80,6 +84,9 @@ fn the_daemon_and_what_runs_in_it_outlive_the_client_that_started_it() {
         let file = std::fs::read_link(format!("/proc/{daemon}/fd/{stream}")).unwrap();
         assert_eq!(file.to_str(), Some("/dev/null"), "{stream}");
     }
+    let open = std::fs::read_dir(format!("/proc/{daemon}/fd")).unwrap();
+    let open: Vec<_> = open.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok()).collect();
+    assert!(!open.contains(&left_open), "{open:?}");
     assert_eq!(std::fs::read_link(format!("/proc/{daemon}/cwd")).unwrap().to_str(), Some("/"));
 
     kill_all_of(child);
@@ -127,18 +134,32 @@ fn a_daemon_begins_with_the_environment_of_the_login_shell() {
     let bash = format!("{profile}. ~/.bashrc\n");
     let interactive =
         "case $- in *i*) ;; *) return ;; esac\nexport DOTNET_ROOT='/of/the rc'\nprintf 'noise=1\\0'\n";
-    for (shell, files, is_interactive) in [
+    let fish = "echo Welcome\nif status is-login\n  set -gx NUGET_PACKAGES /of/the/profile\n  set -gx PATH /of/the/profile $PATH\nend\n\
+                if status is-interactive\n  set -gx DOTNET_ROOT '/of/the rc'\n  printf 'noise=1\\0'\nend\n";
+    let login =
+        "echo Welcome; setenv NUGET_PACKAGES /of/the/profile\nsetenv PATH \"/of/the/profile:$PATH\"\n";
+    let of_csh = "setenv DOTNET_ROOT '/of/the rc'\nprintf 'noise=1\\0'\n";
+    for (shell, files, is_whole) in [
         ("/bin/bash", vec![(".bash_profile", bash.as_str()), (".bashrc", interactive)], true),
         ("/bin/sh", vec![(".profile", profile)], false),
+        ("/bin/zsh", vec![(".zprofile", profile), (".zshrc", interactive)], true),
+        ("/usr/bin/fish", vec![(".config/fish/config.fish", fish)], true),
+        ("/bin/csh", vec![(".login", login), (".cshrc", of_csh)], true),
+        ("/bin/tcsh", vec![(".login", login), (".tcshrc", of_csh)], true),
     ] {
+        // These two are everywhere; the others are tried where they are.
+        if !["/bin/bash", "/bin/sh"].contains(&shell) && !std::path::Path::new(shell).exists() {
+            continue;
+        }
         let world = World::new();
+        std::fs::create_dir_all(world.work().join(".config/fish")).unwrap();
         start(&world, shell, &files);
         let found = environment(&world);
         let of = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(of("NUGET_PACKAGES"), Some("/of/the/profile"), "{shell}");
         assert!(of("PATH").unwrap().starts_with("/of/the/profile:/"), "{shell}: {found:?}");
         assert!(!of("PATH").unwrap().contains("/of/whoever"), "{shell}: {found:?}");
-        assert_eq!(of("DOTNET_ROOT").is_some(), is_interactive, "{shell}");
+        assert_eq!(of("DOTNET_ROOT"), is_whole.then_some("/of/the rc"), "{shell}");
         assert_eq!(of("MAINSTAY_LOG"), Some("debug"), "it is meant for the daemon");
         assert_eq!((of("PASSWORD"), of("noise")), (None, None), "{shell}");
     }

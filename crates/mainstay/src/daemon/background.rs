@@ -3,6 +3,7 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
+use close_fds::set_fds_cloexec;
 use mainstay_model::Error;
 use rustix::process::setsid;
 
@@ -11,6 +12,9 @@ use crate::config::{Config, DaemonConfig};
 use crate::connect::{Announcement, program};
 use crate::environment::{Begins, Whence, of_daemon};
 use crate::home::Home;
+
+/// The first descriptor that is no standard stream.
+const FIRST_OWN: i32 = 3;
 
 /// Starts a daemon, which is given these arguments, in a session of its own and with its own environment. It announces itself on this
 /// process's standard output; this process announces only that it could not be started.
@@ -24,7 +28,9 @@ pub(crate) fn detach(home: &Home, arguments: impl IntoIterator<Item = String>) -
 
 fn start(home: &Home, arguments: impl IntoIterator<Item = String>) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
-    // Before anything else: from here on no client's end reaches this process.
+    // What a client has left open for its children is not for the daemon: it would keep files, pipes and ports of a client that has ended.
+    set_fds_cloexec(FIRST_OWN, &[]);
+    // Before anything else is started: from here on no client's end reaches this process.
     setsid().map_err(|error| failed(error.into()))?;
     // The daemon says itself what is wrong with the settings.
     let DaemonConfig { environment, environment_ms, .. } =

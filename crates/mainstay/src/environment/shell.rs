@@ -44,7 +44,7 @@ fn listed(users: &str, user: u32) -> Option<PathBuf> {
 fn arguments(shell: &Path) -> &'static [&'static str] {
     match name_of(shell) {
         "bash" | "zsh" | "fish" => &["-l", "-i", "-c"],
-        // They read all of it for any command, and take `-l` only alone.
+        // They take `-l` only alone, and are login shells by the name they are called by.
         "csh" | "tcsh" => &["-c"],
         _ => &["-l", "-c"],
     }
@@ -67,6 +67,9 @@ pub(super) fn ask(
     let mark = uuid::Uuid::new_v4().simple().to_string();
     let program = quoted(program.as_os_str()).ok_or("this program's path cannot be written in a shell")?;
     let mut command = Command::new(shell);
+    if let name @ ("csh" | "tcsh") = name_of(shell) {
+        command.arg0(format!("-{name}"));
+    }
     command
         .args(arguments(shell))
         .arg(format!("{program} environment --mark {mark}"))
