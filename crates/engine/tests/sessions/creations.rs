@@ -4,7 +4,6 @@ use futures::future::join_all;
 use mainstay_engine::{Beginning, Creation};
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
-use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, CommandId, CreateSession, Error, ForkSession, IdempotencyKey, Outcome, Response,
     SessionCommand,
@@ -106,7 +105,9 @@ async fn of_many_that_take_a_name_at_the_same_moment_one_gets_it() {
     }
     let renames = sessions.iter().map(|session| {
         let client = daemon.client(*session);
-        async move { client.submit(SessionCommand::Rename(command::Rename { name: "one".to_owned() })).await.map(drop) }
+        async move {
+            client.submit(SessionCommand::Rename(command::Rename { name: "one".to_owned() })).await.map(drop)
+        }
     });
     let creations = (0..3).map(|_| async { daemon.local.create(next_id(), create("one")).await.map(drop) });
     let (renamed, created) = tokio::join!(join_all(renames), join_all(creations));
