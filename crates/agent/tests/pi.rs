@@ -612,7 +612,7 @@ async fn a_session_that_does_not_listen_holds_pi_up_and_nothing_else() {
     assert_eq!(counted, pieces.concat());
 }
 
-/// Where nothing listens.
+/// An address where nothing listens.
 fn nowhere(world: &World) -> LiveSessions {
     let token_file = world.folder.path().join("token");
     std::fs::write(&token_file, "secret").unwrap();

@@ -39,9 +39,9 @@ pub struct PiSettings {
     pub search: Search,
     /// Whose model it uses where a session says nothing else; pi's own default without.
     pub provider: Option<String>,
-    /// Which model.
+    /// The model that pi starts with.
     pub model: Option<String>,
-    /// Further arguments.
+    /// Further arguments for pi's command line.
     pub arguments: Vec<String>,
     /// What it finds in its environment beside the daemon's own.
     pub environment: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub struct PiAgents {
 }
 
 impl PiAgents {
-    /// With these settings.
+    /// Creates the factory with these settings.
     pub fn new(settings: PiSettings) -> Self {
         Self { settings, node: OnceCell::new() }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mainstay_engine::runner::RunnerSpec;
 use mainstay_model::Principal;
 
-/// The extension.
+/// The source of the extension that Mainstay loads into pi.
 pub(super) const EXTENSION: &str = include_str!("live_sessions.js");
 /// Its file, among a session's files.
 pub(super) const FILE: &str = "live-sessions.js";
@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "live-sessions.js";
 /// Where the daemon's MCP endpoint is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveSessions {
-    /// Its address.
+    /// The address where the extension reaches the daemon.
     pub url: String,
     /// The file with the token to show there. It is the local principal's.
     pub token_file: PathBuf,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const PINNED: &str = "0.73.1";
 /// The npm package that pi is.
 pub(super) const PACKAGE: &str = "@mariozechner/pi-coding-agent";
-/// Its program.
+/// The name of pi's program.
 const PROGRAM: &str = "pi";
 
 /// Where to look. Holds the environment as values.
@@ -28,7 +28,7 @@ pub struct Search {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
-    /// The program.
+    /// The program that was found.
     pub program: PathBuf,
     /// Its version, where its package tells.
     pub version: Option<String>,
@@ -40,9 +40,9 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
-    /// The user's configuration.
+    /// The path in the user's configuration.
     Configuration,
-    /// Mainstay installed it.
+    /// The installation that Mainstay made itself.
     Mainstay,
     /// It is on the `PATH`.
     Path,
@@ -65,7 +65,7 @@ impl Origin {
 pub enum NoPi {
     /// The configuration names what is not there. Others are not considered then: what the user chose is not replaced silently.
     Configured {
-        /// What it names.
+        /// The path that the configuration names.
         path: PathBuf,
     },
     /// There is none on this machine.
@@ -73,7 +73,7 @@ pub enum NoPi {
 }
 
 impl NoPi {
-    /// What is wrong.
+    /// Says what is wrong, for people.
     pub fn what(&self) -> String {
         match self {
             Self::Configured { path } => format!("the configured pi {} is not there", path.display()),
@@ -126,7 +126,7 @@ impl Search {
         self.path.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
-    /// Mainstay's own installation.
+    /// Returns the pi that Mainstay installed, if there is one.
     pub(super) fn own(&self) -> Option<Found> {
         found(Origin::Mainstay, self.own_root().join("node_modules/.bin").join(PROGRAM))
     }

@@ -115,19 +115,19 @@ pub(crate) enum FromPi {
     CallBegins { part: u32, call: Option<ToolCall> },
     /// A part of a message is whole.
     PartEnds { part: u32 },
-    /// A whole message.
+    /// A whole message of the conversation.
     Message(Map<String, Value>),
-    /// A tool runs.
+    /// A tool call has started.
     ToolStart { call: ToolCall, arguments: Value },
     /// It has given so much.
     ToolUpdate { call: ToolCall, output: Value },
-    /// It has ended.
+    /// A tool call has ended.
     ToolEnd { call: ToolCall, is_error: bool },
     /// What is said to it and it has not heard.
     Queue { steering: Vec<String>, follow_up: Vec<String> },
-    /// A compaction begins.
+    /// A compaction has started.
     CompactionStart { reason: String },
-    /// It has ended.
+    /// A compaction has ended.
     CompactionEnd(CompactionEnd),
     /// A provider failed, and is asked again.
     RetryStart(RetryStart),
@@ -135,7 +135,7 @@ pub(crate) enum FromPi {
     RetryEnd(RetryEnd),
     /// It thinks otherwise from now on.
     ThinkingLevel { level: ThinkingLevel },
-    /// An extension failed.
+    /// An extension of pi failed.
     ExtensionError { path: String, event: String, error: String },
     /// An extension speaks to people.
     Extension(ExtensionRequest),

@@ -44,7 +44,7 @@ const EARLY_NOTICES: usize = 256;
 /// How long a process may live on after it closed its output.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
-/// What to start.
+/// All that is needed to start pi.
 pub(super) struct Start<'a> {
     pub(super) launch: &'a Launch,
     pub(super) working_directory: &'a Path,

@@ -16,7 +16,7 @@ use mainstay_model::exchange::pi_said::{Kind, Said, Shown, said};
 pub(crate) struct SessionFile {
     /// What stands in it.
     pub(crate) text: String,
-    /// Its entries.
+    /// The entries of the file, in order.
     pub(crate) ledger: Ledger,
 }
 

@@ -27,9 +27,9 @@ use job::{Job, Phase};
 /// What follows from something that was said.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Out {
-    /// Tell the engine.
+    /// Send this notice to the engine.
     Tell(RunnerNotice),
-    /// Tell pi.
+    /// Send this line to pi.
     Send(String),
     /// It shortened what it is shown; look up how much of that it kept.
     Compacted { summary: String, first_kept: String, metadata: Vec<(String, Value)> },
@@ -69,7 +69,7 @@ enum Waiting {
     Question(u64),
     /// To hear something while it works.
     Steered,
-    /// To stop.
+    /// The answer to a request to stop.
     Stopped,
 }
 
@@ -82,7 +82,7 @@ enum Step {
     Do,
     /// The models to choose the one before from.
     Choose,
-    /// A setting.
+    /// A setting was changed.
     Set,
     /// How it is now that it is set; what was answered to that.
     Look(Value),
@@ -144,7 +144,7 @@ impl Translation {
         self.job.as_ref().map(|job| job.id)
     }
 
-    /// Does something.
+    /// Starts a job of the agent.
     pub(crate) fn work(&mut self, id: JobId, work: Work, now: Duration) {
         self.is_cycling = false;
         let (phase, command) = match work {

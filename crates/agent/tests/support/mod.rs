@@ -207,7 +207,7 @@ impl Pi {
         self.until(is_it).await;
     }
 
-    /// The next ask.
+    /// Waits for the next ask that pi raises.
     pub(crate) async fn asks(&mut self) -> (AskId, Question, Option<u64>) {
         loop {
             if let RunnerNotice::Asks { ask, question, timeout_ms, .. } = self.next().await {
@@ -216,7 +216,7 @@ impl Pi {
         }
     }
 
-    /// How it ends.
+    /// Waits until pi's process ends, and returns how.
     pub(crate) async fn exits(&mut self) -> WorkerExit {
         loop {
             if let RunnerNotice::Exited { exit, .. } = self.next().await {

@@ -45,7 +45,7 @@ pub(crate) fn call(id: &'static str, tool: &'static str, arguments: &Value) -> V
     [Step::Call(id, tool)].into_iter().chain(arguments).chain([Step::Finish("tool_calls", 50)]).collect()
 }
 
-/// The server.
+/// A model's server that answers from a script.
 pub(crate) struct Model {
     port: u16,
     script: Arc<Mutex<VecDeque<Vec<Step>>>>,

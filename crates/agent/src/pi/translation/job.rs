@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::pi::rpc::Closing;
 
-/// A job.
+/// A job that pi works on.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) id: JobId,
