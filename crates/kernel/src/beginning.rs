@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::WorkerEnvironment;
 
-/// All of it.
+/// All that a session's first worker starts with.
 #[derive(Clone, Debug, Default)]
 pub struct Beginning {
     /// The folder its code runs in.
@@ -67,9 +67,9 @@ pub enum Opens {
 /// An assembly of which a copy is loaded, so that a build may replace it meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// It.
+    /// The folder that was copied.
     pub origin: PathBuf,
-    /// Its copy.
+    /// The copy of the folder.
     pub copy: PathBuf,
 }
 

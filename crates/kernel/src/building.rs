@@ -7,7 +7,7 @@ use mainstay_model::{BuildReport, JobId, OutputStream, RunnerNotice};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-/// Builds one project.
+/// Something that can build a project.
 #[async_trait]
 pub trait Builder: Send + Sync {
     /// Builds it; `say` is told each line that is printed meanwhile. Dropping the future ends the build, and all that it started.

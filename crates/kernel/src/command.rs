@@ -22,7 +22,7 @@ pub enum CommandError {
     /// It could not be started, or its log not be written.
     #[error("{} could not be started: {source}", .program.display())]
     Start {
-        /// The program.
+        /// The program that did not start.
         program: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -30,7 +30,7 @@ pub enum CommandError {
     /// It took too long, and was ended.
     #[error("{} was not done after {} s", .program.display(), .limit.as_secs())]
     TimedOut {
-        /// The program.
+        /// The program that took too long.
         program: PathBuf,
         /// How long it was given.
         limit: Duration,
@@ -38,9 +38,9 @@ pub enum CommandError {
     /// It ended with an error.
     #[error("{} ended with {status}: {text}", .program.display())]
     Failed {
-        /// The program.
+        /// The program that failed.
         program: PathBuf,
-        /// How it ended.
+        /// The exit status of the program.
         status: ExitStatus,
         /// The gist of what it printed.
         text: String,

@@ -30,7 +30,7 @@ pub enum DownloadError {
     /// The program did not do its work.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// It stood still.
+    /// No bytes arrived for too long.
     #[error("nothing arrived for {} s", .limit.as_secs())]
     Stalled {
         /// How long it may.

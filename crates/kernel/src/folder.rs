@@ -77,7 +77,7 @@ impl Staging {
         Ok(Self { place: place.to_owned(), folder })
     }
 
-    /// Where it is.
+    /// Returns the path of the staging folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

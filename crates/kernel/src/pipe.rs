@@ -8,11 +8,11 @@ use crate::text::Utf8Stream;
 /// The most that is read at once, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// One captured stream.
+/// One captured stream of the worker.
 pub(crate) struct Pipe<P> {
     pipe: P,
     text: Utf8Stream,
-    /// Until it ends.
+    /// Whether the stream is still open.
     pub(crate) is_open: bool,
 }
 

@@ -15,9 +15,9 @@ use tokio::process::{Child, Command};
 /// How a worker is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
+    /// The program to be started.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
     /// What it finds in its environment beside the daemon's own.
     pub environment: Vec<(OsString, OsString)>,
@@ -100,7 +100,7 @@ impl Unready {
         Self(Some(group.clone()))
     }
 
-    /// It is ready.
+    /// Marks the process as ready, so that it is kept.
     pub fn is_ready(mut self) {
         self.0 = None;
     }

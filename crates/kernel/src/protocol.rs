@@ -39,7 +39,7 @@ pub(crate) enum ToWorker {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         profiles: Vec<String>,
     },
-    /// Run code.
+    /// Run code in the worker.
     Eval {
         id: u64,
         job: JobId,
@@ -62,7 +62,7 @@ pub(crate) enum ToWorker {
     Explore { id: u64, name: String },
     /// What has a text in its name.
     Search { id: u64, text: String, limit: u32 },
-    /// What is bound.
+    /// List the values that are bound.
     Values { id: u64 },
     /// Which tests there are.
     Tests { id: u64, pattern: Option<String>, category: Option<String> },
@@ -74,7 +74,7 @@ pub(crate) enum ToWorker {
     Answer { id: u64, ask: AskId, value: Option<Value>, refused: Option<String> },
     /// What was shown with this mark is behind all that was printed before it.
     Displayed { id: u64, mark: u64 },
-    /// Start afresh.
+    /// Drop all definitions and start afresh.
     Reset { id: u64 },
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum FromWorker {
         environment: Option<WorkerEnvironment>,
         startup: Option<WorkerStartup>,
     },
-    /// An eval ended.
+    /// An eval has ended with this result.
     Result(WorkerResult),
     /// The answer to what codes do when they run.
     Descriptions { id: u64, descriptions: Vec<Description> },
@@ -169,7 +169,7 @@ pub(crate) enum FromWorker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkerEnvironment {
-    /// All of it.
+    /// All references of the session.
     pub(crate) references: Vec<NamedReference>,
 }
 
@@ -179,13 +179,13 @@ pub(crate) struct WorkerEnvironment {
 pub(crate) struct NamedReference {
     /// What it is called in this session.
     pub(crate) name: String,
-    /// It.
+    /// The reference that has the name.
     #[serde(flatten)]
     pub(crate) reference: Reference,
 }
 
 impl WorkerEnvironment {
-    /// By name.
+    /// Returns the references by their names.
     pub(crate) fn references(self) -> References {
         self.references.into_iter().map(|NamedReference { name, reference }| (name, reference)).collect()
     }
@@ -209,13 +209,13 @@ pub(crate) enum FailureCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkerResult {
-    /// Of the request.
+    /// The id of the request that is answered.
     pub(crate) id: u64,
-    /// How it ended.
+    /// How the eval ended.
     pub(crate) outcome: WorkerOutcome,
     /// The last expression's value, as printed.
     pub(crate) value: Option<String>,
-    /// Its type.
+    /// The type of the value, as F# writes it.
     pub(crate) value_type: Option<String>,
     /// What the code defined.
     #[serde(default)]
@@ -223,7 +223,7 @@ pub(crate) struct WorkerResult {
     /// What the language's prompt would have printed.
     #[serde(default)]
     pub(crate) display: String,
-    /// Warnings and errors.
+    /// The compiler's warnings and errors.
     #[serde(default)]
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The exception that escaped.
@@ -252,7 +252,7 @@ pub(crate) enum WorkerOutcome {
     Completed,
     /// The code has errors.
     Rejected,
-    /// An exception escaped.
+    /// The code raised an exception that it did not catch.
     Raised,
     /// It yielded to an interrupt.
     Interrupted,

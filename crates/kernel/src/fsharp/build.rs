@@ -34,11 +34,11 @@ pub enum BuildError {
         .root.display()
     )]
     Unusable {
-        /// The SDK's version.
+        /// The version of the SDK.
         version: SdkVersion,
-        /// Its root.
+        /// The root folder of the SDK.
         root: PathBuf,
-        /// Why.
+        /// The reason why the SDK cannot be used.
         reason: Unusable,
     },
     /// The compiler did not do its work.
@@ -48,7 +48,7 @@ pub enum BuildError {
         .log.display()
     )]
     Compiler {
-        /// The SDK's version.
+        /// The version of the SDK.
         version: SdkVersion,
         /// What happened, with the gist of what the compiler printed.
         source: CommandError,
@@ -117,7 +117,7 @@ async fn ticking<T>(
 /// The folders in which a worker is made.
 struct Workshop<'a> {
     recipe: &'a Recipe,
-    /// Sources and logs.
+    /// The folder for sources and logs of the build.
     bench: PathBuf,
     /// What becomes the worker's folder.
     product: PathBuf,

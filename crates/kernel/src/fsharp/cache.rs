@@ -22,9 +22,9 @@ const MANIFEST: &str = "worker.json";
 /// Everything needed to start the worker, besides the channel's own variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerProgram {
-    /// The executable.
+    /// The path of the executable.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the executable.
     pub arguments: Vec<OsString>,
     /// What to add to the inherited environment.
     pub environment: Vec<(OsString, OsString)>,

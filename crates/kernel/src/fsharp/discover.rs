@@ -63,7 +63,7 @@ fn usual_places(root: &Path, user: Option<&Path>) -> Vec<PathBuf> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
-    /// The SDK.
+    /// The SDK that was found.
     #[serde(flatten)]
     pub sdk: Sdk,
     /// Why it cannot run F# kernels; absent when it can.
@@ -89,7 +89,7 @@ pub enum NoSdk {
 }
 
 impl NoSdk {
-    /// What is wrong.
+    /// Says what is wrong, for people.
     pub fn what(&self) -> String {
         match self {
             Self::Configured { path, reason } => {

@@ -15,7 +15,7 @@ use super::sources;
 /// The programs an installation can need.
 const TOOLS: [&str; 3] = ["curl", "tar", "npm"];
 
-/// What was found.
+/// The findings of the examination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -37,7 +37,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
     /// Where it is; absent when it is not installed.
     pub path: Option<PathBuf>,

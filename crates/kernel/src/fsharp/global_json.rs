@@ -45,7 +45,7 @@ enum Wanted {
 /// Which SDKs stand for the wanted version. Each is at least as new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RollForward {
-    /// None but itself.
+    /// No other version than the named one.
     Disable,
     /// Itself where it is there, else the newest of its feature band.
     Patch,
@@ -86,7 +86,7 @@ pub(super) enum Invalid {
     /// A value is of another type.
     #[error("`{name}` is not {expected}")]
     Type {
-        /// The value's name.
+        /// The name of the value in the file.
         name: &'static str,
         /// What it should be.
         expected: &'static str,

@@ -45,9 +45,9 @@ pub enum InstallError {
 /// A source that was tried, and why it could not provide an SDK.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The source.
+    /// The source that was tried.
     pub source: Source,
-    /// Why it failed.
+    /// The reason why the installation failed.
     pub failure: Failure,
 }
 
@@ -83,7 +83,7 @@ pub enum Failure {
         env::consts::ARCH
     )]
     Platform,
-    /// The download failed.
+    /// The SDK could not be downloaded.
     #[error(transparent)]
     Download(#[from] DownloadError),
     /// What it brought is not an SDK with F#.

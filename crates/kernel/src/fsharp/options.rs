@@ -5,11 +5,11 @@ use mainstay_model::Error;
 
 /// How an option is written.
 enum Form {
-    /// `--checked`, `--checked+`, `--checked-`.
+    /// A switch: `--checked`, `--checked+` or `--checked-`.
     Switch,
     /// `--define:X`, where what is behind the colon is fit.
     Value(fn(&str) -> bool),
-    /// Either.
+    /// A switch that may also have a value behind a colon.
     SwitchOrValue(fn(&str) -> bool),
 }
 

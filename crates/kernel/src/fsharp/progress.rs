@@ -16,7 +16,7 @@ pub enum Progress {
     Waiting,
     /// An SDK is being fetched; repeated about once a second.
     Installing {
-        /// Where from.
+        /// The source of the download.
         source: Source,
         /// Time since this source was first tried.
         elapsed: Duration,
@@ -25,7 +25,7 @@ pub enum Progress {
     },
     /// An SDK that was fetched is being unpacked; repeated about once a second.
     Unpacking {
-        /// Its version.
+        /// The version of the SDK.
         version: SdkVersion,
         /// Time since that began.
         elapsed: Duration,
@@ -34,12 +34,12 @@ pub enum Progress {
     FellBack {
         /// The source that failed.
         source: Source,
-        /// Why, for people.
+        /// The reason for the fallback, for people.
         reason: String,
     },
     /// An SDK is in place.
     Installed {
-        /// Its version.
+        /// The version of the SDK.
         version: SdkVersion,
         /// The folder that holds its `dotnet` executable.
         root: PathBuf,

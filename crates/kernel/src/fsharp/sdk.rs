@@ -158,7 +158,7 @@ impl Sdk {
 }
 
 impl CompilerLibrary {
-    /// Where it lies.
+    /// Returns the path of the library.
     pub fn path(&self) -> &Path {
         match self {
             Self::Service(path) | Self::Private(path) => path,

@@ -5,7 +5,7 @@
 pub(super) struct SourceFile {
     /// Its file name, which compiler errors mention.
     pub(super) name: &'static str,
-    /// Its text.
+    /// The text of the file.
     pub(super) text: &'static str,
 }
 
@@ -14,7 +14,7 @@ pub(super) struct SourceFile {
 pub(super) struct Sources {
     /// The module `Mainstay`, which code of sessions uses and the worker too.
     pub(super) display: &'static [SourceFile],
-    /// The worker.
+    /// The source files of the worker.
     pub(super) worker: &'static [SourceFile],
 }
 

@@ -18,16 +18,16 @@ pub(super) enum TokenKind {
     Close,
     /// The `>]` of an attribute.
     AttributeEnd,
-    /// `;;`
+    /// The terminator `;;` of a submission.
     Terminator,
 }
 
-/// One token.
+/// One token of F# code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// What it is.
+    /// The kind of the token.
     pub(super) kind: TokenKind,
-    /// Its text.
+    /// The text of the token.
     pub(super) text: &'a str,
     /// Where it begins, in bytes.
     pub(super) start: usize,
@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
         self.push(if is_attribute { TokenKind::AttributeEnd } else { TokenKind::Close }, len);
     }
 
-    /// Comments nest.
+    /// Scans a comment, which may nest.
     fn comment(&mut self) {
         let mut depth = 0_usize;
         while self.at < self.code.len() {

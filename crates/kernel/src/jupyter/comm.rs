@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::wire::{Header, Malformed, Message};
 
-/// `comm_open`, `comm_msg`, `comm_close`
+/// The content of `comm_open`, `comm_msg` and `comm_close`.
 #[derive(Debug, Deserialize)]
 struct Content {
     comm_id: String,

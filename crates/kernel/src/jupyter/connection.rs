@@ -25,7 +25,7 @@ pub enum Transport {
 /// A channel between a kernel and its front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// Requests and replies.
+    /// The channel for requests and replies.
     Shell,
     /// What the kernel publishes.
     Iopub,
@@ -37,7 +37,7 @@ pub enum Channel {
     Heartbeat,
 }
 
-/// A connection file.
+/// The contents of a connection file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
     /// What carries the messages.

@@ -7,14 +7,14 @@ use mainstay_model::ask::InputRead;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// `stream`
+/// The content of a `stream` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct Stream {
     pub(super) name: String,
     pub(super) text: String,
 }
 
-/// `display_data`, `update_display_data`, `execute_result`
+/// The content of `display_data`, `update_display_data` and `execute_result`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Shown {
     #[serde(default)]
@@ -30,20 +30,20 @@ pub(super) struct Transient {
     pub(super) display_id: Option<String>,
 }
 
-/// `status`
+/// The content of a `status` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct Status {
     pub(super) execution_state: String,
 }
 
-/// `clear_output`
+/// The content of a `clear_output` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearOutput {
     #[serde(default)]
     pub(super) wait: bool,
 }
 
-/// `comm_info_reply`
+/// The content of a `comm_info_reply` message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CommInfoReply {
@@ -56,7 +56,7 @@ pub(super) struct CommInfo {
     pub(super) target_name: String,
 }
 
-/// `input_request`
+/// The content of an `input_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct InputRequest {
     #[serde(default)]
@@ -96,7 +96,7 @@ impl InputRequest {
     }
 }
 
-/// `execute_reply`
+/// The content of an `execute_reply` message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ExecuteReply {
@@ -122,7 +122,7 @@ pub(super) struct Payload {
     pub(super) report: Value,
 }
 
-/// `complete_reply`
+/// The content of a `complete_reply` message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CompleteReply {
@@ -148,7 +148,7 @@ pub(super) struct MatchType {
     pub(super) signature: Option<String>,
 }
 
-/// `inspect_reply`
+/// The content of an `inspect_reply` message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InspectReply {
@@ -156,7 +156,7 @@ pub(super) struct InspectReply {
     pub(super) data: BTreeMap<String, Value>,
 }
 
-/// `is_complete_reply`
+/// The content of an `is_complete_reply` message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct IsCompleteReply {
@@ -164,7 +164,7 @@ pub(super) struct IsCompleteReply {
     pub(super) indent: String,
 }
 
-/// `kernel_info_reply`
+/// The content of a `kernel_info_reply` message.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct KernelInfo {

@@ -30,7 +30,7 @@ pub(super) struct Report {
     pub(super) is_pure: bool,
     /// Whether it may use the value of the code before it.
     pub(super) uses_last: bool,
-    /// What it bound.
+    /// The names that the code bound.
     pub(super) bindings: Vec<Binding>,
     /// The type of its value.
     pub(super) value_type: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct Execution {
 /// The end of the kernel, as its code asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// With which code.
+    /// The exit code of the process.
     pub(super) code: i32,
     /// Whether the kernel ends itself.
     pub(super) is_own: bool,
@@ -127,7 +127,7 @@ impl Mark {
 }
 
 impl Execution {
-    /// Of code.
+    /// Creates the execution of a job's code.
     pub(super) fn new(job: JobId, code: &str) -> Self {
         Self::of(job, Asked::Code(Mark::of(code)))
     }
@@ -185,7 +185,7 @@ impl Execution {
         self.report = report;
     }
 
-    /// Whether it failed.
+    /// Returns whether the code failed.
     pub(super) fn failed(&self) -> bool {
         self.reply.as_ref().is_some_and(|reply| reply.status != "ok")
     }

@@ -62,9 +62,9 @@ pub enum InstallError {
     /// The packages could not be fetched.
     #[error("pip could not provide {packages}: {source}")]
     Download {
-        /// Which.
+        /// The packages that were to be downloaded.
         packages: String,
-        /// Why.
+        /// The reason why the download failed.
         source: DownloadError,
     },
     /// What was fetched is something else.
@@ -120,7 +120,7 @@ fn python() -> Option<PathBuf> {
 /// A virtual environment in the making.
 struct Environment<'a> {
     place: &'a Path,
-    /// The machine's interpreter.
+    /// The path of the machine's interpreter.
     python: PathBuf,
 }
 

@@ -81,7 +81,7 @@ impl Places {
         Self { folders, path: None }
     }
 
-    /// All kernelspecs there.
+    /// Reads all kernelspecs in these folders.
     pub fn kernelspecs(&self) -> Kernelspecs {
         let mut all = Kernelspecs::default();
         self.folders.iter().for_each(|folder| all.take_in(folder, self.path.as_deref()));
@@ -170,16 +170,16 @@ struct Written {
 /// A kernelspec that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unreadable {
-    /// Its file.
+    /// The path of the kernelspec's file.
     pub path: PathBuf,
-    /// Why.
+    /// The reason why the file cannot be read.
     pub reason: String,
 }
 
 /// All that were found, in the order in which they count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kernelspecs {
-    /// Each name once.
+    /// The kernelspecs, each name once.
     pub found: Vec<Kernelspec>,
     /// What is no kernelspec.
     pub unreadable: Vec<Unreadable>,

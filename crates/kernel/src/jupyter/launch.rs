@@ -46,7 +46,7 @@ const DENO_INPUT: &str = include_str!("../../../../kernels/deno/mainstay_kernel.
 /// How a kernel is started.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Which.
+    /// The kernelspec that is to be started.
     pub kernelspec: Kernelspec,
     /// The folder its code runs in.
     pub working_directory: PathBuf,

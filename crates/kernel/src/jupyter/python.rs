@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Its source.
+/// The source of Mainstay's helper for Python.
 const SOURCE: &str = include_str!("../../../../kernels/python/mainstay_kernel.py");
 /// What it is called among the kernel's modules.
 const MODULE: &str = "mainstay_kernel";

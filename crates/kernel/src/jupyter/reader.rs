@@ -130,7 +130,7 @@ pub(super) struct Reader {
     last_words: Option<LastWords>,
 }
 
-/// What happened next.
+/// The next thing that the reader received.
 enum Next {
     Told,
     NobodyListens,

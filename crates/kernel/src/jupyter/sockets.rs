@@ -15,7 +15,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// And at the most.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// All of them.
+/// All sockets of a kernel.
 pub(super) struct Sockets {
     pub(super) shell: DealerSocket,
     pub(super) published: Published,

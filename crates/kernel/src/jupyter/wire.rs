@@ -62,18 +62,18 @@ fn unhex(text: &[u8]) -> Option<Vec<u8>> {
 pub struct Header {
     /// Names it; what answers it bears this in its parent.
     pub msg_id: String,
-    /// What it is.
+    /// The type of the message.
     pub msg_type: String,
     /// Of which client or kernel.
     #[serde(default)]
     pub session: String,
-    /// Of which user.
+    /// The user that sent the message.
     #[serde(default)]
     pub username: String,
     /// When it was made, in ISO 8601.
     #[serde(default)]
     pub date: String,
-    /// Of the protocol.
+    /// The version of the protocol.
     #[serde(default)]
     pub version: String,
     /// Which part of the kernel is to answer while others are busy. Source: JEP 91.
@@ -96,12 +96,12 @@ impl Header {
     }
 }
 
-/// One message.
+/// One message of Jupyter's wire protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Where it comes from or goes to; on a channel that is published, its topic.
     pub identities: Vec<Bytes>,
-    /// What it is.
+    /// The header of the message.
     pub header: Header,
     /// What it answers, as it came; `{}` where it answers nothing.
     pub parent: Bytes,
@@ -116,7 +116,7 @@ pub struct Message {
 /// Why something is no message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Parts are missing.
+    /// The message has too few parts.
     #[error("it has too few parts")]
     TooFewParts,
     /// The signature is not that of the key.
@@ -125,9 +125,9 @@ pub enum Malformed {
     /// A part is not what it should be.
     #[error("its {part} is not what it should be: {reason}")]
     Part {
-        /// Which.
+        /// The part that is malformed.
         part: &'static str,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
 }

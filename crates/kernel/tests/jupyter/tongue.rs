@@ -10,7 +10,7 @@ pub(crate) struct Tongue {
     pub(crate) language: &'static str,
     /// How the value of an expression is told.
     pub(crate) told: Told,
-    /// One and one.
+    /// Code that adds one and one.
     pub(crate) sum: &'static str,
     /// Defines `x` as 41.
     pub(crate) define: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Tongue {
     pub(crate) print: &'static str,
     /// Raises an error with `no luck` in it.
     pub(crate) raise: &'static str,
-    /// Is no code.
+    /// A text that is not code.
     pub(crate) nonsense: &'static str,
     /// Says `begun`, and never ends.
     pub(crate) run_on: &'static str,
@@ -30,12 +30,12 @@ pub(crate) struct Tongue {
     pub(crate) ask: Option<&'static str>,
     /// Prints numbers from one on, each on a line, and the last of them.
     pub(crate) count: (&'static str, usize),
-    /// Ends the process.
+    /// Code that ends the process.
     pub(crate) exit: &'static str,
     pub(crate) exits_with: WorkerExit,
     /// Code that is completed at its end, and what is proposed.
     pub(crate) complete: (&'static str, &'static str),
-    /// Goes on.
+    /// Code that needs further lines.
     pub(crate) open: &'static str,
     /// Whether the kernel says what is finished.
     pub(crate) judges: bool,

@@ -29,7 +29,7 @@ impl Session {
 
 const ZOO: &str = "
 module Zoo =
-    /// Something alive.
+    /// Something that is alive.
     type Animal(name: string) =
         /// What it is called.
         member _.Name = name

@@ -47,7 +47,7 @@ pub struct Built {
     pub output: String,
     /// How long it took.
     pub milliseconds: u64,
-    /// What built it.
+    /// The way in which the project was built.
     pub road: Road,
 }
 

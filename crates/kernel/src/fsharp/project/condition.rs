@@ -20,7 +20,7 @@ enum Word<'a> {
     Text(&'a str),
     Equal,
     Unequal,
-    /// `and` or `or`.
+    /// The word `and` or `or`.
     Operator(&'a str),
 }
 

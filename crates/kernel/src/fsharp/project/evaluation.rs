@@ -24,7 +24,7 @@ const MOST_NOTES: usize = 32;
 /// A project as its files have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Evaluated {
-    /// The project file.
+    /// The path of the project file.
     pub(super) path: PathBuf,
     /// The target framework that was chosen.
     pub(super) framework: Option<String>,

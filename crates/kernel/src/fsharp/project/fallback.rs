@@ -27,7 +27,7 @@ pub(super) struct Surroundings {
     pub(super) package_folders: Vec<PathBuf>,
 }
 
-/// What `roots` need.
+/// Resolves what the projects in `roots` need.
 pub(super) fn resolve(roots: &[PathBuf], surroundings: &Surroundings) -> Result<Resolved, Error> {
     let projects = in_order(roots, &surroundings.runtime)?;
     let mut resolved = Resolved::empty(Road::Fallback);

@@ -7,9 +7,9 @@ use crate::fsharp::version::SdkVersion;
 /// A target framework that a .NET runtime may load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Framework {
-    /// `netstandard2.0`.
+    /// A framework such as `netstandard2.0`.
     Standard(u8, u8),
-    /// `netcoreapp3.1`, `net8.0`.
+    /// A framework such as `netcoreapp3.1` or `net8.0`.
     App(u8, u8),
 }
 

@@ -13,9 +13,9 @@ const SIGNATURE: &str = "Microsoft Visual Studio Solution File";
 /// The two forms of a solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// `.sln`: lines.
+    /// A `.sln` file, made of lines.
     Lines,
-    /// `.slnx`: XML.
+    /// A `.slnx` file, made of XML.
     Xml,
 }
 

@@ -47,7 +47,7 @@ type Tried = HashMap<(PathBuf, SdkVersion), Arc<Toolchain>>;
 static TRIED: LazyLock<Mutex<Tried>> = LazyLock::new(Mutex::default);
 
 impl Toolchain {
-    /// That of `sdk`.
+    /// Returns the toolchain of the SDK.
     pub(super) async fn of(sdk: &Sdk) -> Result<Arc<Self>, Error> {
         let key = (sdk.root.clone(), sdk.version.clone());
         let tried = || TRIED.lock().unwrap_or_else(PoisonError::into_inner);
