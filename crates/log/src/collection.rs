@@ -31,15 +31,15 @@ impl Default for Collection {
     }
 }
 
-/// What was removed.
+/// The counts of what a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Collected {
-    /// How many events.
+    /// How many events were removed.
     pub events: u64,
     /// How many entries that stood nowhere else.
     pub entries: u64,
-    /// How many objects.
+    /// How many objects were removed.
     pub objects: u64,
     /// Of how many outcomes all but that the session is gone.
     pub outcomes: u64,

@@ -10,7 +10,7 @@ use rustix::process::{Signal, getpid, kill_process};
 /// The variable of the environment that chooses: `NAME:TIME`, counted from 1.
 pub const VARIABLE: &str = "MAINSTAY_LOG_FAILPOINT";
 
-/// A place.
+/// A place in the writer where a test can stop it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failpoint {
     /// All of a transaction is written, and it is not committed.
@@ -28,7 +28,7 @@ pub enum Failpoint {
 }
 
 impl Failpoint {
-    /// Its name.
+    /// Returns the name of the place.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BeforeCommit => "before-commit",

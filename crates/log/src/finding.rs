@@ -81,13 +81,13 @@ pub enum Stage {
     Files,
     /// The database's pages, by SQLite itself.
     Pages,
-    /// Every event.
+    /// Every event is read.
     Events,
     /// Every session, with the index of its events and what they fold to.
     Sessions,
-    /// Every outcome.
+    /// Every outcome is read.
     Outcomes,
-    /// Every object.
+    /// Every object is read.
     Objects,
     /// Every entry of the transcripts.
     Entries,
@@ -126,21 +126,21 @@ pub enum Weight {
 pub enum Finding {
     /// A file or folder may be used by others than its user.
     Open {
-        /// Which.
+        /// The path that others may use.
         path: String,
         /// What may be done with it, as `chmod` writes it.
         mode: String,
     },
     /// A file belongs to another user than the store's folder.
     OtherOwner {
-        /// Which.
+        /// The path that has another owner.
         path: String,
     },
     /// A file or folder cannot be written.
     NotWritable {
-        /// Which.
+        /// The path that cannot be written.
         path: String,
-        /// Why.
+        /// The reason why it cannot be written.
         reason: String,
     },
     /// The disk has less room than the store takes in its ordinary work.
@@ -166,26 +166,26 @@ pub enum Finding {
     DatabaseEmpty,
     /// The database cannot be opened.
     DatabaseUnreadable {
-        /// Why.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// SQLite finds the database's pages not as they should be.
     PagesDamaged {
-        /// What it says.
+        /// SQLite's own message about the damage.
         message: String,
     },
     /// An older program wrote the store; what only the newest form has was not examined.
     SchemaOlder {
-        /// Its version.
+        /// The version of the store's schema.
         found: i64,
-        /// The newest version.
+        /// The newest version that this program knows.
         known: i64,
     },
     /// A table cannot be read, or not to its end.
     TableUnreadable {
-        /// Which.
+        /// The table that cannot be read.
         table: &'static str,
-        /// Why.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// The events between two places cannot be read, whosever they are.
@@ -194,21 +194,21 @@ pub enum Finding {
         after: Position,
         /// The first place after them; none where it is the rest.
         before: Option<Position>,
-        /// Why.
+        /// The reason why they cannot be read.
         reason: String,
     },
     /// An event is there and cannot be understood.
     EventUnreadable {
-        /// Whose.
+        /// The session of the event.
         session: SessionId,
-        /// Which.
+        /// The sequence number of the event.
         seq: Seq,
-        /// Why.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// A session has events after these, and not these.
     EventsMissing {
-        /// Whose.
+        /// The session whose events are missing.
         session: SessionId,
         /// The first of them.
         first: Seq,
@@ -217,9 +217,9 @@ pub enum Finding {
     },
     /// An event stands after one of its session that has its seq or a later one.
     EventOutOfOrder {
-        /// Whose.
+        /// The session of the event.
         session: SessionId,
-        /// Which.
+        /// The sequence number of the event.
         seq: Seq,
         /// Where in the log.
         position: Position,
@@ -235,12 +235,12 @@ pub enum Finding {
     SessionUnreadable {
         /// Its id, or its number where even that cannot be read.
         session: String,
-        /// Why.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// A session's head does not name its newest event.
     HeadWrong {
-        /// Whose.
+        /// The session whose head is wrong.
         session: SessionId,
         /// The event it names; none where there is no head.
         head: Option<Seq>,
@@ -249,14 +249,14 @@ pub enum Finding {
     },
     /// A session is stored otherwise than its events tell it.
     ProjectionWrong {
-        /// Which.
+        /// The session whose projection is wrong.
         session: SessionId,
         /// What of it differs.
         fields: Vec<String>,
     },
     /// Events are there and the index does not have them.
     IndexMissing {
-        /// Whose.
+        /// The session whose entry is not indexed.
         session: SessionId,
         /// The first of them.
         first: Seq,
@@ -265,57 +265,57 @@ pub enum Finding {
     },
     /// The index leads to another place than that of the event.
     IndexWrong {
-        /// Whose.
+        /// The session of the entry.
         session: SessionId,
-        /// Which.
+        /// The sequence number of the entry's event.
         seq: Seq,
-        /// Where it leads.
+        /// The position to which the index leads.
         position: Position,
     },
     /// An outcome is there and cannot be understood.
     OutcomeUnreadable {
-        /// Whose command.
+        /// The principal that sent the command.
         principal: String,
-        /// Which command.
+        /// The id of the command.
         command: String,
-        /// Why.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// An eval has ended, and its command has no outcome.
     OutcomeMissing {
-        /// In which session.
+        /// The session of the command.
         session: SessionId,
         /// The event that ended it.
         seq: Seq,
-        /// Which command.
+        /// The id of the command.
         command: CommandId,
     },
     /// An idempotency key leads to a command that has no outcome.
     KeyWithoutOutcome {
-        /// Whose key.
+        /// The principal that used the key.
         principal: String,
-        /// Which key.
+        /// The idempotency key without an outcome.
         key: String,
-        /// Which command.
+        /// The id of the command.
         command: String,
     },
     /// A line of the history cannot be read whole.
     HistoryWrong {
-        /// Its number.
+        /// The number of the line.
         number: i64,
-        /// Why.
+        /// What is wrong with the line.
         reason: String,
     },
     /// An entry, or a session's transcript, is not what was made of the events.
     TranscriptWrong {
-        /// Which.
+        /// The part of the transcript that is wrong.
         what: String,
         /// What is wrong with it.
         reason: String,
     },
     /// An object's bytes are missing or others than were written.
     ObjectDamaged {
-        /// Which.
+        /// The hash of the object.
         hash: String,
         /// What is wrong with it.
         reason: String,

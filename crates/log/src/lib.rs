@@ -231,7 +231,7 @@ impl Epoch {
 /// What is appended together.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// To which session.
+    /// The session to which the events are appended.
     pub session: SessionId,
     /// By its owner of this epoch.
     pub epoch: Epoch,
@@ -252,11 +252,11 @@ pub struct Append {
 /// An event before it has its place in the whole log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
-    /// When it happened.
+    /// The time when the event happened.
     pub at: Timestamp,
-    /// Who caused it.
+    /// The cause of the event: its source and command.
     pub metadata: Metadata,
-    /// What happened.
+    /// What the event says.
     pub body: EventBody,
 }
 
@@ -265,7 +265,7 @@ pub struct NewEvent {
 pub struct StoredOutcome {
     /// What the command said.
     pub fingerprint: CommandFingerprint,
-    /// The answer.
+    /// The outcome of the command.
     pub outcome: Outcome,
     /// The session's version once the command had ended.
     pub version: Version,
@@ -282,7 +282,7 @@ pub enum KeyScope {
     Session(SessionId),
 }
 
-/// Which entries.
+/// Chooses the entries to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryFilter {
     /// What must be in them.
@@ -306,7 +306,7 @@ pub struct EntryFilter {
 pub struct HistoryFilter {
     /// Only those of this principal.
     pub principal: Principal,
-    /// Only this one.
+    /// Return only the line of this number.
     pub number: Option<LineNumber>,
     /// Only those of this folder, and those of which no folder is known.
     pub folder: Option<String>,
@@ -314,9 +314,9 @@ pub struct HistoryFilter {
     pub session: Option<SessionId>,
     /// Only those in which each of these stands, in small or capital letters; of an object only the beginning is looked at.
     pub words: Vec<String>,
-    /// Only older ones.
+    /// Return only lines older than this one.
     pub before: Option<LineNumber>,
-    /// Only newer ones.
+    /// Return only lines newer than this one.
     pub after: Option<LineNumber>,
     /// At most so many; all where absent.
     pub limit: Option<usize>,
@@ -338,10 +338,10 @@ impl HistoryFilter {
     }
 }
 
-/// Which sessions.
+/// Chooses the sessions to be listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only this one.
+    /// Return only the session with this id.
     pub id: Option<SessionId>,
     /// Only those that run in this folder.
     pub working_directory: Option<String>,

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 pub struct StoreStatistics {
     /// Sessions that were not deleted.
     pub sessions: u64,
-    /// Sessions that were.
+    /// How many sessions were deleted.
     pub deleted: u64,
     /// Events of all of them.
     pub events: u64,
-    /// Outcomes of commands.
+    /// How many outcomes of commands are stored.
     pub outcomes: u64,
-    /// Entries, each once.
+    /// How many entries are stored, each counted once.
     pub entries: u64,
     /// How often an entry stands in a session of its own. What forks have of others is not counted: it takes no room.
     pub places: u64,
-    /// Objects.
+    /// How many objects are stored.
     pub objects: u64,
     /// What they take, in bytes.
     pub object_bytes: u64,
@@ -34,7 +34,7 @@ pub struct StoreStatistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatistics {
-    /// Its events.
+    /// How many events the session has.
     pub events: u64,
     /// What they say, in bytes.
     pub event_bytes: u64,

@@ -60,7 +60,7 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// The simplest log.
+/// The simplest log that can be right.
 #[derive(Default)]
 struct Model {
     lines: BTreeMap<u128, Line>,

@@ -20,10 +20,10 @@ const OUTCOMES: usize = 2048;
 
 type Step = (Collected, Option<Collection>);
 
-/// A deleted session.
+/// A deleted session whose rows are still there.
 struct Deleted {
     number: i64,
-    /// Its deletion.
+    /// The sequence number of its deletion event.
     last_seq: i64,
     /// Behind the last of its entries that another session has.
     held: i64,

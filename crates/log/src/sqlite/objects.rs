@@ -41,7 +41,7 @@ pub(super) struct Kept {
     hash: ObjectHash,
 }
 
-/// An object's row.
+/// The row of an object.
 pub(super) struct ObjectRow {
     pub(super) hash: ObjectHash,
     size: i64,

@@ -28,7 +28,7 @@ impl<'c> Statements<'c> {
         Ok(&mut self.kept[index].1)
     }
 
-    /// The connection.
+    /// Returns the connection of the statements.
     pub(super) fn connection(&self) -> &'c Connection {
         self.connection
     }

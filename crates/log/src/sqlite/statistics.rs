@@ -56,7 +56,7 @@ const SESSION: &str = "
            (SELECT count(DISTINCT holder) FROM held WHERE session = ?1)
     FROM of_session";
 
-/// Of one session.
+/// Computes the statistics of one session.
 pub(super) fn session(connection: &Connection, session: SessionId) -> Result<SessionStatistics, Error> {
     let number = "SELECT coalesce((SELECT number FROM session WHERE id = ?1), 0)";
     let snapshot = connection.unchecked_transaction().map_err(failed)?;

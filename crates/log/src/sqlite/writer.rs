@@ -58,7 +58,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
+    /// Starts the writer's thread.
     pub(super) fn start(connection: Connection, limits: Limits) -> Result<Self, Error> {
         let (queue, queued) = channel();
         let waiting = Arc::new(Waiting::default());
@@ -147,7 +147,7 @@ impl From<Unwritten> for Error {
     }
 }
 
-/// What waits.
+/// The appends that wait for the next batch.
 #[derive(Default)]
 struct Waiting {
     writes: AtomicUsize,
@@ -219,7 +219,7 @@ where
     }
 }
 
-/// The thread.
+/// The state of the writer's thread.
 struct Worker<'c> {
     statements: Statements<'c>,
     queued: Receiver<Queued>,

@@ -200,7 +200,7 @@ async fn fork(log: &dyn Log, number: u128, parent: &Line, entries: u64) -> Line 
     line
 }
 
-/// A whole collection.
+/// Runs a whole collection and returns what it removed.
 async fn collect(log: &dyn Log) -> Collected {
     let (mut all, mut next) = (Collected::default(), Some(Collection::default()));
     while let Some(from) = next {

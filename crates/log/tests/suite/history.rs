@@ -1,4 +1,4 @@
-//! The history.
+//! The history of lines typed at the prompt.
 
 use mainstay_log::{HistoryFilter, Log};
 use mainstay_model::{Content, HistoryExtent, HistoryLine, LineNumber, NewLine, Principal, Timestamp};

@@ -1,4 +1,4 @@
-//! Objects.
+//! Objects are stored by their hash.
 
 use mainstay_log::ObjectHash;
 use mainstay_model::Error;

@@ -43,7 +43,7 @@ impl Line {
         self.append(vec![EventBody::OutputDisplayed { job, display: Box::new(display) }])
     }
 
-    /// Its end.
+    /// Ends the cell that runs.
     pub fn finish(&mut self, display: &str) -> Append {
         let requested = self.requested.expect("a cell runs");
         let result = EvalResult { display: display.to_owned(), ..EvalResult::default() };

@@ -18,7 +18,7 @@ pub mod version1;
 /// A session as its owner sees it: what it appended so far, and its epoch.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Which.
+    /// The id of the session.
     pub id: SessionId,
     /// Under which its owner appends.
     pub epoch: Epoch,
@@ -26,7 +26,7 @@ pub struct Line {
     pub session: Option<Session>,
     /// When its events happen.
     pub at: Timestamp,
-    /// Who causes them.
+    /// The source of the events.
     pub source: Source,
     /// The event that accepted the newest cell.
     pub requested: Option<Seq>,
@@ -81,7 +81,7 @@ impl Line {
         self.append(vec![body])
     }
 
-    /// The newest event.
+    /// Returns the sequence number of the newest event.
     pub fn last_seq(&self) -> Seq {
         self.session.as_ref().map_or(Seq::ZERO, |session| session.last_seq)
     }

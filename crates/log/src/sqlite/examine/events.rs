@@ -21,7 +21,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenSession {
     id: Option<SessionId>,
-    /// Its newest event.
+    /// The sequence number of its newest event.
     pub(super) last: i64,
     /// Its newest event that should be in the index.
     pub(super) indexed: i64,

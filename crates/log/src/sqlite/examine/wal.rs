@@ -22,7 +22,7 @@ pub(super) struct Tail {
     broken: Option<u64>,
     /// Frames of this round behind the last commit that can be read, the broken one and a part of one among them.
     frames: u64,
-    /// Commits among them.
+    /// How many commits are among them.
     commits: u64,
 }
 
@@ -91,7 +91,7 @@ fn tail(mut log: impl Read) -> io::Result<Tail> {
     Ok(tail)
 }
 
-/// SQLite's checksum, continued.
+/// Continues SQLite's checksum over further bytes.
 fn sealed(seal: (u32, u32), bytes: &[u8], order: fn([u8; 4]) -> u32) -> (u32, u32) {
     let (pairs, _) = bytes.as_chunks::<8>();
     pairs.iter().fold(seal, |(one, two), [a, b, c, d, e, f, g, h]| {

@@ -14,7 +14,7 @@ use super::*;
 const SCHEDULES: usize = 1000;
 /// How many times one schedule of the second scheduler takes the turn from a thread that could go on.
 const PREEMPTIONS: usize = 3;
-/// What SQLite needs.
+/// The size of the stack that SQLite needs.
 const STACK: usize = 512 * 1024;
 
 fn explore(test: impl Fn() + Send + Sync + Copy + 'static) {
