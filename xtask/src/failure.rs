@@ -12,42 +12,42 @@ pub(crate) enum Failure {
     Usage(String),
     /// A program is not installed.
     Missing {
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// What to do.
+        /// What to do about it.
         remedy: &'static str,
     },
     /// A program cannot be started.
     NotStarted {
         /// The program and its arguments.
         command: String,
-        /// Why.
+        /// The reason why it did not start.
         source: io::Error,
     },
     /// A program ended with an error, which it has printed itself.
     Failed {
         /// The program and its arguments.
         command: String,
-        /// How it ended.
+        /// The exit status of the program.
         status: ExitStatus,
     },
     /// A file or folder cannot be used.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason why the file failed.
         source: io::Error,
     },
     /// A .NET SDK cannot be used, or none can be installed.
     Sdk {
-        /// Why.
+        /// The reason why there is no SDK.
         reason: String,
-        /// What to do.
+        /// What to do about it.
         remedy: &'static str,
     },
     /// A soak, which has said what it found.
     Unsound {
-        /// How many faults.
+        /// How many faults were found.
         faults: usize,
         /// The home of the daemon, left as it is.
         home: PathBuf,

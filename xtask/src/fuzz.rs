@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 
-/// What is fuzzed.
+/// The fuzz targets that are run.
 const TARGETS: [&str; 4] = ["pi_frame", "rpc_line", "bare_body", "pi_conversation"];
 /// How long each is, in seconds, where it is not said.
 const SECONDS: u64 = 5;

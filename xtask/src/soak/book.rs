@@ -13,20 +13,20 @@ const SHOWN: usize = 300;
 /// What an eval gives wherever it runs to its end, and whether it may end by itself otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// This value.
+    /// The code returns this value.
     Value(String),
-    /// A definition.
+    /// The code defines a name.
     Defines,
     /// The value that a definition gave, unless the session was reset between; then an error.
     Recalls {
         /// The command that defined it.
         defined_by: String,
-        /// The value.
+        /// The value that the name must have.
         value: String,
     },
     /// So many bytes on its standard output.
     Prints(usize),
-    /// An exception.
+    /// The code raises an exception.
     Raises,
     /// It never runs to its end.
     Endless,
@@ -150,7 +150,7 @@ impl Book {
         self.ids.iter().filter(|id| self.commands.contains_key(*id)).cloned().collect()
     }
 
-    /// One of them.
+    /// Returns what was sent under the id.
     pub(super) fn get(&self, id: &str) -> Option<&Sent> {
         self.commands.get(id)
     }

@@ -62,7 +62,7 @@ pub(super) struct Reckoning {
 enum Part {
     /// Daemons come and go.
     Endings,
-    /// One daemon stays.
+    /// One daemon stays up all the time.
     Steady,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Where everything lies.
+/// The paths of the installed program and its home.
 pub(super) struct Installation {
     program: PathBuf,
     dotnet: PathBuf,
@@ -47,7 +47,7 @@ impl Installation {
         Ok(installation)
     }
 
-    /// Mainstay's home.
+    /// Returns the home folder of Mainstay.
     pub(super) fn home(&self) -> PathBuf {
         self.root.join("home")
     }

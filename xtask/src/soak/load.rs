@@ -60,7 +60,7 @@ struct Definition {
     value: String,
 }
 
-/// One client.
+/// One client that loads the daemon.
 pub(super) struct Client<'a> {
     pub(super) stage: &'a Stage,
     pub(super) random: Random,

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 const USAGE: &str = "cargo xtask soak [--minutes N] [--seed S] [--json FILE]";
 
-/// How to soak.
+/// The options of a soak.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     /// How long the load lasts.

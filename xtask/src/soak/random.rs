@@ -32,7 +32,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// One of them.
+    /// Picks one of them at random.
     pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         of.get(self.below(of.len()))
     }

@@ -103,7 +103,7 @@ impl Report<'_> {
         format!("{said} ({circumstances})")
     }
 
-    /// The figures.
+    /// Writes the figures as JSON.
     pub(super) fn json(&self) -> Value {
         let usage = |usage: &Usage| {
             let Usage { memory, threads, files, children } = usage;

@@ -24,7 +24,7 @@ pub(super) enum Trouble {
     Silent,
     /// The daemon's answer is an error.
     Refused {
-        /// Its stable code.
+        /// The stable code of the error.
         code: String,
         /// All of it, in the product's form.
         error: Value,

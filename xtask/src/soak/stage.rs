@@ -15,7 +15,7 @@ pub(super) const SLOTS: usize = 4;
 /// How many faults are kept; a defect that shows all the time would fill the memory.
 const KEPT_FAULTS: usize = 200;
 
-/// The shared things.
+/// What all parts of a soak share.
 pub(super) struct Stage {
     pub(super) installation: Installation,
     pub(super) seed: u64,

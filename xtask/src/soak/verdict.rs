@@ -9,7 +9,7 @@ const MEMORY_PERCENT: u64 = 10;
 /// The fewest rest points of one daemon from which growth can be told.
 const FEWEST: usize = 6;
 
-/// A rest point.
+/// The point at which a soak's load pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rest {
     /// When, in seconds since the load began.

@@ -13,7 +13,7 @@ const PACKAGES: [&str; 2] = ["@bare-ts/tools@0.16.0", "@bare-ts/lib@0.4.0"];
 const NPM_REMEDY: &str =
     "install Node.js 20 or newer, which brings npm; the tests read BARE with @bare-ts/tools from there";
 
-/// The folder.
+/// Provides the folder with the BARE tools.
 pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
     let packages = PACKAGES.join(" ");
     shelf.provide("bare", &packages, |folder| {

@@ -12,11 +12,11 @@ use crate::failure::Failure;
 const NPM_REMEDY: &str =
     "install Node.js 20 or newer, which brings npm; the tests run the coding agents from there";
 
-/// One of them.
+/// One client that npm installs.
 pub(crate) struct Client {
     /// What the command line and the tests call it.
     pub(crate) name: &'static str,
-    /// What npm installs.
+    /// The package that npm installs.
     package: &'static str,
     /// Names its program, for the tests.
     pub(crate) variable: &'static str,
@@ -26,13 +26,13 @@ pub(crate) struct Client {
 
 /// Where a package has its program, below `node_modules`.
 enum Program {
-    /// Here.
+    /// A program at this path.
     At(&'static str),
     /// In the package for this machine, which begins with `prefix`. The package's own script would link it, but no script of a package is run.
     OfMachine { scope: &'static str, prefix: &'static str, file: &'static str },
 }
 
-/// All of them.
+/// All clients that the tests use.
 pub(crate) const CLIENTS: [Client; 5] = [
     Client {
         name: "codex",
@@ -74,7 +74,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Client> {
     CLIENTS.iter().find(|client| client.name == name)
 }
 
-/// Its program.
+/// Provides the program of a client.
 pub(super) fn provide(shelf: &Shelf, client: &Client) -> Result<PathBuf, Failure> {
     let Client { name, package, program, .. } = client;
     let folder = shelf.provide(&format!("client-{name}"), package, |folder| {

@@ -27,7 +27,7 @@ const BASH_REMEDY: &str = "the tests run Bash through bash_kernel from PyPI";
 const NPM_REMEDY: &str =
     "install Node.js 20 or newer, which brings npm; the tests run TypeScript through Deno from there";
 
-/// The environment.
+/// Provides the environment with Jupyter.
 pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
     shelf.provide("jupyter", &format!("{} {DENO}", REQUIREMENTS.join(" ")), |folder| {
         make_environment(folder, &REQUIREMENTS)?;

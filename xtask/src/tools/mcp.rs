@@ -17,7 +17,7 @@ const PACKAGES: [&str; 3] = [
 const NPM_REMEDY: &str =
     "install Node.js 20 or newer, which brings npm; the tests speak MCP through packages from there";
 
-/// The folder.
+/// Provides the folder with the MCP tools.
 pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
     let packages = PACKAGES.join(" ");
     shelf.provide("mcp", &packages, |folder| {

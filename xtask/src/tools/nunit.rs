@@ -11,7 +11,7 @@ const PACKAGE: &str = "libnunit-framework2.6.3-cil";
 const REMEDY: &str = "the tests take NUnit 2.6 from Debian's package libnunit-framework2.6.3-cil; elsewhere set MAINSTAY_TEST_NUNIT to \
                       its nunit.framework.dll";
 
-/// The assembly.
+/// Provides the assembly of NUnit.
 pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
     if let Some(assembly) = named(VARIABLE) {
         return Ok(assembly);
