@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// One row.
+/// Measures one scenario and returns its row of the table.
 async fn measure(scenario: &str, subscribers: usize) -> String {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;

@@ -65,7 +65,7 @@ pub(crate) struct Accepted {
 }
 
 enum Progress {
-    /// No outcome yet.
+    /// The command has no outcome yet.
     Pending {
         fingerprint: CommandFingerprint,
         idempotency: Option<IdempotencyKey>,

@@ -13,7 +13,7 @@ use crate::session::now;
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard};
 
-/// The breakers.
+/// The circuit breakers of all kinds of sessions.
 pub(crate) struct Breakers {
     limits: Limits,
     breakers: Mutex<BTreeMap<SessionKind, Breaker>>,
@@ -23,7 +23,7 @@ pub(crate) struct Breakers {
 }
 
 impl Breakers {
-    /// All closed.
+    /// Creates the table with every breaker closed.
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -116,12 +116,12 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// It started.
+    /// Records that the start succeeded.
     pub(crate) fn succeeded(mut self) {
         self.settle(Breaker::succeeded);
     }
 
-    /// It failed.
+    /// Records that the start failed, with the reason.
     pub(crate) fn failed(mut self, reason: String) {
         let limits = self.breakers.limits.clone();
         self.settle(|breaker| breaker.failed(now(), reason, &limits));

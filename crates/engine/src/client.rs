@@ -46,9 +46,9 @@ pub struct Client {
 /// An ask that waits for an answer, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingAsk {
-    /// Its session.
+    /// The session that waits for the answer.
     pub session: Session,
-    /// The ask.
+    /// The ask that waits.
     pub pending: PendingAsk,
 }
 

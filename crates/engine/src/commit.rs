@@ -36,7 +36,7 @@ pub(crate) struct Commit {
     pub(crate) trace: CommitTrace,
 }
 
-/// Where commits go.
+/// The channel that takes commits to the hub.
 pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
 
 /// What a session's task hears of its commits.

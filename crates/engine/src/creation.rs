@@ -54,9 +54,9 @@ struct Asked {
 /// What a session is to begin with.
 #[derive(Clone, Debug)]
 pub enum Beginning {
-    /// Nothing.
+    /// A session without entries.
     Empty(CreateSession),
-    /// Entries of another.
+    /// A session that begins with entries of another.
     Fork(ForkSession),
     /// Cells that were read from a file.
     Import(ImportSession),

@@ -20,7 +20,7 @@ pub(crate) struct Waiter {
 
 /// The end of a wait.
 pub(crate) struct Waited {
-    /// Whose.
+    /// The command that waits, and whose it is.
     pub(crate) key: CommandKey,
     /// Whether all of them have succeeded.
     pub(crate) result: Result<(), Error>,
@@ -35,7 +35,7 @@ pub(crate) struct Dependant {
 }
 
 impl Waiter {
-    /// Begins to wait.
+    /// Starts to wait for the dependencies.
     pub(crate) fn start(
         dependant: Dependant,
         claims: Arc<Claims>,
@@ -116,7 +116,7 @@ async fn each_succeeded(
 
 /// What is known of a command that has ended.
 enum Known {
-    /// Its stored outcome.
+    /// The stored outcome of the dependency.
     Stored(Outcome),
     /// How a read ended: its answer is not stored.
     Read(Result<(), String>),

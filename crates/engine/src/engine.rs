@@ -53,7 +53,7 @@ pub struct Engine {
 /// A job that ran when the last daemon was lost, and was interrupted by that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostJob {
-    /// Where.
+    /// The session in which the job was lost.
     pub session: SessionId,
     /// Who asked for it.
     pub principal: Principal,
@@ -86,7 +86,7 @@ struct Tasks {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
-    /// The session.
+    /// The session as it is now.
     pub session: Session,
     /// What its worker uses.
     pub usage: Option<ResourceUsage>,
@@ -105,12 +105,12 @@ pub struct SessionStatus {
 pub enum CommandStatus {
     /// It waits for its turn.
     Waits {
-        /// Where.
+        /// The session in whose queue the command waits.
         session: SessionId,
     },
     /// It is carried out.
     Runs {
-        /// Where.
+        /// The session in which the command runs.
         session: SessionId,
     },
     /// It has its outcome.
@@ -244,7 +244,7 @@ impl Engine {
         Client::new(self.clone(), access, presence)
     }
 
-    /// Who is there.
+    /// Returns the clients that are connected.
     pub(crate) fn clients(&self) -> Vec<ClientInfo> {
         self.shared.clients.list()
     }

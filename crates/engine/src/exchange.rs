@@ -38,7 +38,7 @@ pub struct ExportCursor {
 pub struct ExportPage {
     /// What the file begins with.
     pub header: Header,
-    /// Items, in order.
+    /// The items of the page, in order.
     pub items: Vec<Item>,
     /// Where the next part begins; none behind the last.
     pub next: Option<ExportCursor>,
@@ -144,7 +144,7 @@ fn is_dropped_before(session: &Session, inherited: &[Segment], index: usize) -> 
 pub struct ImportSession {
     /// How it is created. Its kind is the file's.
     pub create: CreateSession,
-    /// What was read.
+    /// The session as read from a file.
     pub imported: Imported,
 }
 

@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 8;
 /// Where entries were put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inserted {
-    /// How many.
+    /// How many entries were inserted.
     pub entries: u64,
     /// Behind how many they stand.
     pub at: u64,

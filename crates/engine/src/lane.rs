@@ -44,7 +44,7 @@ impl Queued {
     }
 }
 
-/// The lane.
+/// The lane that runs a session's commands one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     waiting: VecDeque<Queued>,

@@ -8,7 +8,7 @@ use mainstay_model::{Event, EventBody, JobEnd, SessionKind};
 /// What sessions did since it was asked last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
-    /// Jobs that ended.
+    /// How many jobs have ended.
     pub jobs: u64,
     /// How long the longest of them ran, in milliseconds.
     pub longest_job_ms: u64,

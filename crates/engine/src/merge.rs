@@ -58,7 +58,7 @@ pub enum Stopped {
     Refused {
         /// The input's index in the other transcript.
         index: u64,
-        /// Why.
+        /// The error with which it was refused.
         error: Error,
     },
 }

@@ -40,7 +40,7 @@ pub(crate) struct OutputBuffer {
 /// How much is kept of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
-    /// Bytes of text.
+    /// How many bytes of text are held.
     text: usize,
     /// Bytes of the end of what does not fit into these.
     tail: usize,
@@ -57,7 +57,7 @@ pub(crate) enum Piece {
     Chunk(Option<JobId>, PutOut),
     /// This job took back what it had put out.
     Cleared {
-        /// Which.
+        /// The job whose output was cleared.
         job: JobId,
         /// Whether something else takes its place at once.
         is_replaced: bool,

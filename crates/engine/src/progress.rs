@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How far a session is that warms up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WarmUpProgress {
-    /// What is done.
+    /// The phase that the warm-up has reached.
     #[serde(default, skip_serializing_if = "WarmUpPhase::is_replay")]
     pub phase: WarmUpPhase,
     /// So many of it are.
@@ -82,12 +82,12 @@ impl std::fmt::Display for WarmUpProgress {
 pub struct Report(Option<Arc<dyn Fn(WarmUpProgress) + Send + Sync>>);
 
 impl Report {
-    /// To whoever hears.
+    /// Creates a report that calls `hear` for every step.
     pub fn to(hear: impl Fn(WarmUpProgress) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hear)))
     }
 
-    /// Says it.
+    /// Reports that the warm-up has come this far.
     pub fn say(&self, progress: WarmUpProgress) {
         if let Some(hear) = &self.0 {
             hear(progress);
@@ -183,7 +183,7 @@ pub struct FollowedWarmUp {
 }
 
 impl FollowedWarmUp {
-    /// Whose.
+    /// Returns the session that warms up.
     pub fn session(&self) -> SessionId {
         self.session
     }

@@ -35,19 +35,19 @@ pub enum KernelQuery {
     },
     /// What of some code could be written more plainly. Nothing of it runs.
     Review {
-        /// The code.
+        /// The code to be reviewed.
         code: String,
     },
     /// Whether some code is finished. Nothing of it runs.
     Completeness {
-        /// The code.
+        /// The code to be examined for completeness.
         code: String,
     },
     /// What the name at a place in some code stands for.
     Inspection {
-        /// The code.
+        /// The code that holds the name.
         code: String,
-        /// The place.
+        /// The place of the name in the code.
         cursor: TextPosition,
         /// Whether to tell all there is.
         in_detail: bool,
@@ -90,17 +90,17 @@ impl KernelQuery {
 /// The answer to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelAnswer {
-    /// To [`KernelQuery::Members`].
+    /// The answer to [`KernelQuery::Members`].
     Members(Members),
-    /// To [`KernelQuery::Symbols`].
+    /// The answer to [`KernelQuery::Symbols`].
     Symbols(Symbols),
     /// To [`KernelQuery::Values`]: the newest first.
     Values(Vec<Binding>),
-    /// To [`KernelQuery::Tests`].
+    /// The answer to [`KernelQuery::Tests`].
     Tests(Tests),
-    /// To [`KernelQuery::Review`].
+    /// The answer to [`KernelQuery::Review`].
     Review(Review),
-    /// To [`KernelQuery::Completeness`].
+    /// The answer to [`KernelQuery::Completeness`].
     Completeness(Completeness),
     /// To [`KernelQuery::Inspection`]; none where the name is unknown.
     Inspection(Option<Bundle>),
@@ -190,9 +190,9 @@ fn beside_the_point() -> Error {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "status", rename_all = "camelCase")]
 pub enum Completeness {
-    /// It is.
+    /// The code can be run as it is.
     Complete,
-    /// It goes on.
+    /// The code needs further lines.
     Incomplete {
         /// What the next line begins with.
         indent: String,
@@ -222,7 +222,7 @@ pub struct Review {
 // Of a class with the name of its own property some generators make code that does not compile.
 #[schemars(rename = "MemberList")]
 pub struct Members {
-    /// The name.
+    /// The name of the type, module or namespace.
     pub name: String,
     /// What it is: `namespace`, `module`, `type`.
     pub kind: String,
@@ -235,19 +235,19 @@ pub struct Members {
     /// The interfaces that a type implements, also by what it inherits from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
-    /// What it holds.
+    /// The members, in the kernel's order.
     pub members: Vec<Member>,
 }
 
-/// One member.
+/// One member of a type, module or namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
-    /// Its name.
+    /// The name of the member.
     pub name: String,
-    /// What it is.
+    /// The kind of the member, such as `method`.
     pub kind: String,
-    /// Its type.
+    /// The type of the member, as the language writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// What its author says of it.
@@ -269,13 +269,13 @@ pub struct Symbols {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Symbol {
-    /// The name.
+    /// The name of the symbol.
     pub name: String,
     /// The name with what it stands in.
     pub full_name: String,
     /// What it is: `type`, `module`, `function`, `value`.
     pub kind: String,
-    /// Its type.
+    /// The type of the symbol, as the language writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// What its author says of it.
@@ -290,7 +290,7 @@ pub struct Symbol {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tests {
-    /// They.
+    /// The tests that were found.
     pub items: Vec<Test>,
     /// How many there are in all.
     pub found: u64,
@@ -303,7 +303,7 @@ pub struct Tests {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Test {
-    /// Its full name.
+    /// The full name of the test.
     pub name: String,
     /// Whose test it is: `xUnit`, `NUnit`, `MSTest`, `Expecto`.
     pub framework: String,

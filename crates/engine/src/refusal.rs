@@ -30,7 +30,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Ends the read.
+    /// Records how the read ended.
     pub fn end(self, ended: Result<(), String>) {
         self.claims.remember_read(self.key.clone(), ended);
     }

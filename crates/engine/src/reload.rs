@@ -30,10 +30,10 @@ pub(crate) struct Planned {
     pub(crate) of: u32,
 }
 
-/// One of them.
+/// One part of the session's code that a reload may run again.
 pub(crate) struct Part {
     pub(crate) item: ReplayItem,
-    /// What it used.
+    /// The names that this part used.
     pub(crate) touched: Vec<String>,
 }
 

@@ -109,11 +109,11 @@ pub type Gathered = Arc<dyn Any + Send + Sync>;
 /// What a runner is started for.
 #[derive(Clone, Debug)]
 pub struct RunnerSpec {
-    /// Its session.
+    /// The session that the runner works for.
     pub session: SessionId,
     /// The kind of it.
     pub kind: SessionKind,
-    /// Whose it is.
+    /// The principal that owns the session.
     pub owner: Principal,
     /// The folder its code runs in.
     pub working_directory: PathBuf,
@@ -163,7 +163,7 @@ pub struct Conversation {
 
 /// A runner that is there.
 pub struct StartedRunner {
-    /// It.
+    /// The runner that was started.
     pub runner: Runner,
     /// What it says, in order; closed after [`RunnerNotice::Exited`].
     pub notices: mpsc::Receiver<RunnerNotice>,
@@ -172,7 +172,7 @@ pub struct StartedRunner {
 /// What does one session's work, one job at a time. Dropping the last handle kills it.
 #[derive(Clone)]
 pub enum Runner {
-    /// It runs code.
+    /// A kernel, which runs code.
     Kernel(Arc<dyn Kernel>),
     /// It is spoken to.
     Agent(Arc<dyn Agent>),
@@ -199,7 +199,7 @@ impl Runner {
 /// A process that does a session's work.
 #[async_trait]
 pub trait Process: Send + Sync {
-    /// What it is.
+    /// Describes the runner's process to clients.
     fn info(&self) -> RunnerInfo;
 
     /// Passes on the answer to an ask of the running job, or why there is none. Done once the worker has it.
@@ -233,7 +233,7 @@ pub struct Upcoming {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CodeText {
-    /// The code.
+    /// The code to be run.
     pub code: String,
     /// The file it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,7 +318,7 @@ pub enum AgentQuestion {
     Models,
     /// What can be prompted with a slash: commands of extensions, templates, skills.
     Commands,
-    /// How it is.
+    /// Asks for the agent's state.
     State,
     /// What its conversation came to.
     Statistics,
@@ -327,9 +327,9 @@ pub enum AgentQuestion {
 /// Code for a runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// The job.
+    /// The job that runs the code.
     pub job: JobId,
-    /// The code.
+    /// The code to be run.
     pub code: String,
     /// The file whose text it is, absolute.
     pub file: Option<String>,
@@ -353,21 +353,21 @@ pub struct ResourceUsage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Completions {
-    /// The choices.
+    /// The completions, best first.
     pub items: Vec<CompletionItem>,
     /// Where the text begins that a choice replaces; it ends at the cursor.
     pub start: Option<TextPosition>,
 }
 
-/// One choice.
+/// One completion that the kernel proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionItem {
-    /// What is inserted.
+    /// The text that is inserted.
     pub label: String,
     /// What it is: `method`, `property`, `module`, …
     pub kind: String,
-    /// Its type.
+    /// The type of the completed name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// What its author says of it.

@@ -13,7 +13,7 @@ pub struct Found {
     pub session: Session,
     /// Its index in that session's transcript; none where the transcript does not have it.
     pub index: Option<u64>,
-    /// The entry.
+    /// The entry that was found.
     pub placed: Placed,
     /// What was found, and what is around it, on one line.
     pub snippet: String,

@@ -32,7 +32,7 @@ impl ServerLane {
     }
 }
 
-/// A creation's turn.
+/// The right to create a session, held by one creation at a time.
 pub(crate) struct Turn<'a> {
     _turn: MutexGuard<'a, ()>,
     _place: tokio::sync::SemaphorePermit<'a>,

@@ -76,7 +76,7 @@ pub(crate) enum Request {
         asked_by: Option<u64>,
         trace: CommandTrace,
     },
-    /// Check code.
+    /// Check code without running it.
     Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
     /// Complete at a cursor.
     Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
@@ -162,7 +162,7 @@ pub(crate) struct Shared {
     pub(crate) breakers: Arc<Breakers>,
     /// Where sessions are created.
     pub(crate) server_lane: ServerLane,
-    /// Who is there.
+    /// The clients that are connected.
     pub(crate) clients: Arc<Clients>,
     /// How the files are that sessions' code rests on.
     pub(crate) watch: Watch,

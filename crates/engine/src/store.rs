@@ -11,7 +11,7 @@ use crate::session::now;
 /// A session in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// The session.
+    /// The session that the figures describe.
     pub session: Session,
     /// How many entries its transcript has, those of other sessions included.
     pub transcript: u64,

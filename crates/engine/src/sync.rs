@@ -7,7 +7,7 @@ pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic};
 
-/// Tasks.
+/// Tokio's tasks, or the model checker's.
 pub(crate) mod task {
     #[cfg(not(feature = "shuttle"))]
     pub(crate) use tokio::{
@@ -19,7 +19,7 @@ pub(crate) mod task {
     pub(crate) use shuttle::future::{AbortHandle, JoinHandle, spawn};
 }
 
-/// Time.
+/// Tokio's clock, or the model checker's.
 #[cfg(not(feature = "shuttle"))]
 pub(crate) mod time {
     pub(crate) use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};

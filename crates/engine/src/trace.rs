@@ -67,7 +67,7 @@ impl CommandTrace {
         &self.span
     }
 
-    /// It is accepted.
+    /// Records that the command was accepted.
     pub(crate) fn accepted(&mut self) {
         self.step = Span::none();
     }

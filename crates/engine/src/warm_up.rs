@@ -36,7 +36,7 @@ pub(crate) struct WarmUp {
     pub(crate) limits: Limits,
     /// How many workers may start at once.
     pub(crate) starts: Arc<Semaphore>,
-    /// Whether any may.
+    /// The circuit breakers that decide whether a worker may start.
     pub(crate) breakers: Arc<Breakers>,
     /// How long to wait first.
     pub(crate) after: Duration,
@@ -62,7 +62,7 @@ pub(crate) enum FromWorker {
     WarmsUp(WarmUpProgress),
     /// A new worker has to run all again, because of this.
     CannotReload(Whole),
-    /// Something happened.
+    /// The worker reported that something happened.
     Notice(Notice),
 }
 
@@ -88,7 +88,7 @@ impl LastGiven {
 
 /// A wish to run again what depends on what has changed.
 pub(crate) struct ReloadWanted {
-    /// The worker.
+    /// The worker that is to reload the code.
     pub(crate) kernel: Arc<dyn Kernel>,
     /// Begin when all up to this event is in the log.
     pub(crate) up_to: Seq,
@@ -465,7 +465,7 @@ pub(crate) fn exited(exit: WorkerExit) -> Notice {
 
 /// Why a worker did not start.
 enum NotStarted {
-    /// It could not.
+    /// The worker could not start.
     Failed(Error),
     /// It took too long.
     Late(Error),

@@ -31,13 +31,13 @@ struct Up {
 
 /// What a worker is told to do.
 pub(crate) enum Order {
-    /// Run code.
+    /// Run the submitted code.
     Run(Submission),
     /// Do something, once the session as committed has this event.
     Work {
-        /// The job.
+        /// The job that does the work.
         job: JobId,
-        /// What.
+        /// The work for the agent.
         work: Work,
         /// The event that accepted it.
         requested: Seq,
@@ -46,12 +46,12 @@ pub(crate) enum Order {
     Steer(QueuedPrompt),
     /// Take the answer to an ask, or hear why there is none.
     Answer {
-        /// Which.
+        /// The ask that is answered.
         ask: AskId,
-        /// The answer.
+        /// The answer, or why there is none.
         answer: Result<Value, Error>,
     },
-    /// Stop running it.
+    /// Interrupt the job that runs.
     Interrupt,
 }
 

@@ -13,10 +13,10 @@ const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
 /// What connections come in by.
 pub(crate) trait Listens {
-    /// A connection.
+    /// The type of an accepted connection.
     type Stream;
 
-    /// The next one.
+    /// Accepts the next connection.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// Says why the connection ends. It fits into the buffer of a new connection, so nobody is waited for.

@@ -34,7 +34,7 @@ pub(crate) struct Note {
     pub(crate) workers: Vec<(SessionId, u64)>,
 }
 
-/// The last notes.
+/// The newest notes on the daemon's health.
 pub(crate) struct Health {
     notes: Mutex<VecDeque<Note>>,
     keep: usize,

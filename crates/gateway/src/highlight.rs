@@ -26,7 +26,7 @@ pub enum Syntax {
     Type,
     /// A string or a character.
     Text,
-    /// A number.
+    /// A number in the code.
     Number,
     /// A sign that does something.
     Operator,

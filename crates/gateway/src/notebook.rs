@@ -214,7 +214,7 @@ pub struct Opened {
 pub struct Wanted {
     /// From this one on, counted from 1.
     pub from: Option<u32>,
-    /// This one alone.
+    /// Run only the cell of this number.
     pub cell: Option<u32>,
     /// Also those that ran to their end before.
     pub again: bool,
@@ -226,7 +226,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotebookView {
-    /// Where they ran.
+    /// The session in which the cells ran.
     pub session: SessionId,
     /// Whether all ran to their end.
     pub success: bool,

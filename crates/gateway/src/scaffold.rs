@@ -30,7 +30,7 @@ pub enum Framework {
 }
 
 impl Framework {
-    /// All of them.
+    /// All frameworks for which tests can be written.
     pub const ALL: [Self; 3] = [Self::Plain, Self::FscheckXunit, Self::Expecto];
 
     /// What people call it.
@@ -72,7 +72,7 @@ pub enum ScaffoldError {
 pub struct Subject<'a> {
     /// How code names it.
     pub name: &'a str,
-    /// Its type.
+    /// The type of the function.
     pub signature: &'a Signature,
     /// How code names what undoes it.
     pub inverse: Option<&'a str>,

@@ -54,7 +54,7 @@ impl Tokens {
 }
 
 impl TokenHash {
-    /// Of a token.
+    /// Hashes a token as it was given.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }

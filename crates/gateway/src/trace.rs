@@ -107,7 +107,7 @@ impl Call {
         client.clone().traced(self.0.clone())
     }
 
-    /// It is answered.
+    /// Records how the call was answered.
     pub(crate) fn answered<T>(self, answer: &Result<T, Error>) {
         if let Err(error) = answer {
             self.0.record("error.type", error.code().0);

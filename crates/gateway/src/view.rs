@@ -24,11 +24,11 @@ use self::agent::AgentView;
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
 
-/// A session.
+/// A session as clients see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
-    /// Which.
+    /// The id of the session.
     pub session: SessionId,
     /// The end of its id, enough to name it.
     pub short_id: String,
@@ -42,7 +42,7 @@ pub struct SessionView {
     /// The language of its code, where its kernel has said it, or its kind tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// Its state.
+    /// The state of the session, by name.
     pub state: String,
     /// Why it is Faulted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct SessionView {
     /// The commands that wait for their turn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<CommandId>,
-    /// Who created it.
+    /// The principal that created the session.
     #[serde(default = "Principal::local")]
     pub owner: Principal,
     /// How many asks wait for an answer.
@@ -88,7 +88,7 @@ pub struct SessionView {
     pub created_at: Timestamp,
     /// When something last happened in it.
     pub last_activity: Timestamp,
-    /// Its newest event.
+    /// The sequence number of the session's newest event.
     pub last_seq: Seq,
     /// How many evals were accepted; in an agent's session, how many turns.
     pub evals: u64,
@@ -109,7 +109,7 @@ pub struct SessionView {
     /// How its agent goes on, where something is known of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentView>,
-    /// Its worker.
+    /// The worker process, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerView>,
 }
@@ -120,7 +120,7 @@ pub struct SessionView {
 pub struct Orphaned {
     /// What the client called itself.
     pub by: String,
-    /// When it asked.
+    /// When the job was requested.
     pub requested_at: Timestamp,
 }
 
@@ -146,7 +146,7 @@ impl Orphaned {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartupView {
-    /// In a line.
+    /// The startup in one line.
     pub summary: String,
     /// What did not go as it was meant to: the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -201,7 +201,7 @@ fn passed_over(session: &Session) -> Option<String> {
     })
 }
 
-/// A session's worker.
+/// A session's worker as clients see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerView {
@@ -209,9 +209,9 @@ pub struct WorkerView {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
-    /// Its process id.
+    /// The process id of the worker.
     pub pid: u32,
-    /// What it uses.
+    /// The memory and time that the worker uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ResourceUsage>,
 }
@@ -282,9 +282,9 @@ pub struct EntryView {
 pub struct LabelView {
     /// Its index in the transcript.
     pub index: u64,
-    /// The label.
+    /// The text of the label.
     pub label: String,
-    /// Since when.
+    /// When the label was set.
     pub at: Timestamp,
 }
 
@@ -292,7 +292,7 @@ pub struct LabelView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelativeView {
-    /// The session.
+    /// The session that is related.
     #[serde(flatten)]
     pub session: SessionView,
     /// How many entries its transcript has.
@@ -323,7 +323,7 @@ impl From<Relative> for RelativeView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatisticsView {
-    /// The session.
+    /// The session that the figures describe.
     pub session: SessionView,
     /// How many entries its transcript has, those of other sessions included.
     pub transcript: u64,
@@ -346,11 +346,11 @@ fn is_none(count: &usize) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskView {
-    /// Which.
+    /// The id of the ask.
     pub ask: AskId,
     /// The end of its id, enough to name it.
     pub short_id: String,
-    /// Its session.
+    /// The session that raised the ask.
     pub session: SessionId,
     /// What people call that.
     pub session_name: String,
@@ -408,7 +408,7 @@ impl From<SessionStatus> for SessionView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalView {
-    /// Its session.
+    /// The session that ran the code.
     pub session: SessionId,
     /// The command that asked for it.
     pub command: CommandId,
@@ -421,7 +421,7 @@ pub struct EvalView {
     /// The last expression's value as the language's prompt prints it.
     #[serde(default)]
     pub value: Option<String>,
-    /// Its type.
+    /// The type of the value, as the language writes it.
     #[serde(default, rename = "type")]
     pub value_type: Option<String>,
     /// What the code defined.
@@ -442,7 +442,7 @@ pub struct EvalView {
     /// Whether it printed more than is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_cut: bool,
-    /// Warnings and errors.
+    /// The compiler's warnings and errors.
     #[serde(default)]
     pub diagnostics: Vec<Diagnostic>,
     /// Why it did not run to its end, where the diagnostics do not say it.
@@ -468,7 +468,7 @@ pub struct DisplayView {
     /// How many bytes it had printed to standard output before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub printed_before: usize,
-    /// What.
+    /// The content that was displayed.
     #[serde(flatten)]
     pub display: Display,
 }
@@ -504,7 +504,7 @@ impl EvalView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandView {
-    /// Which.
+    /// The id of the command.
     pub command: CommandId,
     /// Its session, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -718,7 +718,7 @@ pub struct BroughtView {
 pub struct RefusedView {
     /// Its index in the other transcript.
     pub index: u64,
-    /// Why.
+    /// The error with which it was refused.
     pub error: ErrorView,
 }
 
@@ -856,14 +856,14 @@ fn cancelled(by: Option<&Source>) -> String {
 pub struct ErrorView {
     /// Its stable code; `mainstay explain CODE` says more.
     pub code: String,
-    /// What went wrong.
+    /// What went wrong, for people.
     pub message: String,
     /// What to do next.
     pub next_step: String,
     /// The actions offered instead, where the session's state refused one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Action>,
-    /// The error itself.
+    /// The error with its fields.
     pub error: Error,
 }
 

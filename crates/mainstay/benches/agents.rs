@@ -226,7 +226,7 @@ impl Drop for Daemon {
     }
 }
 
-/// `mainstay pi`.
+/// A client that speaks to `mainstay pi`.
 struct Client {
     child: Child,
     stdin: ChildStdin,

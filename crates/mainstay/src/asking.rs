@@ -37,7 +37,7 @@ enum Standing {
 /// What an event says of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// One more waits.
+    /// One more ask waits for an answer.
     Raised,
     /// One has ended, as was done from here.
     Answered,

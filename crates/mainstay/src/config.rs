@@ -16,17 +16,17 @@ use crate::home::Home;
 /// The port the daemon listens on unless told otherwise.
 pub(crate) const DEFAULT_PORT: u16 = 37749;
 
-/// All settings.
+/// All settings of the user.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Config {
-    /// Of the daemon.
+    /// The settings of the daemon.
     pub(crate) daemon: DaemonConfig,
-    /// Of F# kernels.
+    /// The settings of F# kernels.
     pub(crate) fsharp: FsharpConfig,
     /// Of pi, the coding agent.
     pub(crate) pi: PiConfig,
-    /// Of MCP.
+    /// The settings of MCP.
     pub(crate) mcp: mainstay_gateway::mcp::Settings,
     /// Of traces and metrics that are exported.
     pub(crate) telemetry: TelemetryConfig,
@@ -87,7 +87,7 @@ impl Default for DaemonConfig {
 /// The ports that a command line asks for, before the configured ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ports {
-    /// The daemon's.
+    /// The port of the daemon itself.
     pub(crate) own: Option<u16>,
     /// That of the pi protocol alone.
     pub(crate) pi: Option<u16>,
@@ -147,17 +147,17 @@ pub(crate) enum Watch {
     Reload,
 }
 
-/// Settings of pi.
+/// The settings of pi agents.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PiConfig {
-    /// The program.
+    /// The path of pi's program.
     pub(crate) path: Option<PathBuf>,
     /// Whose model a session begins with.
     pub(crate) provider: Option<String>,
-    /// Which model.
+    /// The model that pi starts with.
     pub(crate) model: Option<String>,
-    /// Further arguments.
+    /// Further arguments for pi's command line.
     pub(crate) arguments: Vec<String>,
     /// What it finds in its environment beside the daemon's own.
     pub(crate) environment: BTreeMap<String, String>,
@@ -173,7 +173,7 @@ pub(crate) struct PiConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WhoseLimits {
-    /// Mainstay's own.
+    /// The limits that Mainstay sets itself.
     #[default]
     Own,
     /// pi-server's, as far as it has any.

@@ -7,7 +7,7 @@ use mainstay_model::Error;
 /// What Enter alone answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enter {
-    /// What nobody regrets.
+    /// Yes, for an action that nobody regrets.
     Yes,
     /// What cannot be taken back.
     No,

@@ -25,9 +25,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A connection, and the events of its subscriptions.
 pub(crate) struct Connection {
-    /// Calls.
+    /// Sends requests to the daemon.
     pub(crate) client: Client,
-    /// Events.
+    /// Receives the events of the session.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
@@ -39,12 +39,12 @@ pub(crate) enum Announcement {
     Transcribes {
         /// Up to this event, in the order of the log.
         reached: Position,
-        /// Of these.
+        /// The position of the last event to be transcribed.
         last: Position,
     },
-    /// It serves.
+    /// The daemon is ready and serves clients.
     Ready(DaemonRecord),
-    /// It does not.
+    /// The daemon failed to start.
     Failed(ErrorView),
 }
 

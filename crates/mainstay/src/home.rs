@@ -24,11 +24,11 @@ pub(crate) struct Home {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DaemonRecord {
-    /// Its process id.
+    /// The process id of the daemon.
     pub(crate) pid: u32,
     /// The loopback port it listens on.
     pub(crate) port: u16,
-    /// Its version.
+    /// The version of the daemon.
     pub(crate) version: String,
     /// Since when it runs.
     pub(crate) started_at: Timestamp,
@@ -75,7 +75,7 @@ impl Home {
         Ok(home)
     }
 
-    /// The folder itself.
+    /// Returns the path of the home folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -115,7 +115,7 @@ impl Home {
         self.folder.join("supervisor.lock")
     }
 
-    /// The user's settings.
+    /// Returns the path of the user's settings.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.folder.join("config.toml")
     }

@@ -13,7 +13,7 @@ use crate::connect::Connection;
 
 /// What is heard of a session.
 pub(crate) enum Heard {
-    /// What has happened.
+    /// An event of the session.
     Event(Event),
     /// What is going on.
     Live(Live),
@@ -21,7 +21,7 @@ pub(crate) enum Heard {
 
 /// A session as this client sees it.
 pub(crate) struct Link {
-    /// Calls.
+    /// Sends requests to the daemon.
     pub(crate) client: Arc<Client>,
     /// The session when it was last asked for, with the name it has now.
     pub(crate) session: SessionView,

@@ -1,4 +1,4 @@
-//! `mainstay agent list|install`
+//! Tests of `mainstay agent list` and `install`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;

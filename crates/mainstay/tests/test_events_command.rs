@@ -1,4 +1,4 @@
-//! `mainstay events`
+//! Tests of `mainstay events`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;

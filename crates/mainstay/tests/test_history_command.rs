@@ -1,4 +1,4 @@
-//! `mainstay history`
+//! Tests of `mainstay history`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! `mainstay kernel list|install|doctor`
+//! Tests of `mainstay kernel list`, `install` and `doctor`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;

@@ -14,7 +14,7 @@ struct Tongue {
     kind: &'static str,
     /// Binds `x` to a number.
     define: fn(usize) -> String,
-    /// Prints it.
+    /// Code that prints the value.
     show: &'static str,
     /// Says `begun` and never ends.
     run_on: &'static str,

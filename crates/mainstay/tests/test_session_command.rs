@@ -1,4 +1,4 @@
-//! `mainstay session list|new|show|stop|rename`
+//! Tests of `mainstay session list|new|show|stop|rename`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;

@@ -38,7 +38,7 @@ impl Site {
         Self::with("")
     }
 
-    /// With these settings.
+    /// Starts a daemon with these settings.
     fn with(settings: &str) -> Self {
         Self::of(World::new(), settings)
     }

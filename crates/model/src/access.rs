@@ -12,9 +12,9 @@ use crate::session::Session;
 /// A principal, and what it may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Who.
+    /// The principal that has the rights.
     pub principal: Principal,
-    /// What.
+    /// What the principal may do.
     pub rights: Rights,
 }
 

@@ -34,7 +34,7 @@ use crate::state::SessionState;
 pub enum Action {
     /// Stop the running job.
     Cancel,
-    /// Run code.
+    /// Run code in the session.
     Eval,
     /// Have an agent do something.
     Prompt,
@@ -70,7 +70,7 @@ pub enum Action {
     Rename,
     /// Put entries of another session into the transcript.
     Merge,
-    /// Delete the session.
+    /// Delete the session for good.
     Delete,
     /// Have a summary stand for the beginning of the transcript.
     Compact,
@@ -78,9 +78,9 @@ pub enum Action {
     Label,
     /// Say something to a kernel beside code, as a front end that shows its widgets does.
     Comm,
-    /// Raise an ask.
+    /// Raise an ask for the clients.
     Ask,
-    /// Answer an ask.
+    /// Answer an ask that waits.
     Answer,
 }
 

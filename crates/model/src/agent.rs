@@ -19,18 +19,18 @@ use crate::message::{Message, Part, PartRole};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
-    /// In words.
+    /// The text of the prompt.
     pub text: String,
-    /// With pictures.
+    /// The pictures that go with the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
 
-/// A picture.
+/// A picture in a prompt.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// Its type: `image/png`.
+    /// The type of the picture, such as `image/png`.
     pub mime_type: String,
     /// Its bytes, as base64.
     pub data: String,
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl Prompt {
-    /// Words alone.
+    /// Creates a prompt of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), images: Vec::new() }
     }
@@ -78,13 +78,13 @@ pub enum Work {
     },
     /// Run a line of a shell where its tools act, for a person.
     Shell {
-        /// Which.
+        /// The line for the agent's shell.
         line: String,
         /// Whether the model is not to be told of it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_private: bool,
     },
-    /// Go on otherwise.
+    /// Change a setting of the agent.
     Setting(Setting),
     /// Of a kernel: build the session's project. Where that succeeds, a new worker has what was built, and the definitions run again in it;
     /// where it does not, nothing has happened to the session.
@@ -118,7 +118,7 @@ pub enum JobKind {
     /// A kernel runs code.
     #[default]
     Eval,
-    /// An agent answers.
+    /// A turn of an agent.
     Turn,
     /// An agent shortens what it is shown.
     Compaction,
@@ -159,9 +159,9 @@ impl JobKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "setting", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Setting {
-    /// With this model.
+    /// Use another model from now on.
     Model {
-        /// Whose.
+        /// The provider of the model.
         provider: String,
         /// Its provider's name for it.
         id: String,
@@ -172,21 +172,21 @@ pub enum Setting {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_backward: bool,
     },
-    /// Thinking so hard.
+    /// Think more or less from now on.
     Thinking {
-        /// How hard.
+        /// How hard the model thinks.
         level: ThinkingLevel,
     },
     /// Thinking as hard as the next level says.
     NextThinking,
     /// Shortening what it is shown when that gets long, or not.
     AutoCompaction {
-        /// Whether.
+        /// Whether the agent compacts by itself.
         enabled: bool,
     },
     /// Asking again where a provider fails for the moment, or not.
     AutoRetry {
-        /// Whether.
+        /// Whether the agent retries by itself.
         enabled: bool,
     },
 }
@@ -208,23 +208,23 @@ pub enum Setting {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
-    /// Not at all.
+    /// The model does not think.
     #[default]
     Off,
-    /// Hardly.
+    /// The model hardly thinks.
     Minimal,
-    /// A little.
+    /// The model thinks a little.
     Low,
-    /// Rather.
+    /// The model thinks a middling time.
     Medium,
-    /// Hard.
+    /// The model thinks hard.
     High,
     /// As hard as it can.
     Xhigh,
 }
 
 impl ThinkingLevel {
-    /// Every one.
+    /// Every level, the lowest first.
     pub const ALL: [Self; 6] = [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh];
 
     /// As it is written.
@@ -254,7 +254,7 @@ pub enum Hears {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedPrompt {
-    /// What.
+    /// The prompt that waits.
     pub prompt: Prompt,
     /// When it is to hear it.
     pub hears: Hears,
@@ -264,7 +264,7 @@ pub struct QueuedPrompt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Whose.
+    /// The provider of the model.
     pub provider: String,
     /// Its provider's name for it.
     pub id: String,
@@ -283,7 +283,7 @@ pub struct Model {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentState {
-    /// With which model.
+    /// The model that the agent uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// How hard that thinks.
@@ -311,7 +311,7 @@ pub struct Delta {
     pub role: PartRole,
     /// How many bytes of the part were said before.
     pub offset: u64,
-    /// What is said.
+    /// The text that was added.
     pub text: String,
     /// Of a call, the tool; where the part begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,7 +324,7 @@ pub struct Delta {
 pub struct ToolCall {
     /// What ties it to its result.
     pub call: String,
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: String,
 }
 
@@ -332,20 +332,20 @@ pub struct ToolCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "note", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Note {
-    /// A tool runs.
+    /// A tool call has started.
     ToolStarted {
-        /// Which.
+        /// The tool call that started.
         #[serde(flatten)]
         call: ToolCall,
-        /// With what.
+        /// The arguments of the call.
         arguments: Value,
     },
     /// A tool has ended; its result is a message.
     ToolEnded {
-        /// Which.
+        /// The tool call that ended.
         #[serde(flatten)]
         call: ToolCall,
-        /// Whether it failed.
+        /// Whether the tool call failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
@@ -359,7 +359,7 @@ pub enum Note {
         /// Why it was begun.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
-        /// Why not.
+        /// The reason why the compaction failed.
         message: String,
         /// Whether someone had it end.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -369,16 +369,16 @@ pub enum Note {
     RetryStarted {
         /// The how manieth time.
         attempt: u32,
-        /// Of how many.
+        /// How many attempts are made at most.
         attempts: u32,
         /// After how many milliseconds.
         delay_ms: u64,
-        /// What it said.
+        /// The message of the error that caused the retry.
         message: String,
     },
     /// It was asked again.
     RetryEnded {
-        /// Whether it answered.
+        /// Whether the retry succeeded.
         success: bool,
         /// The how manieth time that was.
         attempt: u32,
@@ -390,7 +390,7 @@ pub enum Note {
     Told {
         /// How grave that is: `info`, `warning`, `error`.
         level: String,
-        /// What.
+        /// The message for people.
         message: String,
     },
 }
@@ -409,7 +409,7 @@ pub enum YieldReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WorkEnding {
-    /// It was done.
+    /// The job did what was asked.
     Done {
         /// Why it is done.
         reason: YieldReason,
@@ -417,7 +417,7 @@ pub enum WorkEnding {
         #[serde(default, skip_serializing_if = "Value::is_null")]
         value: Value,
     },
-    /// It was not.
+    /// The job failed before it was done.
     Failed {
         /// Why, as the agent, its provider or the compiler says it.
         message: String,
@@ -425,7 +425,7 @@ pub enum WorkEnding {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diagnostics: Vec<Diagnostic>,
     },
-    /// Someone cancelled it.
+    /// Someone cancelled the job.
     Cancelled {
         /// How it ended then.
         by: CancelEnding,
@@ -455,13 +455,13 @@ impl WorkEnding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkOutcome {
-    /// The job.
+    /// The job that ended.
     pub job: JobId,
     /// The event that accepted it.
     pub requested: Seq,
     /// The event that ended it.
     pub completed: Seq,
-    /// How it ended.
+    /// How the job ended.
     #[serde(flatten)]
     pub ending: WorkEnding,
     /// How long it took, in milliseconds.
@@ -482,16 +482,16 @@ pub enum AgentNotice {
     Said(Delta),
     /// A tool has given so much: the end of all that, in its own words.
     ToolOutput {
-        /// Which.
+        /// The tool call that produced the output.
         call: ToolCall,
-        /// What.
+        /// The output of the tool so far.
         output: Value,
     },
-    /// A whole message.
+    /// A whole message of the conversation.
     Message(Message),
     /// What it is shown was shortened: a summary stands for all but the last so many entries.
     Compacted {
-        /// The summary.
+        /// The summary that replaces the older entries.
         summary: String,
         /// How many entries of what it was shown it does not stand for.
         kept: u64,
@@ -506,14 +506,14 @@ pub enum AgentNotice {
     Noted(Note),
     /// It has ended a job.
     Ended {
-        /// Which.
+        /// The job that ended.
         job: JobId,
-        /// How.
+        /// How the job ended.
         ending: WorkEnding,
     },
 }
 
-/// In few words.
+/// Describes the work in few words.
 impl std::fmt::Display for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -117,12 +117,12 @@ impl Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
-    /// Which.
+    /// The id of the ask.
     pub ask: AskId,
     /// Who waits for the answer.
     #[serde(flatten)]
     pub raiser: Raiser,
-    /// What is asked.
+    /// The question for the clients.
     #[serde(flatten)]
     pub question: Question,
     /// When it must have been answered.
@@ -136,14 +136,14 @@ pub struct Ask {
 pub enum Raiser {
     /// A running job; the ask ends with it.
     Job {
-        /// Which.
+        /// The job that asks.
         job: JobId,
     },
     /// A client's command; the answer is its outcome.
     Command {
         /// Which; its outcome is stored under (principal, command).
         command: CommandId,
-        /// What it said.
+        /// The fingerprint of the command's content.
         fingerprint: CommandFingerprint,
         /// The client's name for what it wants done once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,14 +155,14 @@ pub enum Raiser {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingAsk {
-    /// What was asked.
+    /// The ask that waits for an answer.
     #[serde(flatten)]
     pub ask: Ask,
     /// The event that raised it.
     pub raised: Seq,
-    /// When.
+    /// When the ask was raised.
     pub raised_at: Timestamp,
-    /// Who raised it.
+    /// The source that raised the ask.
     pub source: Source,
 }
 
@@ -170,16 +170,16 @@ pub struct PendingAsk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AskEnding {
-    /// Someone answered.
+    /// Someone answered the ask.
     Answered {
-        /// What.
+        /// The answer that was accepted.
         value: Value,
     },
     /// Someone answered with a secret, which is not kept.
     Withheld,
     /// Nobody answered in time, and it had a default.
     Defaulted {
-        /// Which.
+        /// The default that was taken as the answer.
         value: Value,
     },
     /// Nobody answered in time.

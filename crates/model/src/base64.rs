@@ -33,7 +33,7 @@ impl Base64 {
         (is_padded && digits.bytes().all(|byte| digit(byte).is_some())).then_some(Self(text))
     }
 
-    /// These bytes.
+    /// Encodes bytes as Base64.
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
         for chunk in bytes.chunks(3) {
@@ -52,7 +52,7 @@ impl Base64 {
         self.0
     }
 
-    /// The text.
+    /// Returns the encoded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -67,7 +67,7 @@ impl Base64 {
         self.0.is_empty()
     }
 
-    /// The bytes.
+    /// Decodes the text into its bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.beginning(self.len())
     }

@@ -7,10 +7,10 @@ use crate::Timestamp;
 use crate::limits::Limits;
 use crate::supervision::elapsed_ms;
 
-/// A breaker.
+/// A circuit breaker for starts of workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Breaker {
-    /// In a row.
+    /// How many starts failed in a row.
     failures: u32,
     /// How the last one failed.
     reason: String,
@@ -65,9 +65,9 @@ pub struct BreakerStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BreakerState {
-    /// Everything.
+    /// Every start is permitted.
     Closed,
-    /// Nothing.
+    /// No start is permitted.
     Open,
     /// One try, and its end decides.
     HalfOpen,
@@ -100,12 +100,12 @@ impl Breaker {
         }
     }
 
-    /// A try succeeded.
+    /// Records that a start succeeded.
     pub fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// A try failed.
+    /// Records that a start failed, with the reason.
     pub fn failed(&mut self, now: Timestamp, reason: String, limits: &Limits) {
         self.failures = self.failures.saturating_add(1);
         self.reason = reason;

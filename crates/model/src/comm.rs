@@ -17,9 +17,9 @@ use crate::limits::Limits;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommMessage {
-    /// Which comm.
+    /// The comm to which the message belongs.
     pub comm: CommId,
-    /// What it does.
+    /// What the message does to the comm.
     #[serde(flatten)]
     pub step: CommStep,
     /// What is said: an object, whose meaning is the comm's.
@@ -37,7 +37,7 @@ pub struct CommMessage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "step", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CommStep {
-    /// It begins.
+    /// The comm is opened.
     Open {
         /// What the other side knows how to answer, such as `jupyter.widget`.
         target: String,
@@ -45,9 +45,9 @@ pub enum CommStep {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         module: Option<String>,
     },
-    /// Something is said.
+    /// A message is sent over the open comm.
     Say,
-    /// It ends.
+    /// The comm is closed.
     Close,
 }
 
@@ -86,7 +86,7 @@ impl CommMessage {
     }
 }
 
-/// In few words.
+/// Describes the message in few words.
 impl fmt::Display for CommMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { comm, step, .. } = self;

@@ -44,9 +44,9 @@ use crate::startup::Startup;
 /// What a session is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A client's command.
+    /// A command that a client sent.
     Command {
-        /// Which.
+        /// The command that was sent.
         command: Command,
         /// The fingerprint it is stored under.
         fingerprint: CommandFingerprint,
@@ -57,16 +57,16 @@ pub enum Input {
     },
     /// A client's command that has to wait for its turn.
     Queue {
-        /// Whose.
+        /// The source of the command.
         source: Source,
         /// The whole of it.
         queued: Box<QueuedCommand>,
     },
     /// A command that was accepted, and is not to begin any more.
     Leave {
-        /// Which.
+        /// The identity of the command that leaves the queue.
         identity: Identity,
-        /// Why.
+        /// The error that the command ends with.
         error: Error,
     },
     /// A notice of the worker, or of the daemon about it.
@@ -76,13 +76,13 @@ pub enum Input {
 /// What a command is known and answered by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Whose.
+    /// The principal that sent the command.
     pub principal: Principal,
-    /// Which.
+    /// The id of the command.
     pub command: CommandId,
     /// The client's name for what it wants done once.
     pub key: Option<IdempotencyKey>,
-    /// What it says.
+    /// The fingerprint of the command's content.
     pub fingerprint: CommandFingerprint,
 }
 
@@ -118,7 +118,7 @@ impl Identity {
 pub enum Notice {
     /// It is there and has the session's definitions.
     WarmedUp {
-        /// The worker.
+        /// The runner that is ready.
         runner: RunnerInfo,
         /// How many submissions were replayed.
         replayed: u32,
@@ -131,36 +131,36 @@ pub enum Notice {
     },
     /// It could not be started.
     WarmUpFailed {
-        /// Why.
+        /// The reason why the warm-up failed.
         error: Error,
     },
     /// It was started and did not get ready. Another may.
     StartFailed {
-        /// Why.
+        /// The reason why the start failed.
         reason: String,
     },
     /// It says something itself.
     Runner(RunnerNotice),
     /// A job printed more than is kept.
     OutputCut {
-        /// The job.
+        /// The job whose output was cut.
         job: JobId,
         /// How many bytes were kept.
         limit: u64,
     },
     /// A job that was told to stop still runs after its grace.
     GraceExpired {
-        /// Which.
+        /// The job whose grace expired.
         job: JobId,
     },
     /// The command of a running job takes longer than it may.
     DeadlineReached {
-        /// The job.
+        /// The job whose deadline was reached.
         job: JobId,
     },
     /// An ask has not been answered in time.
     AskOverdue {
-        /// Which.
+        /// The ask whose deadline has passed.
         ask: AskId,
     },
     /// An agent shortened what it is shown: it was looked up what the summary stands for.
@@ -172,9 +172,9 @@ pub enum Notice {
         /// It, by name, as it is now.
         found: References,
     },
-    /// Files were written.
+    /// Files of the session's folder were written.
     Written {
-        /// Their paths.
+        /// The paths of the files.
         files: Vec<String>,
     },
     /// The daemon that had the session is gone, and another has taken over.
@@ -186,20 +186,20 @@ pub enum Notice {
 /// What a runner says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunnerNotice {
-    /// Something was printed.
+    /// The job printed text.
     Output {
         /// The job that ran.
         job: Option<JobId>,
-        /// Where.
+        /// The stream that carried the text.
         stream: OutputStream,
-        /// What.
+        /// The text that was printed.
         text: String,
     },
-    /// Something was shown.
+    /// The job displayed something.
     Display {
         /// The job that ran.
         job: Option<JobId>,
-        /// What.
+        /// The content that was displayed.
         display: Box<Display>,
     },
     /// Code takes back what it has put out.
@@ -213,44 +213,44 @@ pub enum RunnerNotice {
     Comm {
         /// The job that ran.
         job: Option<JobId>,
-        /// What.
+        /// The message that was published.
         message: Box<CommMessage>,
     },
     /// A kernel has done what a front end's message was for.
     CommTaken {
-        /// The job.
+        /// The job that handled the message.
         job: JobId,
     },
     /// A job asks, and waits for the answer.
     Asks {
-        /// The job.
+        /// The job that asks.
         job: JobId,
-        /// Names the ask.
+        /// The id of the new ask.
         ask: AskId,
-        /// What is asked.
+        /// The question for the clients.
         question: Question,
         /// How long the answer may take, in milliseconds.
         timeout_ms: Option<u64>,
     },
     /// An agent says something, or has ended a job.
     Agent(AgentNotice),
-    /// A job ended.
+    /// A job has ended.
     Finished {
-        /// Which.
+        /// The job that ended.
         job: JobId,
         /// What came of it.
         report: JobReport,
     },
     /// The session's project was built, or could not be.
     Built {
-        /// The job.
+        /// The job that built the project.
         job: JobId,
         /// What came of it.
         report: BuildReport,
     },
     /// It is gone. Always the last notice.
     Exited {
-        /// How.
+        /// How the worker's process ended.
         exit: WorkerExit,
         /// What is known of why.
         last_words: Option<LastWords>,
@@ -277,7 +277,7 @@ pub struct RunnerInfo {
     pub runtime: String,
     /// The language that code is in, where the runner says it; else what the kind of the session tells counts.
     pub language: Option<Language>,
-    /// Its process id.
+    /// The process id of the worker.
     pub pid: u32,
     /// What code rests on in it, as far as it tells: all that it refers to, once it has the session's definitions.
     pub references: Option<References>,
@@ -297,9 +297,9 @@ pub struct BuildReport {
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobReport {
-    /// How it ended.
+    /// How the job ended.
     pub ending: JobEnding,
-    /// What it gave.
+    /// The result that the job returned.
     pub result: EvalResult,
     /// Whether it must run again to rebuild the session.
     pub changes_state: bool,
@@ -316,7 +316,7 @@ pub enum JobEnding {
     Completed,
     /// The code has errors.
     Rejected,
-    /// An exception escaped.
+    /// The code raised an exception that it did not catch.
     Raised(RaisedError),
     /// It yielded to an interrupt.
     Interrupted {
@@ -342,7 +342,7 @@ impl JobEnding {
     }
 }
 
-/// What follows.
+/// The events, answers and effects that follow from an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The facts, in order.
@@ -356,15 +356,15 @@ pub struct Decision {
 /// The outcome of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Whose command.
+    /// The principal that sent the command.
     pub principal: Principal,
-    /// Which.
+    /// The id of the command.
     pub command: CommandId,
     /// The client's name for what it wanted done once.
     pub key: Option<IdempotencyKey>,
-    /// What it said.
+    /// The fingerprint of the command's content.
     pub fingerprint: CommandFingerprint,
-    /// The answer.
+    /// The outcome of the command.
     pub outcome: Outcome,
 }
 
@@ -380,13 +380,13 @@ pub enum Effect {
     Reload,
     /// Start afresh in the worker that is there; start one if none is.
     ResetWorker,
-    /// Kill the worker.
+    /// Kill the worker's process.
     KillWorker,
-    /// Run code.
+    /// Run code in the worker.
     Run {
-        /// The job.
+        /// The job that runs the code.
         job: JobId,
-        /// The code.
+        /// The code to be run.
         code: String,
         /// The file whose text it is.
         file: Option<String>,
@@ -395,26 +395,26 @@ pub enum Effect {
     },
     /// Have the agent do something, once that it was asked to is durable.
     Work {
-        /// The job.
+        /// The job that does the work.
         job: JobId,
-        /// What.
+        /// The work for the agent.
         work: Work,
     },
     /// Say something to the agent while it works.
     Steer {
-        /// What.
+        /// The prompt that steers the turn.
         queued: QueuedPrompt,
     },
     /// Give the running job the answer to its ask, or say why there is none.
     Answer {
-        /// Which.
+        /// The ask that is answered.
         ask: AskId,
-        /// The answer.
+        /// The answer, or why there is none.
         answer: Result<serde_json::Value, Error>,
     },
     /// Ask the running job to stop; give [`Notice::GraceExpired`] if it does not in time.
     Interrupt {
-        /// The job.
+        /// The job to be interrupted.
         job: JobId,
     },
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct TextPosition {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: u32,
     /// From 1, in UTF-16 code units.
     pub column: u32,
@@ -51,14 +51,14 @@ pub enum Severity {
     Error,
     /// The code runs; something looks wrong.
     Warning,
-    /// Worth knowing.
+    /// Something that is worth knowing.
     Info,
-    /// For tools only.
+    /// Something that only tools show.
     Hidden,
 }
 
 impl Severity {
-    /// Its name.
+    /// Returns the name of the severity.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -76,12 +76,12 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The compiler's own code, such as `FS0039`.
     pub code: String,
-    /// What it says.
+    /// The message of the compiler.
     pub message: String,
     /// The file whose text it is of; none where that is the code that was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Where it begins.
+    /// The place where it begins.
     pub start: TextPosition,
     /// Where it ends, exclusive.
     pub end: TextPosition,

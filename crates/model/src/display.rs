@@ -30,7 +30,7 @@ pub struct Display {
     /// Whether a value stands in this place, before or after other output, and is not shown with the end of its code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_in_place: bool,
-    /// What.
+    /// The content, in one or more MIME types.
     pub data: Bundle,
 }
 
@@ -55,18 +55,18 @@ pub struct Bundle {
 /// How large a picture is to be shown, in CSS pixels, as far as it is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WantedSize {
-    /// How wide.
+    /// The width in pixels, if known.
     pub width: Option<u32>,
-    /// How high.
+    /// The height in pixels, if known.
     pub height: Option<u32>,
 }
 
 /// One form of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text.
+    /// Content that is text.
     Text(String),
-    /// Bytes.
+    /// Content that is bytes.
     Binary(Base64),
     /// A description that a program draws, or data.
     Json(Value),
@@ -79,22 +79,22 @@ pub struct MimeType(String);
 /// A picture among the forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture<'a> {
-    /// Of which type.
+    /// The MIME type of the picture.
     pub kind: &'a MimeType,
-    /// Its bytes.
+    /// The bytes of the picture.
     pub data: &'a Base64,
 }
 
 /// How a picture's bytes are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// Without loss.
+    /// PNG, which loses nothing.
     Png,
-    /// Of photographs.
+    /// JPEG, which suits photographs.
     Jpeg,
     /// Of few colours; it may move.
     Gif,
-    /// Of any kind.
+    /// WebP, which suits any picture.
     Webp,
 }
 
@@ -114,7 +114,7 @@ pub const TESTS: &str = "application/vnd.mainstay.tests+json";
 pub const TEST_PROGRESS: &str = "application/vnd.mainstay.test-progress+json";
 
 impl Bundle {
-    /// Text alone.
+    /// Creates a bundle of plain text alone.
     pub fn plain(text: String) -> Self {
         Self { text, forms: BTreeMap::new(), metadata: Map::new() }
     }
@@ -395,7 +395,7 @@ impl MimeType {
         (is_type && name.len() <= Self::MAX_BYTES).then_some(Self(name))
     }
 
-    /// Its name.
+    /// Returns the name of the type.
     pub fn as_str(&self) -> &str {
         &self.0
     }

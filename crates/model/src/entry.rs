@@ -25,7 +25,7 @@ use crate::transcript::{Bond, Segment};
 pub struct Entry {
     /// What part it plays.
     pub role: Role,
-    /// What it says.
+    /// The content of the entry.
     pub content: Content,
     /// What else belongs to it for ever, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -103,7 +103,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
-    /// All of it.
+    /// The whole content, as text.
     Text(String),
     /// An object, and how it begins.
     #[serde(rename_all = "camelCase")]
@@ -112,7 +112,7 @@ pub enum Content {
         object: ObjectHash,
         /// How many bytes it has.
         bytes: u64,
-        /// Its beginning.
+        /// The beginning of the text.
         preview: String,
     },
 }
@@ -264,7 +264,7 @@ impl EntryHash {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -327,15 +327,15 @@ pub struct Placed {
     pub session: SessionId,
     /// How many of that session's own entries are before it.
     pub number: u64,
-    /// What names it.
+    /// The hash of the entry's content.
     pub hash: EntryHash,
-    /// The entry.
+    /// The entry as it is stored.
     pub entry: Entry,
     /// When it came to be.
     pub at: Timestamp,
     /// The first event of what it belongs to: for a cell, that which accepted its code.
     pub first: Seq,
-    /// The last.
+    /// The last event that belongs to the entry.
     pub last: Seq,
     /// The entry it was brought from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

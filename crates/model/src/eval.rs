@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
-    /// The name.
+    /// The name that is bound.
     pub name: String,
     /// Its type as written in the language.
     pub value_type: String,
@@ -33,7 +33,7 @@ pub struct EvalResult {
     /// What the language's own prompt would have printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub display: String,
-    /// Warnings and errors.
+    /// The compiler's warnings and errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
     /// Whether the code may use the value of the submission before it (`it`).
@@ -81,9 +81,9 @@ fn cut(text: &mut String, limit: usize) {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RaisedError {
-    /// The exception's type.
+    /// The type of the exception.
     pub kind: String,
-    /// Its message.
+    /// The message of the exception.
     pub message: String,
     /// Its stack trace, without the worker's own frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl RaisedError {
 pub enum WorkerExit {
     /// By itself, with this exit code.
     Code(i32),
-    /// By this signal.
+    /// A signal of this number ended the process.
     Signal(i32),
     /// It is gone, and how is not known.
     Unknown,
@@ -161,14 +161,14 @@ impl std::fmt::Display for WorkerExit {
 pub enum Failure {
     /// The code has errors; see the diagnostics.
     Rejected,
-    /// An exception escaped.
+    /// The code raised an exception that it did not catch.
     Raised {
-        /// Which.
+        /// The exception that was raised.
         error: RaisedError,
     },
     /// The worker ended while the code ran (`exit`, a crash, a kill).
     WorkerExited {
-        /// How.
+        /// How the worker's process ended.
         exit: WorkerExit,
     },
 }

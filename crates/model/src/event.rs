@@ -38,7 +38,7 @@ pub use table::{EventKind, Subject};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Its session.
+    /// The session that the event belongs to.
     pub session: SessionId,
     /// Its place in the session.
     pub seq: Seq,
@@ -49,7 +49,7 @@ pub struct Event {
     /// Who caused it, and by which command.
     #[serde(flatten)]
     pub metadata: Metadata,
-    /// What happened.
+    /// What the event says.
     #[serde(flatten)]
     pub body: EventBody,
 }
@@ -58,7 +58,7 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
-    /// Who caused it.
+    /// The source that caused the event.
     pub source: Source,
     /// The command it belongs to: a command's events share this from acceptance to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,16 +76,16 @@ pub struct Metadata {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
-    /// A client's command.
+    /// A command of a client.
     Client {
-        /// On whose behalf.
+        /// The principal for whom the client acts.
         principal: Principal,
         /// Through what: `terminal`, `cli`, `mcp:NAME`.
         name: String,
     },
-    /// The session's worker.
+    /// The worker of the session.
     Worker,
-    /// The daemon itself.
+    /// The daemon itself, without a client.
     System,
 }
 
@@ -103,9 +103,9 @@ impl Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutputStream {
-    /// Standard output.
+    /// The standard output of the worker.
     Stdout,
-    /// Standard error.
+    /// The standard error of the worker.
     Stderr,
 }
 
@@ -158,12 +158,12 @@ pub struct Blame {
 pub struct Kept {
     /// How many bytes of the code, from its beginning.
     pub bytes: usize,
-    /// What it defined.
+    /// The names that the code defined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<Binding>,
 }
 
-/// What happened.
+/// What an event says, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EventBody {
@@ -199,12 +199,12 @@ pub enum EventBody {
     },
     /// It has another name.
     SessionRenamed {
-        /// The new one.
+        /// The new name of the session.
         name: String,
     },
     /// A worker is being started.
     WarmUpStarted {
-        /// Why.
+        /// The reason for the warm-up.
         reason: WarmUpReason,
     },
     /// The worker is there and has the session's definitions.
@@ -234,7 +234,7 @@ pub enum EventBody {
     },
     /// The session is broken until it is reset.
     SessionFaulted {
-        /// Why, for people.
+        /// The reason of the fault, for people.
         message: String,
     },
     /// The session's definitions are dropped; a fresh session of the language follows in the same worker.
@@ -259,7 +259,7 @@ pub enum EventBody {
     },
     /// A worker process ended that nobody had told to.
     WorkerExited {
-        /// How.
+        /// How the worker's process ended.
         exit: WorkerExit,
         /// The how manieth loss in a row this is; a stable minute, or a reset, begins anew at 1. 0 where the running code
         /// ended it with an exit code (`exit`): that is no loss.
@@ -279,9 +279,9 @@ pub enum EventBody {
     CommandQueued(Box<QueuedCommand>),
     /// A command that had waited left the lane without another event of its own: it did not begin, or had nothing to do.
     CommandLeft {
-        /// Whose.
+        /// The principal that sent the command.
         principal: Principal,
-        /// Which.
+        /// The id of the command.
         command: CommandId,
         /// Why it did not begin.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,9 +292,9 @@ pub enum EventBody {
     AskRaised(Box<Ask>),
     /// An ask ended. The source is who answered.
     AskEnded {
-        /// Which.
+        /// The ask that ended.
         ask: AskId,
-        /// How.
+        /// How the ask ended.
         #[serde(flatten)]
         ending: AskEnding,
     },
@@ -313,7 +313,7 @@ pub enum EventBody {
         /// When the command must have ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Deadline>,
-        /// The code.
+        /// The code to be run.
         code: String,
         /// The file whose text it is, absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -333,7 +333,7 @@ pub enum EventBody {
         /// The running job; none between jobs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobId>,
-        /// Where.
+        /// The stream that carried the text.
         stream: OutputStream,
         /// What; bytes that are no UTF-8 stand as U+FFFD.
         text: String,
@@ -343,13 +343,13 @@ pub enum EventBody {
         /// The running job; none between jobs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobId>,
-        /// What.
+        /// The content that was displayed.
         #[serde(flatten)]
         display: Box<Display>,
     },
     /// Code took back what it had printed and shown.
     OutputCleared {
-        /// The running job.
+        /// The job that is running.
         job: JobId,
         /// Whether something else takes its place at once, so that nothing need flicker.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -360,34 +360,34 @@ pub enum EventBody {
         /// The running job; none between jobs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobId>,
-        /// What.
+        /// The message that was published.
         #[serde(flatten)]
         message: Box<CommMessage>,
     },
     /// A job printed more than is kept as it comes. What follows is left out, but for its end, which comes when the job ends.
     OutputCut {
-        /// The job.
+        /// The job whose output was cut.
         job: JobId,
         /// How many bytes were kept.
         limit: u64,
     },
     /// Someone asked for the running job to stop.
     CancelRequested {
-        /// The job.
+        /// The job to be cancelled.
         job: JobId,
     },
     /// The running job's command took longer than it may: it is answered, and the job was told to stop.
     EvalTimedOut {
-        /// The job.
+        /// The job that timed out.
         job: JobId,
         /// How long the command might have taken, in milliseconds.
         limit_ms: u64,
     },
     /// The code ran to its end.
     EvalCompleted {
-        /// The job.
+        /// The job that ran the code.
         job: JobId,
-        /// What it gave.
+        /// The result that the code returned.
         result: EvalResult,
         /// Whether it must run again to rebuild the session.
         changes_state: bool,
@@ -396,9 +396,9 @@ pub enum EventBody {
     },
     /// The code did not run to its end.
     EvalFailed {
-        /// The job.
+        /// The job that ran the code.
         job: JobId,
-        /// Why.
+        /// The reason why the code failed.
         failure: Failure,
         /// What it gave up to there, and the diagnostics.
         result: EvalResult,
@@ -409,9 +409,9 @@ pub enum EventBody {
     },
     /// A cancelled job ended. It is not run again to rebuild the session, but for the part that is kept.
     EvalCancelled {
-        /// The job.
+        /// The job that was cancelled.
         job: JobId,
-        /// How.
+        /// How the cancelled job ended.
         ending: CancelEnding,
         /// What had run to its end, where that changed the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -419,7 +419,7 @@ pub enum EventBody {
     },
     /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
     EvalInterrupted {
-        /// The job.
+        /// The job that was interrupted.
         job: JobId,
     },
 
@@ -439,13 +439,13 @@ pub enum EventBody {
     },
     /// Files that the session's project is made of were written, and no build has taken them in yet.
     SourcesChanged {
-        /// Which.
+        /// The paths of the changed files.
         changed: Vec<String>,
     },
 
     /// A runner was given something to do that is no code. Always before an agent hears of it.
     JobRequested {
-        /// The job.
+        /// The job that was requested.
         job: JobId,
         /// The command that asked for it; its outcome is stored under (principal, command).
         command: CommandId,
@@ -462,9 +462,9 @@ pub enum EventBody {
     },
     /// A job ended that is no eval.
     JobEnded {
-        /// The job.
+        /// The job that ended.
         job: JobId,
-        /// How.
+        /// How the job ended.
         #[serde(flatten)]
         ending: WorkEnding,
         /// How long it took, in milliseconds.
@@ -490,7 +490,7 @@ pub enum EventBody {
     TranscriptCompacted(Box<Compaction>),
     /// An entry of the transcript has a label from now on, or has it no more.
     EntryLabeled {
-        /// Which.
+        /// The entry that has the label.
         entry: Origin,
         /// What it is called; none where that was taken off.
         #[serde(default, skip_serializing_if = "Option::is_none")]

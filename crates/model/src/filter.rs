@@ -18,10 +18,10 @@ pub struct EventFilter {
     /// Of one of these kinds; of any where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub kinds: BTreeSet<EventKind>,
-    /// Caused by this.
+    /// Return only events that this source caused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceName>,
-    /// Of this command.
+    /// Return only events of this command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation: Option<CommandId>,
 }
@@ -42,9 +42,9 @@ impl EventFilter {
 pub enum SourceName {
     /// Clients of this name, whoever they act for.
     Client(String),
-    /// The session's worker.
+    /// The worker of the session.
     Worker,
-    /// The daemon itself.
+    /// The daemon itself, without a client.
     System,
 }
 

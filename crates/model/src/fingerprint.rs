@@ -21,7 +21,7 @@ impl CommandFingerprint {
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The hexadecimal digits.
+    /// Returns the hexadecimal digits of the hash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -120,7 +120,7 @@ const FINGERPRINT_BYTES: usize = 16;
 pub struct EnvironmentFingerprint(String);
 
 impl EnvironmentFingerprint {
-    /// The text.
+    /// Returns the text of the fingerprint.
     pub fn as_str(&self) -> &str {
         &self.0
     }

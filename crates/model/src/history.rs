@@ -58,7 +58,7 @@ pub struct NewLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryLine {
-    /// Its place.
+    /// The number of the line in the history.
     pub number: LineNumber,
     /// When it was submitted.
     pub at: Timestamp,
@@ -68,7 +68,7 @@ pub struct HistoryLine {
     /// The session it was submitted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it says.
+    /// The text of the line, or its beginning.
     pub content: Content,
 }
 

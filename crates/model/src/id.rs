@@ -21,7 +21,7 @@ macro_rules! uuid_id {
                 Self(uuid)
             }
 
-            /// The UUID itself.
+            /// Returns the UUID of the id.
             pub const fn as_uuid(&self) -> Uuid {
                 self.0
             }
@@ -84,7 +84,7 @@ macro_rules! counter {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Before the first.
+            /// The place before the first one.
             pub const ZERO: Self = Self(0);
 
             /// The one after this.
@@ -158,7 +158,7 @@ macro_rules! name {
                 Ok(Self(text))
             }
 
-            /// The text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -283,7 +283,7 @@ impl Principal {
 }
 
 impl SessionKind {
-    /// An F# REPL.
+    /// Returns the kind of an F# session.
     pub fn fsharp() -> Self {
         Self("fsharp".to_owned())
     }
@@ -293,7 +293,7 @@ impl SessionKind {
         *self == Self::fsharp()
     }
 
-    /// An agent's conversation.
+    /// Returns the kind of an agent's session.
     pub fn agent() -> Self {
         Self("agent".to_owned())
     }

@@ -14,11 +14,11 @@ use crate::transcript::Segment;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Label {
-    /// Which.
+    /// The entry that has the label.
     pub entry: Origin,
-    /// Since when.
+    /// When the label was set.
     pub at: Timestamp,
-    /// What.
+    /// The text of the label.
     pub text: String,
 }
 

@@ -31,7 +31,7 @@ pub struct Message {
     /// What belongs to all of it: the model, why it stopped, the provider's own name for it. Each entry has it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
-    /// What it cost.
+    /// The tokens that the message cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
 }
@@ -70,7 +70,7 @@ pub enum PartRole {
 }
 
 impl PartRole {
-    /// Every one.
+    /// Every role of a message's part.
     pub const ALL: [Self; 6] =
         [Self::System, Self::User, Self::Assistant, Self::Thinking, Self::ToolCall, Self::ToolResult];
 }
@@ -177,7 +177,7 @@ impl Compaction {
 pub struct TokenUsage {
     /// What it was told, without what it knew already.
     pub input: u64,
-    /// What it said.
+    /// How many tokens the model wrote.
     pub output: u64,
     /// What it knew already.
     pub cache_read: u64,
@@ -204,7 +204,7 @@ impl Cost {
         Self((dollars * Self::PARTS).round() as u64).min(Self::MAX)
     }
 
-    /// In dollars.
+    /// Returns the cost in dollars.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / Self::PARTS
     }
@@ -214,7 +214,7 @@ impl Cost {
         self.0 == 0
     }
 
-    /// Both together.
+    /// Adds two costs to one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0)).min(Self::MAX)
@@ -265,7 +265,7 @@ impl TokenUsage {
         *self == Self::default()
     }
 
-    /// Both together.
+    /// Adds two usages to one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -277,7 +277,7 @@ impl TokenUsage {
         }
     }
 
-    /// All tokens together.
+    /// Returns the number of all tokens together.
     pub const fn tokens(&self) -> u64 {
         let Self { input, output, cache_read, cache_write, cost: _ } = self;
         input.saturating_add(*output).saturating_add(*cache_read).saturating_add(*cache_write)

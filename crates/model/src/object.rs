@@ -20,7 +20,7 @@ impl ObjectHash {
         Self(digits)
     }
 
-    /// The hexadecimal digits.
+    /// Returns the hexadecimal digits of the hash.
     pub fn as_str(&self) -> &str {
         &self.0
     }

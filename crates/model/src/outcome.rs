@@ -15,14 +15,14 @@ use crate::id::{AskId, CommandId, JobId, Seq, SessionId, Version};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Outcome {
-    /// It was done.
+    /// The command was carried out.
     Done {
         /// What came of it.
         response: Response,
     },
     /// It was accepted and could not be done.
     Failed {
-        /// Why.
+        /// The reason why the command failed.
         error: Error,
     },
 }
@@ -54,14 +54,14 @@ pub struct Answered {
 pub enum Response {
     /// A session came to be.
     Created {
-        /// Which.
+        /// The session that was created.
         session: SessionId,
     },
     /// A session came to be that begins with entries of another.
     Forked {
-        /// Which.
+        /// The session that the fork created.
         session: SessionId,
-        /// With how many.
+        /// How many entries the fork inherits.
         entries: u64,
         /// How many were asked for, where that would have parted an answer from what it answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub enum Response {
     Merged {
         /// Its last event for this command.
         seq: Seq,
-        /// How many.
+        /// How many entries were merged.
         entries: u64,
         /// Behind how many they stand.
         at: u64,
@@ -95,19 +95,19 @@ pub enum Response {
     Worked(WorkOutcome),
     /// The running job was asked to stop; its own outcome tells how it ended.
     Cancelling {
-        /// Which.
+        /// The job that is being cancelled.
         job: JobId,
     },
     /// The command waited for its turn, and will not run: its own outcome says so.
     Withdrawn {
-        /// Which.
+        /// The command that was withdrawn.
         command: CommandId,
     },
     /// An ask was answered, or its default was taken.
     Answered {
-        /// Which.
+        /// The ask that was answered.
         ask: AskId,
-        /// What.
+        /// The answer that was accepted.
         value: serde_json::Value,
         /// By whom; the daemon took the default.
         by: Source,
@@ -127,18 +127,18 @@ pub enum EvalEnding {
     Completed,
     /// The code has errors and did not run.
     Rejected,
-    /// An exception escaped.
+    /// The code raised an exception that it did not catch.
     Raised {
-        /// Which.
+        /// The exception that was raised.
         error: RaisedError,
     },
-    /// Someone cancelled it.
+    /// Someone cancelled the eval.
     Cancelled,
     /// It was cut off: its worker was lost, or the daemon, or the daemon went down.
     Interrupted,
     /// It ended its worker.
     WorkerExited {
-        /// How.
+        /// How the worker's process ended.
         exit: WorkerExit,
     },
 }
@@ -167,13 +167,13 @@ pub struct EvalOutcome {
     pub requested: Seq,
     /// The event that ended it.
     pub completed: Seq,
-    /// How it ended.
+    /// How the eval ended.
     #[serde(flatten)]
     pub ending: EvalEnding,
     /// The last expression's value as the language's prompt prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Its type.
+    /// The type of the value, as the language writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_type: Option<String>,
     /// What the code defined.
@@ -182,7 +182,7 @@ pub struct EvalOutcome {
     /// What the language's own prompt would have printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub display: String,
-    /// Warnings and errors.
+    /// The compiler's warnings and errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
     /// How long it ran, in milliseconds.
@@ -198,9 +198,9 @@ pub struct EvalOutcome {
 /// What came of code that is withheld.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Live {
-    /// What escaped it.
+    /// The exception that was not caught.
     pub error: Option<RaisedError>,
-    /// What it gave.
+    /// The result that the code returned.
     pub result: EvalResult,
     /// What it printed and showed, in order.
     pub put_out: Vec<PutOut>,
@@ -209,9 +209,9 @@ pub struct Live {
 /// What code put out while it ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutOut {
-    /// Text it printed.
+    /// Text that the code printed.
     Printed(OutputStream, String),
-    /// Something it showed.
+    /// Something that the code displayed.
     Displayed(Box<Display>),
 }
 

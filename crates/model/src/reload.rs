@@ -99,7 +99,7 @@ pub enum Whole {
     Withheld,
     /// Something that was used is gone.
     Gone {
-        /// Its name.
+        /// The name of the definition.
         name: String,
     },
     /// A name that a submission uses or defines would have another meaning than when it ran, or than it is to have afterwards.
@@ -118,12 +118,12 @@ pub enum Whole {
     Once {
         /// The event that accepted it.
         requested: Seq,
-        /// Why, for people.
+        /// The reason, in words for people.
         reason: String,
     },
     /// No submission loads something that has changed, so running one again would not exchange it.
     NotLoaded {
-        /// Its name.
+        /// The name of the definition.
         name: String,
     },
     /// No submission used what has changed.
@@ -264,7 +264,7 @@ pub struct ValueChange {
     /// What it has now, as it is printed, how it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
-    /// What it had.
+    /// The value before the change, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
 }

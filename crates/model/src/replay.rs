@@ -46,7 +46,7 @@ pub struct ReplayItem {
     pub session: SessionId,
     /// The event that accepted it.
     pub requested: Seq,
-    /// The code.
+    /// The code to be run again.
     pub code: String,
     /// The file whose text it is.
     pub file: Option<String>,
@@ -239,7 +239,7 @@ pub struct Compared {
     pub divergence: Option<Divergence>,
     /// What of it is another than the session had.
     pub changes: Vec<ValueChange>,
-    /// What it gave.
+    /// The result of the replayed code.
     pub gives: Given,
     succeeded: bool,
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(Vec<Term>);
 
-/// One of these.
+/// One term of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     /// A word, or several in a row.

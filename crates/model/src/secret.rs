@@ -35,7 +35,7 @@ impl Secrets {
         self.texts.dedup();
     }
 
-    /// Forgets them.
+    /// Forgets all secrets that were noted.
     pub fn clear(&mut self) {
         self.texts.clear();
     }

@@ -25,7 +25,7 @@ use crate::transcript::{Segment, Transcript};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// Which.
+    /// The id of the session.
     pub id: SessionId,
     /// What does its work.
     pub kind: SessionKind,
@@ -34,7 +34,7 @@ pub struct Session {
     /// How its first input begins; none where it has none, or that was withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Who created it.
+    /// The principal that created the session.
     #[serde(default = "Principal::local", skip_serializing_if = "is_local")]
     pub owner: Principal,
     /// The folder its code runs in.
@@ -56,7 +56,7 @@ pub struct Session {
     pub last_activity: Timestamp,
     /// What it is doing.
     pub life: Life,
-    /// Its newest event.
+    /// The sequence number of the newest event.
     pub last_seq: Seq,
     /// The event at which its definitions began: its creation or its last reset. Replay begins after it.
     pub definitions_since: Seq,
@@ -175,7 +175,7 @@ impl Surroundings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Parent {
-    /// Which.
+    /// The session that was forked.
     pub session: SessionId,
     /// How many entries of its transcript the other began with.
     pub entries: u64,
@@ -185,9 +185,9 @@ pub struct Parent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
-    /// Whose.
+    /// The principal that sent the command.
     pub principal: Principal,
-    /// Which.
+    /// The id of the command.
     pub command: CommandId,
     /// The event that accepted it, and has the whole of it.
     pub queued: Seq,
@@ -224,30 +224,30 @@ const SECRET_ASKS_KEPT: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Life {
-    /// At rest.
+    /// The session is idle, and has no worker.
     Uninitialized,
-    /// A worker starts.
+    /// A worker is starting for the session.
     WarmingUp {
-        /// Why.
+        /// The reason for the warm-up.
         reason: WarmUpReason,
     },
-    /// Waits for code.
+    /// The session waits for code.
     Ready,
-    /// Runs a job.
+    /// The session runs a job.
     Evaluating {
-        /// Which.
+        /// The job that is running.
         running: RunningJob,
     },
     /// A job waits for something from outside.
     Waiting {
-        /// Which.
+        /// The job that is running.
         running: RunningJob,
-        /// For what.
+        /// What the job waits for.
         reason: WaitReason,
     },
-    /// Broken until reset.
+    /// The session is broken until it is reset.
     Faulted {
-        /// Why, for people.
+        /// The reason of the fault, for people.
         message: String,
     },
 }
@@ -256,17 +256,17 @@ pub enum Life {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningJob {
-    /// Which.
+    /// The id of the job.
     pub job: JobId,
     /// The command that asked for it.
     pub command: CommandId,
-    /// Who asked.
+    /// The source that asked for the job.
     pub source: Source,
     /// What the command said.
     pub fingerprint: CommandFingerprint,
     /// The event that accepted it.
     pub requested: Seq,
-    /// When.
+    /// When the job was requested.
     pub requested_at: Timestamp,
     /// Whether someone asked for it to stop.
     pub cancel_requested: bool,
@@ -326,7 +326,7 @@ pub struct WorkerInfo {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
-    /// Its process id.
+    /// The process id of the worker.
     pub pid: u32,
     /// Since when it is ready.
     pub ready_at: Timestamp,
@@ -425,7 +425,7 @@ impl Session {
         Some(session)
     }
 
-    /// Its state.
+    /// Returns the state of the session.
     pub fn state(&self) -> SessionState {
         match &self.life {
             Life::Uninitialized => SessionState::Uninitialized,

@@ -29,7 +29,7 @@ pub struct Startup {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedProject {
-    /// Its file.
+    /// The path of the project file.
     pub path: String,
     /// How it was found out what it consists of; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,9 +91,9 @@ pub struct LoadedAssembly {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unopened {
-    /// Its full name.
+    /// The full name of the namespace or module.
     pub name: String,
-    /// Why not.
+    /// The reason why it was not opened.
     pub reason: String,
     /// Whether it is not meant to be opened: that is no fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -104,7 +104,7 @@ pub struct Unopened {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileRun {
-    /// Its file.
+    /// The path of the profile file.
     pub path: String,
     /// What the compiler said of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -112,7 +112,7 @@ pub struct ProfileRun {
     /// Why it did not run to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it printed.
+    /// The text that the profile printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// How long it ran, in milliseconds.
@@ -165,7 +165,7 @@ impl LoadedProject {
         Self { path, problem: Some(problem), ..Self::default() }
     }
 
-    /// Its file's name.
+    /// Returns the name of the project file.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }

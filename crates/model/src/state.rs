@@ -15,9 +15,9 @@ pub enum SessionState {
     Uninitialized,
     /// A worker starts, loads and replays.
     WarmingUp,
-    /// Waits for code.
+    /// The session waits for code.
     Ready,
-    /// Runs a job.
+    /// The session runs a job.
     Evaluating,
     /// A job runs and cannot go on without something from outside.
     Waiting(WaitReason),
@@ -37,13 +37,13 @@ pub enum WaitReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Transition {
-    /// Uninitialized → WarmingUp.
+    /// From Uninitialized to WarmingUp.
     StartWarmUp,
-    /// WarmingUp → Ready.
+    /// From WarmingUp to Ready.
     WarmUpCompleted,
-    /// WarmingUp → Faulted.
+    /// From WarmingUp to Faulted.
     WarmUpFailed,
-    /// Ready → Evaluating.
+    /// From Ready to Evaluating.
     StartEval,
     /// Evaluating, Waiting → Ready.
     EvalCompleted,
@@ -51,9 +51,9 @@ pub enum Transition {
     EvalFailed,
     /// Evaluating, Waiting → Ready.
     EvalCancelled,
-    /// Evaluating → Waiting.
+    /// From Evaluating to Waiting.
     StartWait(WaitReason),
-    /// Waiting → Evaluating.
+    /// From Waiting to Evaluating.
     EndWait,
     /// Any state with a worker → WarmingUp: the worker is gone and will be replaced.
     WorkerLost,
@@ -61,9 +61,9 @@ pub enum Transition {
     GiveUp,
     /// Ready, Faulted → WarmingUp.
     Reset,
-    /// Any → WarmingUp.
+    /// From any state to WarmingUp.
     HardReset,
-    /// Any → Uninitialized.
+    /// From any state to Uninitialized.
     Stop,
 }
 

@@ -6,7 +6,7 @@ use crate::limits::Limits;
 /// What to do about a lost worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Start another.
+    /// Start another worker after a pause.
     Restart {
         /// The how manieth loss in a row this is, from 1; 0 for an end that is no loss.
         attempt: u32,

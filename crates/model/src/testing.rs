@@ -92,9 +92,9 @@ fn literal(text: &str) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestRun {
-    /// How many passed.
+    /// How many tests passed.
     pub passed: u64,
-    /// How many failed.
+    /// How many tests failed.
     pub failed: u64,
     /// How many ran longer than they may.
     pub timed_out: u64,
@@ -158,7 +158,7 @@ pub enum TestOutcome {
     Passed,
     /// It was not run, or did not want to be judged.
     Skipped {
-        /// Why.
+        /// The reason why the test was skipped.
         reason: String,
     },
     /// It ran longer than it may.
@@ -168,7 +168,7 @@ pub enum TestOutcome {
     },
     /// An exception escaped it.
     Failed {
-        /// Which.
+        /// The failure of the test.
         failure: Box<TestFailure>,
     },
 }
@@ -179,7 +179,7 @@ pub enum TestOutcome {
 pub struct TestFailure {
     /// The type of what was raised.
     pub kind: String,
-    /// What it says.
+    /// The message of the failure.
     pub message: String,
     /// What was expected, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,14 +12,14 @@ pub struct Timeline {
     ran: Vec<Ran>,
 }
 
-/// One job.
+/// One job that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Which.
+    /// The id of the job.
     pub job: JobId,
     /// The event that accepted it.
     pub requested: Seq,
-    /// When.
+    /// When the job started.
     pub started: Timestamp,
     /// Who asked for it.
     pub source: Source,
@@ -38,7 +38,7 @@ pub struct Ran {
 pub struct Ended {
     /// The event that ended it.
     pub seq: Seq,
-    /// How.
+    /// How the job ended.
     pub end: JobEnd,
     /// How long it ran, in milliseconds; for one that was cut short, until that was recorded.
     pub milliseconds: u64,
@@ -70,7 +70,7 @@ impl Timeline {
         }
     }
 
-    /// What ran.
+    /// Returns the jobs that ran, in order.
     pub fn ran(&self) -> &[Ran] {
         &self.ran
     }

@@ -23,7 +23,7 @@ use crate::message::{Message, Part, PartRole};
 /// An entry that came to be, and the events it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcribed {
-    /// The entry.
+    /// The entry that was transcribed.
     pub entry: Entry,
     /// All that it says.
     pub text: String,
@@ -31,7 +31,7 @@ pub struct Transcribed {
     pub at: Timestamp,
     /// The first event of what it belongs to.
     pub first: Seq,
-    /// The last.
+    /// The last event that belongs to the entry.
     pub last: Seq,
     /// The entry it was brought from.
     pub origin: Option<Origin>,
@@ -54,7 +54,7 @@ struct Turn {
     prompt: Option<Prompt>,
     /// The parts that it has begun to say of the next message.
     said: BTreeMap<u32, SaidPart>,
-    /// With which event.
+    /// The event with which the turn began.
     begun: Option<Seq>,
 }
 

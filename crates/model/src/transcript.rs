@@ -17,7 +17,7 @@ use crate::id::SessionId;
 pub struct Segment {
     /// The session they came to be in.
     pub session: SessionId,
-    /// The first.
+    /// The index of the first entry.
     pub from: u64,
     /// The one after the last.
     pub to: u64,

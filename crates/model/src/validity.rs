@@ -30,7 +30,7 @@ pub enum Validity {
 }
 
 impl Validity {
-    /// Its name.
+    /// Returns the name of the validity.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",

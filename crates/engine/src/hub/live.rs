@@ -18,7 +18,7 @@ pub enum Live {
     Said(Delta),
     /// A tool has given so much.
     ToolOutput {
-        /// Which call.
+        /// The tool call that produced the output.
         #[serde(flatten)]
         call: ToolCall,
         /// The end of all that it has given, in its own words.

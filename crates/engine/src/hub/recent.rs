@@ -13,7 +13,7 @@ const BYTES: usize = 256 * 1024;
 
 /// An event's place in the order that is followed.
 pub(super) trait Place: Copy + Default + Ord {
-    /// Where it is.
+    /// Returns the place of the event in its stream.
     fn of(event: &Event) -> Self;
 }
 

@@ -23,16 +23,16 @@ const PAGE_BYTES: usize = 3 * 1024;
 /// What was seen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// Of one session.
+    /// A place in the events of one session.
     Session {
-        /// Which.
+        /// The session that is followed.
         session: SessionId,
-        /// Its event.
+        /// The last event that the subscriber has.
         after: Seq,
     },
     /// Of all sessions, in the order of the log.
     Log {
-        /// The event.
+        /// The last event that the subscriber has.
         after: Position,
     },
 }
@@ -104,7 +104,7 @@ pub(super) struct Sources {
     pub(super) filter: EventFilter,
 }
 
-/// What is followed.
+/// A stream of events that a subscription can follow.
 #[async_trait]
 trait Stream {
     type Place: Place + Send + Sync;

@@ -28,7 +28,7 @@ pub(super) struct MemoryLog {
     queue: mpsc::UnboundedSender<(Append, oneshot::Sender<Written>)>,
 }
 
-/// What is durable.
+/// The part of the log that is durable.
 #[derive(Default)]
 struct Stored {
     events: Vec<Event>,

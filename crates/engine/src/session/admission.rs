@@ -296,7 +296,7 @@ impl SessionTask {
 enum Stored {
     /// Under the command's own id.
     UnderId(StoredOutcome),
-    /// Under its key.
+    /// The outcome stored under the same idempotency key.
     UnderKey(StoredOutcome),
 }
 

@@ -22,7 +22,7 @@ async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
     child
 }
 
-/// A whole collection.
+/// Runs a whole collection and returns what it removed.
 async fn collect(daemon: &Daemon) -> Collected {
     let (mut all, mut next) = (Collected::default(), Some(Collection::default()));
     while let Some(from) = next {

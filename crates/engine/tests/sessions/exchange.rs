@@ -1,4 +1,4 @@
-//! Export and import.
+//! Sessions are exported and imported.
 
 use mainstay_engine::{ExportCursor, ImportSession};
 use mainstay_model::command;

@@ -80,7 +80,7 @@ async fn code_that_ends_with_an_exit_code_may_do_so_as_often_as_it_likes() {
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
 }
 
-/// Loses five workers.
+/// Loses five workers in a row.
 async fn unlucky(daemon: &Daemon) -> Client {
     let session = daemon.session().await;
     session.eval("define a").await;

@@ -49,9 +49,9 @@ use uuid::Uuid;
 /// How the next start goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// It fails so.
+    /// The start fails with this error.
     Fails(Error),
-    /// It never ends.
+    /// The start never ends.
     Hangs,
     /// Getting ready for it never ends.
     NeverPrepared,
@@ -371,7 +371,7 @@ impl Kernel for ScriptedRunner {
     }
 }
 
-/// The worker's side.
+/// The worker's side of the test kernel.
 struct Process {
     notices: mpsc::Sender<RunnerNotice>,
     answered: mpsc::UnboundedReceiver<Answer>,

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 pub(crate) enum Given {
     /// It was started, with this conversation.
     Started(Conversation),
-    /// Something to do.
+    /// A job for the agent.
     Work(JobId, Work),
     /// Something to hear while it works.
     Steered(QueuedPrompt),
@@ -28,7 +28,7 @@ pub(crate) enum Given {
     Answered(AskId, Result<Value, Error>),
     /// It is to stop.
     Interrupted,
-    /// It was killed.
+    /// The agent's process was killed.
     Killed,
 }
 
@@ -202,7 +202,7 @@ impl Script {
         self.tell(AgentNotice::Said(Delta { job, message, part: 0, role, offset, text, tool: None })).await;
     }
 
-    /// Adds a message.
+    /// Sends a whole message to the engine.
     pub(crate) async fn message(&mut self, parts: Vec<Part>) {
         self.said = (self.said.0 + 1, 0);
         self.tell(AgentNotice::Message(Message { parts, ..Message::default() })).await;
@@ -213,7 +213,7 @@ impl Script {
         self.message(vec![Part::text(role, text)]).await;
     }
 
-    /// Ends the job.
+    /// Ends the running job with this ending.
     pub(crate) async fn end(&self, ending: WorkEnding) {
         self.tell(AgentNotice::Ended { job: self.job(), ending }).await;
     }
@@ -228,7 +228,7 @@ impl Script {
         self.notice(RunnerNotice::Asks { job: self.job(), ask, question, timeout_ms: None }).await;
     }
 
-    /// The process ends.
+    /// Ends the agent's process with this exit.
     pub(crate) async fn exit(&self, exit: WorkerExit) {
         self.notice(RunnerNotice::Exited { exit, last_words: None }).await;
         self.notices.lock().unwrap().pop();

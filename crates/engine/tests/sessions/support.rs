@@ -221,7 +221,7 @@ impl Client {
         self.story_after(seq).await.into_iter().filter(|event| event != "queued").collect()
     }
 
-    /// The newest event.
+    /// Returns the newest event's sequence number.
     pub(crate) async fn now(&self) -> Seq {
         self.attached.status(self.id).await.unwrap().session.last_seq
     }
@@ -313,7 +313,7 @@ pub(crate) fn eval(code: &str) -> SessionCommand {
     })
 }
 
-/// Ends what runs.
+/// The command that cancels whatever runs.
 pub(crate) const CANCEL: SessionCommand = SessionCommand::Cancel(command::Cancel { target: None });
 
 /// Ends this command, and no other.

@@ -23,9 +23,9 @@ type Ends = watch::Receiver<Option<u64>>;
 /// How a subscriber takes its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// As it is.
+    /// The stream is sent uncompressed.
     Identity,
-    /// Compressed.
+    /// The stream is compressed with gzip.
     Gzip,
     /// As it is, and not before everything was published.
     Unread,

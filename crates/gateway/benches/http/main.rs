@@ -100,7 +100,7 @@ fn table(program: &str) {
     }
 }
 
-/// One row.
+/// Measures one scenario and prints its row.
 async fn scenario(program: &str, path: &str, subscribers: usize, coding: &str) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (daemon, port) = start(folder.path()).await;

@@ -21,7 +21,7 @@ const EVENTS: usize = 100;
 const JSON: &str = "application/json";
 const BARE: &str = "application/bare";
 
-/// Prints the table.
+/// Measures the sizes and prints the table.
 pub(crate) async fn run() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (daemon, port) = start(folder.path()).await;

@@ -19,7 +19,7 @@ type Answer = Result<Response, Problem>;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Say {
-    /// What.
+    /// The text of the prompt.
     text: String,
     /// Of a steer: whether it is heard only when the agent would be done.
     #[serde(default)]
@@ -76,7 +76,7 @@ pub(super) async fn compact(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Shell {
-    /// The line.
+    /// The line for the agent's shell.
     line: String,
     /// Whether the model is not to be told of it.
     #[serde(default)]
@@ -96,7 +96,7 @@ pub(super) async fn shell(caller: Caller, prefer: Prefer, key: Key, Said(shell):
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Settings {
-    /// How.
+    /// The setting to be changed.
     #[serde(flatten)]
     setting: Setting,
     #[serde(flatten)]

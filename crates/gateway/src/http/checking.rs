@@ -113,7 +113,7 @@ impl Checks {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Check {
-    /// The code.
+    /// The code to be checked.
     code: String,
     /// The file whose text it is, absolute.
     #[serde(default)]
@@ -162,7 +162,7 @@ pub(super) async fn check(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Complete {
-    /// The code.
+    /// The code to be completed.
     code: String,
     /// The line of the cursor, from 1; by default the last.
     #[serde(default)]

@@ -66,7 +66,7 @@ impl Gzip {
         Ok(std::mem::take(self.encoder.get_mut()).into())
     }
 
-    /// What ends it.
+    /// Ends the stream and returns its last bytes.
     pub(super) fn end(self) -> std::io::Result<Bytes> {
         self.encoder.finish().map(Bytes::from)
     }

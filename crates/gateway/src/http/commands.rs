@@ -34,11 +34,11 @@ impl Caller {
     }
 }
 
-/// Runs code.
+/// Runs code in the session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Exec {
-    /// The code.
+    /// The code to be run.
     code: String,
     /// The file whose text it is, absolute: diagnostics and stack traces name it.
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): S
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
-/// Runs a script.
+/// Runs a script file in the session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Load {
@@ -180,7 +180,7 @@ pub(super) async fn delete(caller: Caller, prefer: Prefer, key: Key, Said(terms)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Rename {
-    /// The new one.
+    /// The new name of the session.
     name: String,
     #[serde(flatten)]
     terms: Terms,
@@ -239,7 +239,7 @@ pub(super) async fn merge(
     }
 }
 
-/// Answers an ask.
+/// Answers an ask of the session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct AnswerAsk {

@@ -1,4 +1,4 @@
-//! What brings sessions.
+//! The endpoints that create sessions.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ use super::wanted_kind::WantedKind;
 use crate::command::{arguments_in, id_of};
 use crate::view::SessionView;
 
-/// Creates a session.
+/// Creates a session and starts its runner.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Create {

@@ -190,7 +190,7 @@ impl Endpoint {
         Self { answer, ..self }
     }
 
-    /// Where it is.
+    /// Returns every path at which the endpoint is served.
     pub(super) fn paths(&self) -> Vec<String> {
         let of_a_session = self.is_of_a_session.then(|| format!("/sessions/{{session}}{}", self.path));
         [self.path.to_owned()].into_iter().chain(of_a_session).collect()

@@ -74,7 +74,7 @@ pub(super) struct Import {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ImportView {
-    /// The session.
+    /// The session that was created.
     session: SessionView,
     /// What wrote the file.
     format: ImportFormat,

@@ -17,7 +17,7 @@ async fn ask(caller: &Caller, query: KernelQuery) -> Result<KernelAnswer, Proble
     Ok(caller.client.query(session, query).await?)
 }
 
-/// Whose members.
+/// Names the type, module or namespace whose members are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ListMembers {
     /// A namespace, module or type, as code would write it.
@@ -46,7 +46,7 @@ pub(super) async fn values(caller: Caller) -> Answer<Vec<Binding>> {
     Ok(Json(ask(&caller, KernelQuery::Values).await?.values()?))
 }
 
-/// Which tests.
+/// Chooses the tests that are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ListTests {
     /// Those with this in their names, in any case; with `*` it is the whole name.

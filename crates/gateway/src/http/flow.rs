@@ -80,7 +80,7 @@ impl Pace {
     }
 }
 
-/// One client's stream.
+/// The stream of events to one client.
 struct Flow<T> {
     tells: T,
     gzip: Option<Gzip>,
@@ -163,7 +163,7 @@ fn pause(streams: usize) -> Duration {
 /// In which words signals are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wording {
-    /// As server-sent events.
+    /// As server-sent events (`text/event-stream`).
     Events,
     /// As frames in JSON.
     Json,

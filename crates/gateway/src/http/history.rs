@@ -35,7 +35,7 @@ pub(super) async fn keep(caller: Caller, Said(line): Said<NewLine>) -> Answer<Ke
     Ok(Json(Kept { number: caller.client.add_history(line).await? }))
 }
 
-/// Which lines.
+/// Chooses the lines of history that are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListHistory {

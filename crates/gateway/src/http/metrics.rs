@@ -41,7 +41,7 @@ pub fn record_also(other: impl Recorder + Sync + 'static) {
     begin(|own| metrics::set_global_recorder(Both(own, other)).is_ok());
 }
 
-/// Begins to record.
+/// Installs the recorder of metrics.
 pub(super) fn record() {
     begin(|own| metrics::set_global_recorder(own).is_ok());
 }
@@ -82,7 +82,7 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
     response
 }
 
-/// `GET /metrics`.
+/// Serves the metrics at `GET /metrics`.
 pub(super) async fn get(caller: Caller) -> Result<Response, Problem> {
     // They are of all sessions.
     caller.client.require_all("read the daemon's metrics")?;
@@ -96,9 +96,9 @@ pub(super) async fn get(caller: Caller) -> Result<Response, Problem> {
 /// How much there is of something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// Its name.
+    /// The name of the gauge.
     pub name: &'static str,
-    /// What it is.
+    /// What the gauge measures, for people.
     pub description: &'static str,
     /// How much, each with its labels.
     pub values: Vec<(Vec<(&'static str, String)>, u64)>,

@@ -72,7 +72,7 @@ pub struct Shared {
     pub(crate) health: Health,
     /// Links that let a browser in.
     pub(crate) links: Links,
-    /// Places for streams.
+    /// Permits for open streams, which bound their number.
     streams: Arc<Semaphore>,
     /// Places for those of them that are compressed.
     compressed: Arc<Semaphore>,
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// Every endpoint.
+/// Returns every endpoint of the HTTP interface.
 fn endpoints() -> Vec<Endpoint> {
     use agents::{Compact, Say, Settings, Shell};
     use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};

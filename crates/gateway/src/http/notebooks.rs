@@ -24,7 +24,7 @@ pub(super) struct RunNotebook {
     /// The first cell that is meant, from 1; Markdown counts.
     #[serde(default)]
     from: Option<u32>,
-    /// This cell alone.
+    /// Run only the cell of this number.
     #[serde(default)]
     cell: Option<u32>,
     /// Whether also those run that ran to their end before.

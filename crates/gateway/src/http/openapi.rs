@@ -47,12 +47,12 @@ const PROBLEMS: [(u16, &str); 14] = [
     (504, "It took longer than it may"),
 ];
 
-/// `GET /openapi.json`.
+/// Serves the OpenAPI document at `GET /openapi.json`.
 pub(super) async fn get(State(daemon): State<Daemon>) -> Json<Value> {
     Json(document(daemon.port))
 }
 
-/// `GET /mainstay.bare`.
+/// Serves the BARE schema at `GET /mainstay.bare`.
 pub(super) async fn bare_schema() -> String {
     bare::document()
 }

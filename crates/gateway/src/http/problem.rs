@@ -24,11 +24,11 @@ pub(super) struct ProblemDocument {
     /// What kind of problem it is: `mainstay explain` has a page of that name.
     #[serde(rename = "type")]
     kind: String,
-    /// What went wrong.
+    /// What went wrong, in one line.
     title: String,
-    /// The HTTP status.
+    /// The HTTP status of the response.
     status: u16,
-    /// The stable code.
+    /// The stable code of the error.
     code: String,
     /// What to do next.
     next_step: String,

@@ -22,7 +22,7 @@ const FOUND: usize = 100;
 
 type Answer<T> = Result<Json<T>, Problem>;
 
-/// Which sessions.
+/// Chooses the sessions that are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListSessions {
@@ -61,7 +61,7 @@ pub(super) async fn session(caller: Caller) -> Answer<SessionView> {
     Ok(Json(SessionView { validity, ..status.into() }))
 }
 
-/// Which entries.
+/// Chooses the entries that are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListEntries {
@@ -82,7 +82,7 @@ pub(super) async fn entries(caller: Caller, Asked(list): Asked<ListEntries>) -> 
     Ok(Json(entries.into_iter().zip(validities).zip(labels).map(view).collect()))
 }
 
-/// Which events.
+/// Chooses the events that are returned.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct RecentEvents {
     /// Only those behind the event with this `seq`; without it the newest.
@@ -106,7 +106,7 @@ pub(super) async fn recent_events(caller: Caller, Asked(recent): Asked<RecentEve
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DaemonView {
-    /// Its version.
+    /// The version of the daemon.
     version: &'static str,
     /// Since when it runs.
     started_at: Timestamp,
@@ -160,7 +160,7 @@ pub(super) async fn kinds(caller: Caller, Asked(list): Asked<ListKinds>) -> Answ
     Ok(Json(caller.daemon.kinds.known(&caller.client, list.working_directory).await?))
 }
 
-/// Which asks.
+/// Chooses the asks that are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ListAsks {
     /// Only those of this session.

@@ -7,7 +7,7 @@ use metrics::{
     SharedString, Unit,
 };
 
-/// Records in both.
+/// A recorder that passes everything on to two others.
 pub(super) struct Both<A, B>(pub(super) A, pub(super) B);
 
 impl<A: Recorder, B: Recorder> Recorder for Both<A, B> {

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 
 use super::bare::{Encode, Schema, Shape, choice, member, told};
 
-/// What `/status` tells.
+/// The signals that `/status` sends.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct StatusSignals {
@@ -66,13 +66,13 @@ told!(EvalSignals<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct EventSignals<'a> {
-    /// It.
+    /// The event, as it is stored.
     pub(super) event: &'a Event,
 }
 
 told!(EventSignals<'a> { event });
 
-/// What `/diagnostics` tells.
+/// The signals that `/diagnostics` sends.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct DiagnosticsSignals {
@@ -82,7 +82,7 @@ pub(super) struct DiagnosticsSignals {
 
 told!(DiagnosticsSignals { diagnostics });
 
-/// What `/completions` tells.
+/// The signals that `/completions` sends.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct CompletionsSignals {
@@ -150,7 +150,7 @@ pub(super) struct Frame<'a> {
     /// Where it stands in what the stream tells: who comes again with it as `after` is told what follows. None where a stream has no past.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<u64>,
-    /// What is new.
+    /// The signals that have changed.
     pub(super) signals: &'a AnySignals<'a>,
 }
 
@@ -160,7 +160,7 @@ told!(Frame<'a> { id, signals });
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusSignal {
-    /// Its id.
+    /// The id of the session.
     session: SessionId,
     /// The end of it, enough to name the session.
     short_id: String,
@@ -168,13 +168,13 @@ pub(super) struct StatusSignal {
     name: String,
     /// What does its work.
     kind: String,
-    /// Its state.
+    /// The state of the session.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     state: SessionState,
     /// Why it is Faulted.
     fault: Option<String>,
-    /// Its newest event.
+    /// The sequence number of the session's newest event.
     seq: u64,
     /// How many commands have changed it.
     version: u64,
@@ -225,7 +225,7 @@ fn by_name<S: Serializer>(state: &SessionState, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(state.name())
 }
 
-/// A session's worker.
+/// The worker process of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WorkerSignal {
@@ -233,7 +233,7 @@ pub(super) struct WorkerSignal {
     kernel: String,
     /// The runtime under it.
     runtime: String,
-    /// Its process id.
+    /// The process id of the worker.
     pid: u32,
     /// Bytes of memory that it has; none where that is not known.
     resident_bytes: Option<u64>,
@@ -318,7 +318,7 @@ struct EvalSignal<'a> {
     command_id: Option<&'a CommandId>,
     /// The event that says so.
     seq: Seq,
-    /// When.
+    /// When the event happened.
     at: Timestamp,
     /// The code, or what was said to an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -404,15 +404,15 @@ struct EvalResultSignal<'a> {
     seq: Seq,
     /// Whether it ran to its end.
     success: bool,
-    /// How it ended.
+    /// How the eval ended.
     ending: Ending,
     /// The last expression's value.
     result: Option<&'a str>,
-    /// Its type.
+    /// The type of the value, as the language writes it.
     type_signature: Option<&'a str>,
     /// What the code defined.
     bindings: &'a [Binding],
-    /// Warnings and errors.
+    /// The compiler's warnings and errors.
     diagnostics: &'a [Diagnostic],
     /// Why it did not run to its end, where the diagnostics do not say it.
     error: Option<String>,

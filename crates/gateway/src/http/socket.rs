@@ -36,7 +36,7 @@ const UNSUPPORTED: u16 = 1003;
 /// What is to be told.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Chosen {
-    /// Which stream.
+    /// The stream that the client chose.
     of: Of,
     /// Of `events`, only those of these kinds, with commas between; all where it is left out.
     #[allow(dead_code, reason = "`Kinds` reads it")]
@@ -55,7 +55,7 @@ enum Of {
     Completions,
 }
 
-/// `GET /stream`.
+/// Serves a chosen stream as a web socket at `GET /stream`.
 pub(super) async fn stream(
     caller: Caller,
     Asked(Chosen { of, kinds: _ }): Asked<Chosen>,
@@ -179,7 +179,7 @@ async fn heard(mut stream: SplitStream<WebSocket>) -> End {
     }
 }
 
-/// One client's stream.
+/// The stream of events to one client of a web socket.
 struct Telling<'a> {
     sink: &'a mut SplitSink<WebSocket, Message>,
     media: Media,

@@ -74,7 +74,7 @@ impl After {
     }
 }
 
-/// `GET /status`.
+/// Streams the sessions' states at `GET /status`.
 pub(super) async fn status(caller: Caller, after: After) -> Answer {
     Ok(flow::answer(&caller, Status::begin(&caller, after, Wording::Events).await?)?)
 }
@@ -163,12 +163,12 @@ async fn last_job(client: &Client, session: &Session) -> Result<Seq, Error> {
     Ok(began.map_or(session.last_seq.next(), |began| began.seq))
 }
 
-/// `GET /eval`.
+/// Streams evals and their output at `GET /eval`.
 pub(super) async fn eval(caller: Caller, after: After) -> Answer {
     Ok(flow::answer(&caller, Told::of_jobs(&caller, after, Wording::Events).await?)?)
 }
 
-/// `GET /events`.
+/// Streams all events at `GET /events`.
 pub(super) async fn events(caller: Caller, after: After, Kinds(kinds): Kinds) -> Answer {
     Ok(flow::answer(&caller, Told::of_events(&caller, after, kinds, Wording::Events).await?)?)
 }
@@ -261,7 +261,7 @@ impl Tells for Told {
     }
 }
 
-/// Which events.
+/// The events that a client asks for.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 pub(super) struct Chosen {
@@ -282,12 +282,12 @@ impl<S: Sync> FromRequestParts<S> for Kinds {
     }
 }
 
-/// `GET /diagnostics`.
+/// Streams warnings and errors at `GET /diagnostics`.
 pub(super) async fn diagnostics(caller: Caller) -> Answer {
     Ok(flow::answer(&caller, Diagnostics::begin(&caller, Wording::Events).await?)?)
 }
 
-/// Diagnostics as signals.
+/// Turns the diagnostics of all files into signals.
 fn kept(files: Files) -> DiagnosticsSignals {
     DiagnosticsSignals {
         diagnostics: files.into_iter().map(|(file, diagnostics)| (file, Some(diagnostics))).collect(),
@@ -377,7 +377,7 @@ impl Tells for Diagnostics {
     }
 }
 
-/// `GET /completions`.
+/// Streams completions as they are asked for at `GET /completions`.
 pub(super) async fn completions(caller: Caller) -> Answer {
     Ok(flow::answer(&caller, Completions::begin(&caller, Wording::Events).await?)?)
 }

@@ -60,7 +60,7 @@ impl Terms {
 pub(super) struct Accepted {
     /// Its id: `GET /commands/{id}` has its outcome.
     pub(super) command_id: CommandId,
-    /// Its session.
+    /// The session that accepted the command.
     pub(super) session: SessionId,
     /// The events of the session after this one tell of it.
     pub(super) seq: Seq,

@@ -21,12 +21,12 @@ use super::offer::Works;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
 use super::under_way::UnderWay;
 
-/// Answers an ask.
+/// Answers an ask that waits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct AnswerAsk {
     ask: String,
-    /// Text, or JSON.
+    /// The answer: text, or JSON.
     answer: String,
     /// Seconds, then get_result waits on.
     wait: Option<Within<0, LONGEST_WAIT>>,

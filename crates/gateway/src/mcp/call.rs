@@ -40,7 +40,7 @@ const CLIENT_NAME: usize = 60;
 /// The header that says it for a request over HTTP.
 const RESULTS_HEADER: &str = "mainstay-results";
 
-/// One call.
+/// One call of a tool, with what it needs to answer.
 pub(super) struct Call {
     server: Server,
     context: RequestContext<RoleServer>,
@@ -193,7 +193,7 @@ impl Call {
         &self.client
     }
 
-    /// The other end.
+    /// Returns the client's end of the connection.
     pub(super) fn peer(&self) -> &Peer<RoleServer> {
         &self.context.peer
     }

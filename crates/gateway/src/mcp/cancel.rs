@@ -28,7 +28,7 @@ pub(super) struct CancelEval {
     id: Option<String>,
 }
 
-/// How it ended.
+/// Says how the cancelled call ended.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CancelAnswer {

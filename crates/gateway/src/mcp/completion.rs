@@ -84,7 +84,7 @@ async fn sessions(call: &Call, begun: &str) -> Result<Found, Error> {
     Ok((names, total))
 }
 
-/// The newest first.
+/// Lists the numbers of entries, newest first.
 async fn numbers(call: &Call, session: Option<&str>, begun: &str, failed: bool) -> Result<Found, Error> {
     let Some(session) = call.find(session).await? else { return Ok(Found::default()) };
     let (mut newest, mut total) = (VecDeque::new(), 0);

@@ -25,7 +25,7 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 /// How much all pictures of one answer have at most, in base64: what models take, at most.
 const PICTURE_BYTES: usize = 2 * 1024 * 1024;
 
-/// Runs code.
+/// Runs code in a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SendCode {
@@ -117,7 +117,7 @@ impl Tool for SendCode {
     }
 }
 
-/// Code to run.
+/// Code to run, with its options.
 pub(super) struct Code {
     pub(super) text: String,
     /// The file whose text it is, absolute.

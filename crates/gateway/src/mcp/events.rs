@@ -20,18 +20,18 @@ const MOST: u32 = 200;
 /// How much of an event's text is shown, in bytes.
 const TEXT_BYTES: usize = 240;
 
-/// Asks for events.
+/// Asks for the newest events.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetRecentEvents {
     pub(super) session_id: Option<String>,
     /// Only those after this cursor; without it, the newest.
     pub(super) since: Option<u64>,
-    /// 20 by default.
+    /// How many, 20 by default.
     pub(super) count: Option<Within<1, MOST>>,
 }
 
-/// Events, oldest first.
+/// The events, from the oldest on.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EventsAnswer {
@@ -44,7 +44,7 @@ pub(super) struct EventsAnswer {
     more: bool,
 }
 
-/// One event.
+/// One event in one line.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EventLine {

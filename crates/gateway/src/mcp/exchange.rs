@@ -22,7 +22,7 @@ use super::tool::{Answer, Effect, Tool};
 use crate::path::absolute;
 use crate::session_file::exported;
 
-/// Exports a session.
+/// Exports a session as text.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ExportSession {
@@ -33,7 +33,7 @@ pub(super) struct ExportSession {
     format: Option<String>,
 }
 
-/// What was exported.
+/// The text of the exported session.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExportAnswer {
@@ -103,7 +103,7 @@ impl Display for ExportAnswer {
     }
 }
 
-/// Imports a session.
+/// Imports a session from a file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ImportSession {

@@ -90,7 +90,7 @@ pub(super) struct ExploreAnswer {
     note: Option<&'static str>,
 }
 
-/// One member.
+/// One member of a type or module.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct MemberLine {
     name: String,
@@ -245,7 +245,7 @@ pub(super) struct FindSymbols {
     limit: Option<Within<1, { ITEMS as u32 }>>,
 }
 
-/// What was found.
+/// The symbols that were found.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SymbolsAnswer {
@@ -339,7 +339,7 @@ pub(super) struct ValuesAnswer {
     note: Option<&'static str>,
 }
 
-/// One name.
+/// One name with its value.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ValueLine {

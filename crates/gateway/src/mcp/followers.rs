@@ -77,7 +77,7 @@ impl Followers {
     }
 }
 
-/// What is logged.
+/// How a client's log level is set and served.
 impl Followers {
     /// Logs from this level on.
     ///

@@ -12,7 +12,7 @@ use super::lifecycle::SessionAnswer;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
-/// Forks a session.
+/// Forks a session into a new one.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ForkSession {
@@ -24,7 +24,7 @@ pub(super) struct ForkSession {
     before_reset: Option<bool>,
 }
 
-/// The new session.
+/// The session that the fork created.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ForkAnswer {

@@ -26,7 +26,7 @@ const SAID_BYTES: usize = 200;
 /// How many events are read at once.
 const PAGE: u64 = 256;
 
-/// Asks for output.
+/// Asks for the output of a job.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetOutput {
@@ -39,11 +39,11 @@ pub(super) struct GetOutput {
     from: Option<NonZeroU32>,
     // An answer that cuts a line says where it goes on; models need not read of it before.
     column: Option<NonZeroU32>,
-    /// 200 by default.
+    /// How many lines, 200 by default.
     lines: Option<Within<1, MOST>>,
 }
 
-/// Some lines.
+/// The lines that were asked for, and what is left.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OutputAnswer {

@@ -34,7 +34,7 @@ const PRINTED_BYTES: usize = 4 * 1024;
 pub(super) struct GetResult {
     /// As the answer said that it still runs.
     id: String,
-    /// Seconds.
+    /// Seconds to wait at most.
     wait: Option<Within<0, LONGEST_WAIT>>,
 }
 
@@ -60,7 +60,7 @@ impl Tool for GetResult {
 pub(super) enum Awaited {
     /// Its result, as the call itself would have been answered.
     Ended(Box<CallToolResult>),
-    /// It still runs.
+    /// The call is still running.
     Still(StillRunning),
 }
 
@@ -136,12 +136,12 @@ fn as_result(ended: Ended) -> Result<Awaited, Error> {
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StillRunning {
-    /// What `get_result` takes.
+    /// The id for `get_result`.
     id: String,
     running: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
-    /// What was called.
+    /// The tool that was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ pub(super) struct StillRunning {
     names: super::names::Names,
 }
 
-/// What code asks.
+/// The question that running code asks.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct AskedLine {
     ask: String,

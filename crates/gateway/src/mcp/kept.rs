@@ -17,7 +17,7 @@ use tokio::sync::watch;
 /// What an event takes besides its text, about.
 const EVENT_BYTES: usize = 256;
 
-/// The events.
+/// The buffer of events that a reconnecting client is sent again.
 #[derive(Clone)]
 pub(super) struct Kept(Arc<Mutex<State>>);
 

@@ -121,11 +121,11 @@ impl Display for CreatedAnswer {
     }
 }
 
-/// Creates a session.
+/// Creates a session, or returns the one that exists.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateSession {
-    /// Absolute.
+    /// The absolute path of a folder.
     working_directory: Option<String>,
     /// A file, or a folder with one; by default that of the working directory.
     project: Option<String>,
@@ -190,7 +190,7 @@ async fn withdraw(call: &Call, session: SessionId, before: Option<SessionId>) ->
     call.submit_beside(session, SessionCommand::Delete).await.map(drop)
 }
 
-/// Drops the definitions.
+/// Drops all definitions of a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ResetSession {
@@ -264,7 +264,7 @@ const fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// One session.
+/// One session in a list.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SessionLine {

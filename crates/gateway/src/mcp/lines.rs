@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-/// A client's stream.
+/// A client's stream of JSON lines.
 pub(super) struct Lines<R, W> {
     incoming: FramedRead<R, AnyLines>,
     /// None once it is closed.

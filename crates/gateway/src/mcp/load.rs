@@ -17,12 +17,12 @@ use super::offer::Works;
 use super::tool::{Effect, Tool, Waits};
 use crate::path::absolute;
 
-/// Runs a file.
+/// Runs a script file in a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct LoadScript {
     session_id: Option<String>,
-    /// Absolute.
+    /// The absolute path of the file.
     path: String,
 }
 

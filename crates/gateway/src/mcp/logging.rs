@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// The lowest level that is logged.
 pub(super) type Threshold = Arc<Mutex<LoggingLevel>>;
 
-/// What logs.
+/// Sends log messages to one client.
 pub(super) struct Log {
     client: Client,
     peer: Peer<RoleServer>,

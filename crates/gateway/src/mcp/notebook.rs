@@ -16,7 +16,7 @@ use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted}
 use crate::path::absolute;
 use crate::view::EvalView;
 
-/// Runs a file.
+/// Runs the cells of a notebook.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunNotebook {
@@ -25,7 +25,7 @@ pub(super) struct RunNotebook {
     path: String,
     /// The first cell, from 1.
     from: Option<u32>,
-    /// This cell alone.
+    /// Run only the cell of this number.
     cell: Option<u32>,
     /// Also cells that ran to their end before.
     #[serde(default)]

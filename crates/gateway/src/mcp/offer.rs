@@ -20,7 +20,7 @@ pub(super) struct Needs {
     pub(super) action: Option<Action>,
     /// When that does it.
     pub(super) works: Works,
-    /// Of the machine.
+    /// Whether the tool needs the machine's files.
     pub(super) files: bool,
 }
 

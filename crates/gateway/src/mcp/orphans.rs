@@ -36,24 +36,24 @@ impl FirstAnswer {
 /// What was left behind in a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Orphan {
-    /// It still runs.
+    /// The call is still running.
     Running {
-        /// The session.
+        /// The session of the call.
         session: String,
         /// What its client called itself.
         by: String,
-        /// For how long.
+        /// How many seconds it has run.
         seconds: i64,
     },
     /// It has ended, and nobody was told.
     Ended {
-        /// The session.
+        /// The session of the call.
         session: String,
         /// What its client called itself.
         by: String,
-        /// What was called.
+        /// The tool that was called.
         tool: String,
-        /// What `get_result` takes.
+        /// The id for `get_result`.
         id: String,
         /// Whether it did what it was for.
         success: bool,

@@ -25,7 +25,7 @@ const LISTED: usize = 100;
 /// How many names are looked at.
 const NAMES: usize = 20_000;
 
-/// Asks for projects.
+/// Asks for the projects that a session could load.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetAvailableProjects {

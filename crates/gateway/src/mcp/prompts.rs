@@ -104,7 +104,7 @@ impl Named {
     }
 }
 
-/// All prompts.
+/// Returns every prompt that the server offers.
 pub(super) fn list() -> Vec<Prompt> {
     let argument = |argument: &Argument| {
         PromptArgument::new(argument.name())

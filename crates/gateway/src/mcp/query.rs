@@ -16,7 +16,7 @@ use super::tool::{Answer, Effect, Tool};
 /// The most completions in one answer.
 const ITEMS: usize = 100;
 
-/// Checks code.
+/// Checks code without running it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CheckCode {
@@ -140,7 +140,7 @@ pub(super) struct CompletionAnswer {
     left_out: Option<usize>,
 }
 
-/// One choice.
+/// One completion of a name.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct ItemLine {
     label: String,

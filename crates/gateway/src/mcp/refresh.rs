@@ -17,7 +17,7 @@ use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use crate::view::for_each_between;
 
-/// Refreshes a session.
+/// Brings a session up to date with its changed sources.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RefreshSession {
@@ -38,7 +38,7 @@ pub(super) struct RefreshAnswer {
     fault: Option<String>,
     /// Whether something was out of date.
     due: bool,
-    /// What has changed.
+    /// The files that have changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changed: Vec<String>,
     /// What is gone: nothing runs until it is there again.
@@ -47,7 +47,7 @@ pub(super) struct RefreshAnswer {
     /// What would run, where that is only asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<String>,
-    /// What ran.
+    /// What was run again, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     ran: Option<String>,
     /// What of it came to something else than before.

@@ -16,7 +16,7 @@ use super::tool::{Answer, Effect, Tool};
 /// The most suggestions in an answer.
 const ITEMS: usize = 50;
 
-/// Reviews code.
+/// Reviews code without running it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ReviewCode {
@@ -24,7 +24,7 @@ pub(super) struct ReviewCode {
     code: String,
 }
 
-/// What is suggested.
+/// The suggestions for the code.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReviewAnswer {

@@ -11,22 +11,22 @@ use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::scaffold::{Asked, Scaffolded, scaffolded};
 
-/// Asks for tests.
+/// Asks for property tests of a function.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ScaffoldTest {
     session_id: Option<String>,
-    /// The function: `List.rev`.
+    /// The function, such as `List.rev`.
     name: String,
     /// Its type, if the session has none.
     signature: Option<String>,
-    /// `plain`, `fscheck-xunit`, `expecto`.
+    /// One of `plain`, `fscheck-xunit`, `expecto`.
     framework: Option<String>,
-    /// What undoes it.
+    /// The function that undoes it.
     inverse: Option<String>,
 }
 
-/// The tests.
+/// The tests that were written.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ScaffoldAnswer {

@@ -128,13 +128,13 @@ mod tests {
 
     use super::*;
 
-    /// Not for models.
+    /// An example whose words are not for models.
     #[derive(JsonSchema)]
     #[schemars(rename_all = "camelCase")]
     #[expect(dead_code)]
     struct Example {
         session_id: Option<String>,
-        /// How many.
+        /// How many there are of it.
         title: u32,
         inner: Option<Vec<Inner>>,
         one: Option<Inner>,
@@ -145,7 +145,7 @@ mod tests {
     #[derive(JsonSchema)]
     #[expect(dead_code)]
     struct Inner {
-        /// Its name.
+        /// The name of the inner value.
         name: String,
     }
 
@@ -155,7 +155,7 @@ mod tests {
         #[schemars(deny_unknown_fields)]
         #[expect(dead_code)]
         struct Bounded {
-            /// How many events.
+            /// How many events to return.
             #[schemars(range(min = 1, max = 9))]
             count: u32,
             #[schemars(range(min = 0, max = 7))]

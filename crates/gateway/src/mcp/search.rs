@@ -16,7 +16,7 @@ use super::tool::{Answer, Effect, Tool};
 /// How many hits an answer has.
 const HITS: usize = 10;
 
-/// Looks for words.
+/// Searches sessions for words.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SearchSessions {
@@ -34,7 +34,7 @@ pub(super) struct SearchAnswer {
     hits: Vec<Hit>,
 }
 
-/// An entry.
+/// An entry that matches the search.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Hit {

@@ -95,7 +95,7 @@ struct Connected {
 }
 
 impl Server {
-    /// Serves one connection.
+    /// Creates the server of one connection.
     pub(super) fn for_connection(
         daemon: Daemon,
         access: Access,

@@ -26,7 +26,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// With these settings.
+    /// Creates the shared state with these settings.
     pub fn new(settings: Settings) -> Self {
         Self { settings, calls: CallsUnderWay::default() }
     }

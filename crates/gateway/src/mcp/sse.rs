@@ -88,7 +88,7 @@ impl Drop for Place {
     }
 }
 
-/// `GET /sse`.
+/// Serves the older transport's stream at `GET /sse`.
 async fn open(State(held): State<Held>, Extension(access): Extension<Access>, uri: Uri) -> Response {
     let Held { daemon, streams } = held;
     let (place, mut said) = streams.open(access.principal.clone());

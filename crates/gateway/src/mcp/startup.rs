@@ -18,7 +18,7 @@ const ITEMS: usize = 100;
 /// How much is told of what a script printed.
 const OUTPUT_BYTES: usize = 2 * 1024;
 
-/// Asks for it.
+/// Asks for the startup profile of a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetStartupProfile {

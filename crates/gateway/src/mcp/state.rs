@@ -11,18 +11,18 @@ use super::running::Running;
 /// What the key is for. Another key makes all that is sealed void.
 const PURPOSE: &str = "mainstay 2026-07-28 MCP request state";
 
-/// What is sealed.
+/// The contents of a sealed state, before it is signed.
 #[derive(Serialize)]
 struct Sealed<'a> {
     #[serde(flatten)]
     running: &'a Running,
     /// What the client is asked this time: what it is asked next has another state.
     asked: &'a [AskId],
-    /// When.
+    /// When the state was sealed.
     at: Timestamp,
 }
 
-/// What was sealed.
+/// The contents of a state whose seal is valid.
 #[derive(Deserialize)]
 pub(super) struct Opened {
     /// Which command a repeated call is about.

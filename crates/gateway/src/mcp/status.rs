@@ -30,7 +30,7 @@ pub(super) struct GetStatus {
     pub(super) wait: Option<Within<0, LONGEST_WAIT>>,
 }
 
-/// The status.
+/// The status of a session, for an agent.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusAnswer {
@@ -70,13 +70,13 @@ pub(super) struct StatusAnswer {
     /// What of its project no build has taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
     unbuilt: Option<String>,
-    /// The newest event.
+    /// The number of the newest event.
     cursor: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Details>,
 }
 
-/// What runs.
+/// The job that runs now.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct RunningLine {
@@ -106,7 +106,7 @@ struct AskLine {
     prompt: String,
 }
 
-/// What seldom matters.
+/// The details that few callers need.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Details {

@@ -18,7 +18,7 @@ pub(super) struct SwitchSession {
     session_id: String,
 }
 
-/// The session.
+/// The session that further calls use.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SwitchAnswer {

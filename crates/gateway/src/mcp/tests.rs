@@ -28,7 +28,7 @@ const MESSAGE_BYTES: usize = 2 * 1024;
 /// How much of the stack is told.
 const STACK_LINES: usize = 5;
 
-/// Runs tests.
+/// Runs the tests of a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunTests {
@@ -280,7 +280,7 @@ impl Display for RunAnswer {
     }
 }
 
-/// Lists tests.
+/// Lists the tests of a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ListTests {
@@ -291,7 +291,7 @@ pub(super) struct ListTests {
     category: Option<String>,
 }
 
-/// The tests.
+/// The tests that were listed.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TestsAnswer {
@@ -303,7 +303,7 @@ pub(super) struct TestsAnswer {
     notes: Vec<String>,
 }
 
-/// A test.
+/// One test in a list.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TestLine {

@@ -22,14 +22,14 @@ const PAGE: usize = 512;
 /// How many events are read at most: code may print much.
 const READ: usize = 20 * PAGE;
 
-/// Asks what ran.
+/// Asks which jobs ran, and when.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetEvalTimeline {
     session_id: Option<String>,
     /// Only what began after this cursor; without it, the newest.
     since: Option<u64>,
-    /// 20 by default.
+    /// How many, 20 by default.
     count: Option<Within<1, MOST>>,
 }
 

@@ -49,7 +49,7 @@ use super::{arguments, error, schema};
 /// One tool. The type itself is its arguments; what documents a member is read by models, and `sessionId` has nothing since
 /// the server's instructions explain it once.
 pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
-    /// Its name.
+    /// The name of the tool.
     const NAME: &'static str;
     /// What it does, for the model that chooses among tools.
     const DESCRIPTION: &'static str;
@@ -70,7 +70,7 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const WAITS: Waits = Waits::Briefly;
     /// Whether nothing can be done here without it: models that look for tools are told of it at once.
     const IS_BASIC: bool = false;
-    /// What answers it.
+    /// The type of the tool's answer.
     type Answer: Answer;
 
     /// Carries out one call.
@@ -120,14 +120,14 @@ pub(super) enum Waits {
     Briefly,
     /// The same, after the seconds that the argument [`WAIT`] says, where it is there.
     AsAsked,
-    /// It does itself.
+    /// The tool waits by itself.
     Itself,
 }
 
 /// A picture for a model.
 #[derive(Debug, PartialEq)]
 pub(super) struct PictureBlock {
-    /// Its MIME type.
+    /// The MIME type of the picture.
     pub(super) kind: String,
     /// Its bytes, in base64.
     pub(super) data: String,
@@ -135,7 +135,7 @@ pub(super) struct PictureBlock {
 
 /// What a call may change. Clients go by it: `codex exec` refuses what may lose something or reaches beyond this machine.
 pub(super) enum Effect {
-    /// Nothing.
+    /// The tool changes nothing.
     Reads,
     /// Whatever code can, which runs as the user: it may lose anything, and reach any machine.
     RunsCode {

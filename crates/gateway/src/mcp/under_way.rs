@@ -21,19 +21,19 @@ pub(super) type Ended = Result<CallToolResult, ErrorData>;
 pub(super) struct Origin {
     /// Which connection it came by.
     pub(super) connection: Uuid,
-    /// The client's request.
+    /// The id of the client's request.
     pub(super) request: RequestId,
     /// Cancelled when the client goes.
     pub(super) closing: CancellationToken,
 }
 
-/// One call.
+/// One call that is still running.
 pub(super) struct UnderWay {
     /// Its id, and that of the command it is for, where it does not go on with another's.
     pub(super) id: CommandId,
     /// The command it goes on with.
     continues: OnceLock<CommandId>,
-    /// Who sent it.
+    /// The client that sent the call.
     source: Source,
     /// What its client called.
     pub(super) tool: String,
@@ -79,7 +79,7 @@ impl UnderWay {
         }
     }
 
-    /// Who sent it.
+    /// Returns the client that sent the call.
     pub(super) fn source(&self) -> &Source {
         &self.source
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(super) struct PiCommand {
     /// What its client calls it, and gets back with the answer.
     pub(super) id: Option<CommandId>,
-    /// Its `type`.
+    /// The `type` field of the command.
     pub(super) kind: String,
     /// What it waits for.
     pub(super) depends_on: Vec<CommandId>,
@@ -20,13 +20,13 @@ pub(super) struct PiCommand {
     pub(super) key: Option<IdempotencyKey>,
     /// The session it is for, as its client calls it.
     pub(super) session: Option<String>,
-    /// What it asks.
+    /// The request that the command makes.
     pub(super) body: Body,
     /// What it says, for telling it from another under the same id.
     pub(super) fingerprint: String,
 }
 
-/// What is asked.
+/// A request in the words of pi's protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Body {
     ListSessions,

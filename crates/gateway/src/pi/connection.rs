@@ -177,11 +177,11 @@ impl Drop for Place {
     }
 }
 
-/// What comes in.
+/// A line that the client sent.
 pub(super) enum Incoming {
-    /// A frame.
+    /// A line that holds one frame.
     Frame(String),
-    /// An empty line.
+    /// A line that is empty.
     Nothing,
     /// One that is no text.
     NoText,
@@ -192,7 +192,7 @@ pub(super) enum Incoming {
 /// Why a connection ends that its client did not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The client went.
+    /// The client closed the connection.
     Gone,
     /// The daemon goes down.
     ShutDown,

@@ -31,7 +31,7 @@ pub(super) struct Invalid {
     pub(super) errors: String,
 }
 
-/// Reads a command.
+/// Decodes a frame into a command.
 pub(super) fn decode(frame: &Value) -> Result<PiCommand, Invalid> {
     let nothing = Map::new();
     let fields = match frame {

@@ -5,7 +5,7 @@ use mainstay_model::{Error, RateScope, Version};
 
 /// What is known of the command that failed.
 pub(super) struct About<'a> {
-    /// Its `type`.
+    /// The `type` field of the command that failed.
     pub(super) kind: &'a str,
     /// Its session, as its client calls it.
     pub(super) session: Option<&'a str>,

@@ -2,7 +2,7 @@
 
 use mainstay_model::Placed;
 
-/// Makes the page.
+/// Renders a transcript as a page of HTML.
 pub(super) fn page(title: &str, entries: &[(Placed, String)]) -> String {
     let title = escaped(title);
     let mut page = format!(

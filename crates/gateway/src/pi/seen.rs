@@ -41,7 +41,7 @@ struct Known {
 /// What is known of a command before it is given to anyone.
 #[derive(Debug, PartialEq)]
 pub(super) enum Before {
-    /// Nothing that decides.
+    /// Nothing is known of the command.
     New,
     /// It was answered so.
     Answered(Box<Response>),

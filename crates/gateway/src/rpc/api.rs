@@ -25,9 +25,9 @@ use crate::view::{
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
-    /// Its name.
+    /// The name of the method.
     const NAME: &'static str;
-    /// What answers it.
+    /// The type of the method's answer.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 }
 
@@ -186,7 +186,7 @@ methods! {
         /// Each input is a command of its own: `NAME.1`, `NAME.2`, …
         #[serde(default)]
         command: Option<CommandId>,
-        /// The other session.
+        /// The session to merge from.
         from: String,
         /// Which entries of its transcript, each by the first index and the one after the last.
         entries: Vec<Range<u64>>,
@@ -199,7 +199,7 @@ methods! {
         /// The client's name for the command: sent again under it, it gets the first answer.
         #[serde(default)]
         command: Option<CommandId>,
-        /// The other session.
+        /// The session to pick from.
         from: String,
         /// Which entries of its transcript, each by the first index and the one after the last.
         entries: Vec<Range<u64>>,
@@ -214,7 +214,7 @@ methods! {
         session: String,
         /// For the entries before the one with this index; for fewer, where a call would lose its result.
         before: u64,
-        /// The summary.
+        /// The summary that replaces the older entries.
         summary: String,
         /// Under what name and conditions it is sent.
         #[serde(flatten)]
@@ -313,10 +313,10 @@ methods! {
         /// Only those in which each of these stands; of an object only the beginning is looked at.
         #[serde(default)]
         words: Vec<String>,
-        /// Only older ones.
+        /// Return only lines older than this one.
         #[serde(default)]
         before: Option<LineNumber>,
-        /// Only newer ones.
+        /// Return only lines newer than this one.
         #[serde(default)]
         after: Option<LineNumber>,
         /// At most so many, at most 1000; a page of large lines ends earlier.
@@ -326,13 +326,13 @@ methods! {
 
     /// All that a line says.
     "history/get" GetHistory {
-        /// Which.
+        /// The number of the line.
         number: LineNumber,
     } -> HistoryText;
 
     /// Removes lines of the principal's own history: all, where nothing says which.
     "history/remove" RemoveHistory {
-        /// Only this one.
+        /// Remove only the line of this number.
         #[serde(default)]
         number: Option<LineNumber>,
         /// Only those of this folder, and those of no folder.
@@ -349,7 +349,7 @@ methods! {
         session: String,
     } -> Vec<RelativeView>;
 
-    /// One session.
+    /// Returns one session with its state.
     "session/get" GetSession {
         /// Its id, the end of it, or its name.
         session: String,
@@ -416,7 +416,7 @@ methods! {
     "session/rename" RenameSession {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The new name.
+        /// The new name of the session.
         name: String,
         /// Under what name and conditions it is sent.
         #[serde(flatten)]
@@ -427,7 +427,7 @@ methods! {
     "session/reset" ResetSession {
         /// Its id, the end of it, or its name.
         session: String,
-        /// With its worker.
+        /// Whether to start a new worker too.
         #[serde(default)]
         hard: bool,
         /// Under what name and conditions it is sent.
@@ -468,7 +468,7 @@ methods! {
     "session/eval" Eval {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code to be run.
         code: String,
         /// The file whose text it is, absolute.
         #[serde(default)]
@@ -508,7 +508,7 @@ methods! {
     "session/steer" SteerSession {
         /// Its session: its id, the end of it, or its name.
         session: String,
-        /// What is said.
+        /// The prompt for the agent.
         prompt: Prompt,
         /// When it is to hear it: before its `next` step, or `atEnd`, when it would be done.
         hears: Hears,
@@ -521,7 +521,7 @@ methods! {
     "agent/question" AskAgent {
         /// Its session: its id, the end of it, or its name.
         session: String,
-        /// What is asked.
+        /// The question for the agent.
         question: AgentQuestion,
     } -> Value;
 
@@ -536,7 +536,7 @@ methods! {
     "session/ask" RaiseAsk {
         /// Its id, the end of it, or its name.
         session: String,
-        /// What is asked.
+        /// The question for the clients.
         #[serde(flatten)]
         question: Question,
         /// Under what name and conditions; a time that is over takes the default, where there is one.
@@ -564,7 +564,7 @@ methods! {
 
     /// How far a command has come.
     "command/get" GetCommand {
-        /// Its id.
+        /// The id of the command.
         command: CommandId,
     } -> CommandView;
 
@@ -572,7 +572,7 @@ methods! {
     "session/check" Check {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code to be checked.
         code: String,
         /// The file whose text it is, absolute.
         #[serde(default)]
@@ -583,7 +583,7 @@ methods! {
     "session/review" ReviewCode {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code to be completed.
         code: String,
     } -> mainstay_engine::query::Review;
 
@@ -608,7 +608,7 @@ methods! {
     "session/complete" Complete {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code that holds the name.
         code: String,
         /// Where the cursor is.
         cursor: mainstay_model::TextPosition,
@@ -618,7 +618,7 @@ methods! {
     "session/isComplete" IsComplete {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code to be reviewed.
         code: String,
     } -> mainstay_engine::query::Completeness;
 
@@ -626,9 +626,9 @@ methods! {
     "session/inspect" Inspect {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code.
+        /// The code to be examined for completeness.
         code: String,
-        /// The place.
+        /// The place of the name in the code.
         cursor: mainstay_model::TextPosition,
         /// Whether to tell all there is.
         #[serde(default)]
@@ -649,7 +649,7 @@ methods! {
     "session/explore" Explore {
         /// Its id, the end of it, or its name.
         session: String,
-        /// What.
+        /// The name of a type, module or namespace.
         name: String,
     } -> mainstay_engine::query::Members;
 
@@ -723,13 +723,13 @@ methods! {
         /// Those after this position.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_position: Option<Position>,
-        /// Which of them.
+        /// The events that are wanted.
         #[serde(flatten)]
         filter: EventFilter,
     } -> Subscribed;
 }
 
-/// All of them.
+/// Lists all sessions, without a filter.
 impl Default for ListSessions {
     fn default() -> Self {
         Self { working_directory: None, within: None, live: false, limit: None }
@@ -753,9 +753,9 @@ pub const LIVE_NOTIFICATION: &str = "session/live";
 /// A piece of what is going on in a session. It is stored nowhere: what it says is in an event sooner or later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveNotice {
-    /// Which.
+    /// The session that produced the output.
     pub session: SessionId,
-    /// The piece.
+    /// The output that was not yet stored.
     #[serde(flatten)]
     pub live: Live,
 }
@@ -771,7 +771,7 @@ pub const WARM_UP_NOTIFICATION: &str = "session/warmUp";
 /// How far a session is that is given its definitions back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmUpNotice {
-    /// Which.
+    /// The session that warms up.
     pub session: SessionId,
     /// How far; none once it is not given them any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -803,7 +803,7 @@ pub struct Sent {
     /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandId>,
-    /// The rest.
+    /// The conditions under which the command may run.
     #[serde(flatten)]
     pub conditions: Conditions,
 }
@@ -822,7 +822,7 @@ pub struct Nothing {}
 /// An address that works once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// The address.
+    /// The address of the page, with its token.
     pub url: String,
 }
 
@@ -830,9 +830,9 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attached {
-    /// Its version.
+    /// The version of the daemon.
     pub version: String,
-    /// Its process id.
+    /// The process id of the daemon.
     pub pid: u32,
     /// Whom it takes the client for.
     pub principal: Principal,
@@ -845,17 +845,17 @@ pub struct HistoryAdded {
     pub numbers: Vec<LineNumber>,
 }
 
-/// A line, whole.
+/// A line of the prompt's history, in full.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryText {
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 
 /// Lines that are kept no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRemoved {
-    /// How many.
+    /// How many lines were removed.
     pub removed: u64,
 }
 
@@ -865,7 +865,7 @@ pub struct HistoryRemoved {
 pub struct Exported {
     /// What the file begins with.
     pub header: Header,
-    /// Items, in order.
+    /// The items of the export, in order.
     pub items: Vec<Item>,
     /// Where the next part begins; none behind the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -876,7 +876,7 @@ pub struct Exported {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forked {
-    /// The new one.
+    /// The session that the fork created.
     pub session: SessionView,
     /// How many entries of the other it begins with.
     pub entries: u64,
@@ -889,7 +889,7 @@ pub struct Forked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {
-    /// The session.
+    /// The session that was compacted.
     pub session: SessionView,
     /// For how many entries the summary stands.
     pub entries: u64,
@@ -924,7 +924,7 @@ pub struct Refreshed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WouldRun {
-    /// How many submissions.
+    /// How many submissions would run.
     pub count: u32,
     /// How many a rebuilding runs.
     pub of: u32,
@@ -937,7 +937,7 @@ pub struct WouldRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
-    /// The session.
+    /// The session that the import created.
     #[serde(flatten)]
     pub session: SessionView,
     /// What wrote the file: `mainstay`, `claude-code` or `pi`.
@@ -953,7 +953,7 @@ pub struct Imported {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelling {
-    /// Its session.
+    /// The session whose job is cancelled.
     pub session: SessionView,
     /// The job that was asked to stop; none where the command still waited, and will not run.
     pub job: Option<JobId>,
@@ -963,9 +963,9 @@ pub struct Cancelling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inserted {
-    /// The session.
+    /// The session that received the entries.
     pub session: SessionView,
-    /// How many.
+    /// How many entries were inserted.
     pub entries: u64,
     /// Behind how many they stand.
     pub at: u64,
@@ -978,9 +978,9 @@ pub struct Inserted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
-    /// Which.
+    /// The session that was deleted.
     pub session: SessionId,
-    /// Its last event.
+    /// The session's last event, which records the deletion.
     pub seq: Seq,
 }
 
@@ -988,7 +988,7 @@ pub struct Deleted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CollectedPart {
-    /// What was removed.
+    /// What this part of the collection removed.
     #[serde(flatten)]
     pub collected: Collected,
     /// Where to go on; nothing more to do where it does not say.
@@ -1000,9 +1000,9 @@ pub struct CollectedPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskAnswer {
-    /// Which ask.
+    /// The ask that was answered.
     pub ask: AskId,
-    /// The answer.
+    /// The answer that was accepted.
     pub value: Value,
     /// By whom; the daemon took the default.
     pub by: Source,
@@ -1015,9 +1015,9 @@ pub struct AskAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
-    /// To which ask.
+    /// The ask that was answered.
     pub ask: AskId,
-    /// Of which session.
+    /// The session that raised the ask.
     pub session: SessionId,
     /// The event that says so.
     pub seq: Seq,
@@ -1032,13 +1032,13 @@ pub struct Subscribed {
     pub session: Option<SessionId>,
 }
 
-/// The daemon.
+/// What the daemon says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStatus {
-    /// Its version.
+    /// The version of the daemon.
     pub version: String,
-    /// Its process id.
+    /// The process id of the daemon.
     pub pid: u32,
     /// The loopback port it listens on.
     pub port: u16,
@@ -1047,7 +1047,7 @@ pub struct DaemonStatus {
     pub pi_port: Option<u16>,
     /// Since when it runs.
     pub started_at: Timestamp,
-    /// Its home folder.
+    /// The home folder of the daemon.
     pub home: String,
     /// Its resident memory, in bytes, where that can be told.
     pub resident_bytes: Option<u64>,
@@ -1061,7 +1061,7 @@ pub struct DaemonStatus {
     pub asks: usize,
     /// How many subscriptions there are.
     pub subscribers: usize,
-    /// Who is there.
+    /// The clients that are connected.
     pub clients: Vec<ClientInfo>,
     /// Whether runners of the kinds that were used are started.
     pub breakers: BTreeMap<SessionKind, BreakerStatus>,

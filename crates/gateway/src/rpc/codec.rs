@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 messages.
+//! The messages of JSON-RPC 2.0.
 
 use mainstay_model::{Error, ErrorClass};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) struct Incoming {
     pub(super) error: Option<Failure>,
 }
 
-/// The version member.
+/// The `jsonrpc` member, which must say 2.0.
 #[derive(Debug, Serialize)]
 pub(super) enum Version {
     #[serde(rename = "2.0")]

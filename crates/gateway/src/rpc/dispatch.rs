@@ -597,7 +597,7 @@ impl Call<'_> {
         Ok(asks.into_iter().map(AskView::from).collect())
     }
 
-    /// Answers an ask.
+    /// Answers an ask of a session.
     async fn answer(&self, answer: AnswerAsk) -> Result<Answered, Error> {
         let AnswerAsk { ask, command, value } = answer;
         let (session, ask) = match answered_before(self.client, &ask, command.as_ref()).await? {

@@ -21,11 +21,11 @@ pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// What every connection needs to know of the daemon.
 #[derive(Clone)]
 pub struct Daemon {
-    /// Its sessions.
+    /// The engine that runs the sessions.
     pub engine: Engine,
     /// The secrets clients show.
     pub tokens: Arc<Tokens>,
-    /// Its version.
+    /// The version of the daemon.
     pub version: &'static str,
     /// The loopback port it listens on.
     pub port: u16,
@@ -33,7 +33,7 @@ pub struct Daemon {
     pub pi_port: Option<u16>,
     /// Since when it runs.
     pub started_at: Timestamp,
-    /// Its home folder.
+    /// The home folder of the daemon.
     pub home: Arc<Path>,
     /// What sessions are for whose kind nobody says.
     pub default_kind: DefaultKind,

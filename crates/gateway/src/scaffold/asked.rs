@@ -26,7 +26,7 @@ pub(crate) struct Asked {
 pub struct Scaffolded {
     /// The type that they were written from.
     pub signature: String,
-    /// They, as F#.
+    /// The tests as F# code.
     pub code: String,
 }
 

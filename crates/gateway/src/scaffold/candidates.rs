@@ -2,12 +2,12 @@
 
 use super::signature::{Signature, Type};
 
-/// One property.
+/// One property that the function may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// What it is called, behind the function's name.
     pub(super) name: &'static str,
-    /// What it claims.
+    /// The property in words, for a comment.
     pub(super) claim: &'static str,
     /// What it is checked with, by name.
     pub(super) inputs: Vec<(String, Type)>,
@@ -46,7 +46,7 @@ pub(super) fn candidates(signature: &Signature, has_inverse: bool) -> Vec<Candid
     }
 }
 
-/// `a -> a`.
+/// Proposes properties of a function `a -> a`.
 fn on_itself(kind: &Type) -> Vec<Candidate> {
     let mut found = match items(kind) {
         Some(items) => {

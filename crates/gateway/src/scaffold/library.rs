@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::candidates::Candidate;
 use super::{Subject, helpers, module_name, subjects, word};
 
-/// For `FsCheck.Xunit`.
+/// Writes the tests for `FsCheck.Xunit`.
 pub(super) fn for_xunit(subject: &Subject<'_>, candidates: &[Candidate]) -> String {
     let word = word(subject.name);
     let tests = candidates.iter().map(|candidate| {
@@ -23,7 +23,7 @@ pub(super) fn for_xunit(subject: &Subject<'_>, candidates: &[Candidate]) -> Stri
     head(subject, candidates, "open FsCheck.Xunit") + &tests.collect::<String>()
 }
 
-/// For `Expecto.FsCheck`.
+/// Writes the tests for `Expecto.FsCheck`.
 pub(super) fn for_expecto(subject: &Subject<'_>, candidates: &[Candidate]) -> String {
     let word = word(subject.name);
     let mut code = head(subject, candidates, "open Expecto");

@@ -25,7 +25,7 @@ let forAll claim (make: System.Random -> 'value) (holds: 'value -> bool) =
         | None -> ()
         | Some how -> failwithf \"%s: %s with %A\" claim how value";
 
-/// The code.
+/// Writes the tests without a framework.
 pub(super) fn written(subject: &Subject<'_>, candidates: &[Candidate]) -> String {
     let word = word(subject.name);
     let mut makers = Makers::default();

@@ -16,9 +16,9 @@ pub enum Type {
     Variable(String),
     /// A name, and what it is applied to: `int`, `int list`, `Map<string,int>`.
     Named {
-        /// Its name.
+        /// The name of the type.
         name: String,
-        /// In their order.
+        /// The type's arguments, in their order.
         arguments: Vec<Type>,
     },
     /// `int []`, of this many dimensions.
@@ -53,7 +53,7 @@ pub enum SignatureError {
     /// It stops being a type somewhere.
     #[error("the signature cannot be read from character {place} on: {expected} is expected there")]
     Unreadable {
-        /// From 1 on.
+        /// The column in the text, from 1.
         place: usize,
         /// What could stand there.
         expected: &'static str,
@@ -180,7 +180,7 @@ impl Display for Signature {
     }
 }
 
-/// Reads a type.
+/// Parses a type as F# writes it.
 pub(super) fn parse(text: &str) -> Result<Type, SignatureError> {
     if text.len() > TEXT_BYTES {
         return Err(SignatureError::TooLong);
@@ -201,7 +201,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// `a -> b`.
+    /// Reads a function type, `a -> b`.
     fn function(&mut self) -> Result<Type, SignatureError> {
         let mut parts = vec![self.tuple()?];
         while self.take("->") {
@@ -211,7 +211,7 @@ impl Reader {
         Ok(parts.into_iter().rev().fold(last, |to, from| Type::Function(Box::new(from), Box::new(to))))
     }
 
-    /// `a * b`.
+    /// Reads a tuple type, `a * b`.
     fn tuple(&mut self) -> Result<Type, SignatureError> {
         let first = self.applied()?;
         let mut items = vec![first];
@@ -224,7 +224,7 @@ impl Reader {
         }
     }
 
-    /// `a list []`.
+    /// Reads an applied type, `a list []`.
     fn applied(&mut self) -> Result<Type, SignatureError> {
         self.pass_argument_name();
         let mut read = self.single()?;

@@ -31,7 +31,7 @@ pub struct AgentView {
 pub struct QueuedView {
     /// When it is to hear it.
     pub hears: Hears,
-    /// In words.
+    /// The text of the prompt.
     pub text: String,
     /// With how many pictures.
     #[serde(default)]
@@ -58,7 +58,7 @@ impl AgentView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkView {
-    /// Its session.
+    /// The session that did the work.
     pub session: SessionId,
     /// The command that asked for it.
     pub command: CommandId,

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-/// A file.
+/// A file that the page needs.
 pub(super) struct Asset {
     name: &'static str,
     media: &'static str,
@@ -27,7 +27,7 @@ static LIVE: Asset = asset!("live.js", "text/javascript; charset=utf-8");
 pub(super) static SCRIPT: Asset = asset!("page.js", "text/javascript; charset=utf-8");
 pub(super) static ICON: Asset = asset!("icon.svg", "image/svg+xml");
 
-/// Every file.
+/// Every file that the page needs.
 static ALL: [&Asset; 5] = [&STYLE, &ORIGIN, &LIVE, &SCRIPT, &ICON];
 
 /// The hash of all files.
@@ -37,7 +37,7 @@ static HASH: LazyLock<String> = LazyLock::new(|| {
 });
 
 impl Asset {
-    /// Where it is.
+    /// Returns the address at which the file is served.
     pub(super) fn address(&self) -> String {
         format!("/ui/assets/{}/{}", *HASH, self.name)
     }

@@ -11,7 +11,7 @@ use super::patch::Patch;
 use super::printed;
 use crate::highlight::{self, Syntax};
 
-/// Where cells stand.
+/// The id of the element that holds the cells.
 pub(super) const CELLS: &str = "cells";
 /// Code of more bytes is shown without colours.
 const COLOURED_BYTES: usize = 64 * 1024;

@@ -20,9 +20,9 @@ use super::{markdown, plot, printed};
 
 /// Pictures that a page shows.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Markdown.
+/// The MIME type of Markdown.
 const MARKDOWN: &str = "text/markdown";
-/// Formulas.
+/// The MIME type of formulas in LaTeX.
 const LATEX: &str = "text/latex";
 /// Descriptions of charts, of whatever version.
 const CHARTS: [&str; 3] = ["application/vnd.vegalite.", "application/vnd.vega.", "application/vnd.plotly."];

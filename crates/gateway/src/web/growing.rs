@@ -33,7 +33,7 @@ pub(super) struct Cell {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// Code.
+    /// A cell that runs code.
     Eval { code: String, file: Option<String>, is_withheld: bool, is_brought: bool },
     /// Something for an agent to do; and how many messages it has added.
     Work { work: Work, added: u32 },
@@ -72,7 +72,7 @@ pub(super) enum CellPart {
     Said { role: PartRole, text: String, is_open: bool },
     /// A tool is called; with what came of it.
     Called { id: String, tool: String, arguments: String, state: Called },
-    /// Something happens.
+    /// A notice for people.
     Noted { tone: Tone, text: String },
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Called {
     Said,
     /// It runs; what it has given last.
     Runs(String),
-    /// It has answered.
+    /// The tool has returned its result.
     Answered { text: String, is_error: bool },
     /// Its turn has ended without an answer.
     Unanswered,
@@ -108,7 +108,7 @@ pub(super) enum Ending {
     Failed(String),
 }
 
-/// What code gave.
+/// The value that code returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) value: Option<String>,

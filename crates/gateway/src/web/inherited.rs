@@ -20,7 +20,7 @@ use super::guard::{Refused, Viewer, place};
 use super::patch::Patch;
 use super::{display, feed, printed};
 
-/// Where they stand.
+/// The id of the element that holds the inherited cells.
 const CELLS: &str = "inherited-cells";
 /// How many entries are shown at once.
 const ENTRIES: u64 = 100;
@@ -78,7 +78,7 @@ fn earlier(session: SessionId, from: u64) -> Markup {
     }
 }
 
-/// Some of them.
+/// One page of inherited cells.
 struct Page {
     /// The index of the first.
     from: u64,

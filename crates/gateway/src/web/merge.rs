@@ -85,7 +85,7 @@ struct Input {
     /// Its index in the transcript.
     index: u64,
     placed: Placed,
-    /// How it ended.
+    /// How the input's job ended, by name.
     ending: String,
     /// Whether the other session has brought it before.
     is_there: bool,

@@ -13,7 +13,7 @@ const WINDOW: u64 = 1_000;
 /// How many events are read from the log at once.
 const READ: usize = 512;
 
-/// What was read.
+/// The earlier cells that were read from the log.
 pub(super) struct Past {
     pub(super) page: Page,
     /// Whether there are events before it.

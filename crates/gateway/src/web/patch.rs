@@ -13,21 +13,21 @@ pub(super) enum Patch {
     Morph(String),
     /// An element with this id stands at the end of another, once.
     Add {
-        /// The other.
+        /// The id of the element beside which it is put.
         to: String,
-        /// Its own id.
+        /// The id of the new element.
         id: String,
         html: String,
     },
     /// These elements follow at the end of another. Whoever sends it twice has sent the other whole before.
     Append {
-        /// The other.
+        /// The id of the element to which it is appended.
         to: String,
         html: String,
     },
     /// These elements stand before all others of another.
     Prepend {
-        /// The other.
+        /// The id of the element to which it is prepended.
         to: String,
         html: String,
     },

@@ -98,7 +98,7 @@ fn short(pixels: f64) -> f64 {
     (pixels * 10.0).round() / 10.0
 }
 
-/// Where values are.
+/// The area of the plot that holds the values.
 struct Frame {
     columns: Span,
     rows: Span,

@@ -53,7 +53,7 @@ fn last_heard(headers: &HeaderMap) -> Option<Seq> {
     headers.get("last-event-id")?.to_str().ok()?.parse().ok().map(Seq)
 }
 
-/// One connection.
+/// One browser's connection to the stream.
 struct Connection {
     client: Client,
     session: SessionId,
@@ -71,7 +71,7 @@ struct Connection {
     is_open: bool,
 }
 
-/// What comes next.
+/// The next thing that a connection has to do.
 enum Next {
     Event(Result<std::sync::Arc<Event>, Error>),
     Live(Option<std::sync::Arc<mainstay_engine::Live>>),

@@ -19,11 +19,11 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use uuid::Uuid;
 
-/// What code does.
+/// One step of the scripted kernel.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Step {
-    /// Prints a text.
+    /// Print a text to standard output.
     Print(String),
     /// Shows something, by MIME type.
     Show(Value),
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Ask(Vec<Question>),
     /// Takes so many milliseconds.
     Take(u64),
-    /// Raises.
+    /// Raise an exception with this message.
     Raise(String),
 }
 

@@ -15,7 +15,7 @@ const PROMPTS: [(&str, &[&str]); 5] = [
     ("test_input_required_result_prompt", &[]),
 ];
 
-/// What is listed.
+/// Returns the prompts that the server lists.
 pub(crate) fn listed() -> Vec<Prompt> {
     let prompt = |(name, arguments): (&str, &[&str])| {
         let argument = |name: &&str| json!({ "name": name, "required": true });

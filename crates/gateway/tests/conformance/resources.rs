@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::tools::PNG;
 
-/// What is listed.
+/// Returns the resources that the server lists.
 pub(crate) fn listed() -> Vec<Resource> {
     ["static-text", "static-binary", "watched-resource"]
         .map(|name| {

@@ -23,7 +23,7 @@ use crate::kernel::{self, Step};
 use crate::tools::{self, Behind};
 use crate::{prompts, resources};
 
-/// The handler.
+/// The handler that answers with fixtures.
 pub(crate) struct Fixtures {
     pub(crate) ours: Server,
     /// Where sessions are made.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::kernel::Step;
 
-/// A red pixel.
+/// A picture of one red pixel, as Base64.
 pub(crate) const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /// A sound of no length.
@@ -26,7 +26,7 @@ pub(crate) enum Behind {
     BrokenTask(Vec<Step>),
     /// The product makes a session, and starts it anew.
     Restart,
-    /// This content.
+    /// The tool answers with this content.
     Content(Value),
     /// What the client's model says, asked over its session.
     Sampling,
@@ -36,7 +36,7 @@ pub(crate) enum Behind {
     NeedsSampling,
 }
 
-/// One tool.
+/// One tool of the fixtures.
 pub(crate) struct Fixture {
     name: &'static str,
     schema: Value,
@@ -61,7 +61,7 @@ pub(crate) fn named(name: &str) -> Option<Fixture> {
     all().into_iter().find(|tool| tool.name == name)
 }
 
-/// Every tool.
+/// Returns every tool of the fixtures.
 pub(crate) fn all() -> Vec<Fixture> {
     let mut tools = contents();
     tools.extend(evals());
@@ -303,7 +303,7 @@ pub(crate) fn form(message: &str, member: &str) -> Value {
     json!({ "method": "elicitation/create", "params": { "mode": "form", "message": message, "requestedSchema": schema } })
 }
 
-/// Asks a model.
+/// Asks the client's model for a completion.
 pub(crate) fn sampling(prompt: &str) -> Value {
     let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
     json!({ "method": "sampling/createMessage", "params": { "messages": [message], "maxTokens": 100 } })

@@ -16,7 +16,7 @@ use crate::support::{Home, PATIENCE, answer};
 const TOKEN: (&str, &str) = ("authorization", "Bearer secret");
 const BARE: (&str, &str) = ("accept", "application/bare");
 
-/// A client's end.
+/// A client's end of a web socket.
 struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// What a request for a socket comes to.

@@ -24,7 +24,7 @@ use crate::scripted_agent::{Script, ScriptedAgents};
 /// A test that waits so long hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A daemon.
+/// A daemon in a home folder of its own.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
     pub(crate) port: u16,
@@ -129,7 +129,7 @@ impl Home {
         session["session"].as_str().unwrap().to_owned()
     }
 
-    /// A bare connection.
+    /// Opens a plain TCP connection to the daemon.
     pub(crate) async fn connect(&self) -> TcpStream {
         TcpStream::connect(("127.0.0.1", self.port)).await.unwrap()
     }

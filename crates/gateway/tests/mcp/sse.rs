@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::http::Served;
 use crate::support::Agent;
 
-/// A client's stream.
+/// A client's stream of server-sent events.
 pub(crate) struct Opened {
     response: reqwest::Response,
     read: Vec<u8>,

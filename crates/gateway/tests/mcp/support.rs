@@ -41,7 +41,7 @@ fn tokens() -> Tokens {
     Tokens::new("secret", [(TokenHash::of("hers"), ada)])
 }
 
-/// A daemon.
+/// A daemon in a home folder of its own.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
     folder: TempDir,
@@ -226,7 +226,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for ToldAtEnd<R> {
     }
 }
 
-/// An MCP client.
+/// An MCP client that the tests drive.
 pub(crate) struct Agent {
     pub(crate) service: RunningService<RoleClient, Listener>,
 }
@@ -297,7 +297,7 @@ impl Agent {
         self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
     }
 
-    /// Runs code.
+    /// Runs code through the tool `send_code`.
     pub(crate) async fn send(&self, code: &str) -> Reply {
         self.call("send_code", serde_json::json!({ "code": code })).await
     }
@@ -323,7 +323,7 @@ impl Agent {
     }
 }
 
-/// A tool's answer.
+/// The answer of a tool call.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) structured: Value,

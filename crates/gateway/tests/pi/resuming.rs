@@ -38,7 +38,7 @@ fn is_end(frame: &Value) -> bool {
     frame["event"]["type"] == "agent_end"
 }
 
-/// Begins a turn.
+/// Starts a turn of the agent.
 async fn prompt(client: &mut Client, script: &mut Script) {
     client.send(json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "go" })).await;
     script.work().await;

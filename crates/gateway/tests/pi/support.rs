@@ -23,7 +23,7 @@ use crate::scripted_agent::{Script, ScriptedAgents};
 /// A test that waits so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A daemon.
+/// A daemon in a home folder of its own.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
     agents: Arc<dyn RunnerFactory>,
@@ -162,7 +162,7 @@ impl Client {
         self.line(&frame.to_string()).await;
     }
 
-    /// The next frame.
+    /// Receives the next frame from the daemon.
     pub(crate) async fn frame(&mut self) -> Value {
         let frame = tokio::time::timeout(PATIENCE, self.frames.next()).await.expect("no frame comes");
         serde_json::from_str(&frame.expect("the connection ended").unwrap()).unwrap()

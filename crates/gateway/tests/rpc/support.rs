@@ -66,7 +66,7 @@ impl Home {
         (Self { socket, talk, client: Arc::new(client), events, _folder: folder }, script)
     }
 
-    /// Another connection.
+    /// Opens another connection to the same daemon.
     pub(crate) async fn other(&self) -> Client {
         Client::connect(&self.socket, "secret".to_owned(), "other").await.unwrap().0
     }

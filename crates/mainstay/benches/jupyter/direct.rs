@@ -62,7 +62,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Until it answers.
+    /// Connects, and retries until the kernel answers.
     async fn connect(connection: &Connection) -> Self {
         while connection.sockets().iter().any(|path| !path.exists()) {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -36,7 +36,7 @@ impl Executions {
         sorted[sorted.len() * hundredth / 100]
     }
 
-    /// The middle one.
+    /// Returns the median of the times.
     pub(crate) fn median(&self) -> Duration {
         self.at(50)
     }
@@ -56,7 +56,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Beginning now.
+    /// Starts counting from now.
     pub(crate) fn begin() -> Self {
         Self { began: Instant::now(), first: None, all: None, came: 0 }
     }

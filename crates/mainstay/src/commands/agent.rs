@@ -1,4 +1,4 @@
-//! `mainstay agent list|install`
+//! The commands `mainstay agent list` and `install`.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ enum AgentCommand {
     /// List the agents on this machine, the one that is used first; fails where there is none
     #[command(after_help = "Examples:\n  mainstay agent list\n  mainstay agent list --json")]
     List {
-        /// Print JSON
+        /// Print the agents as JSON
         #[arg(long)]
         json: bool,
     },
@@ -34,9 +34,9 @@ enum AgentCommand {
         after_help = "Examples:\n  mainstay agent install pi\n  mainstay agent install pi --yes   # in a script"
     )]
     Install {
-        /// The agent: pi
+        /// The kind of agent: pi
         kind: String,
-        /// Do not ask
+        /// Install without asking first
         #[arg(short, long)]
         yes: bool,
     },

@@ -36,7 +36,7 @@ enum AskCommand {
         #[arg(short, long)]
         session: Option<String>,
 
-        /// Print JSON
+        /// Print the questions as JSON
         #[arg(long)]
         json: bool,
     },
@@ -63,7 +63,7 @@ enum AskCommand {
 )]
 #[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 struct Raise {
-    /// What is asked
+    /// The question to be asked
     prompt: String,
 
     #[command(flatten)]
@@ -88,7 +88,7 @@ struct Raise {
     #[command(flatten)]
     sent: SentArgs,
 
-    /// Print JSON
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
 }

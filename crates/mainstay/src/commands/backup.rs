@@ -30,7 +30,7 @@ pub(super) struct Backup {
     /// A folder that is empty or not there
     folder: PathBuf,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay cancel`
+//! The command `mainstay cancel`, which stops what runs.
 
 use std::process::ExitCode;
 

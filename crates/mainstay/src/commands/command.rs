@@ -28,11 +28,11 @@ enum CommandCommand {
         after_help = "Examples:\n  mainstay command show nightly-import\n  mainstay command show --json nightly-import | jq .outcome\n\nExit codes: 0 it is known, 1 it is not."
     )]
     Show {
-        /// The command's id
+        /// The id of the command
         #[arg(value_parser = |text: &str| CommandId::new(text))]
         id: CommandId,
 
-        /// Print JSON
+        /// Print the command as JSON
         #[arg(long)]
         json: bool,
     },

@@ -1,4 +1,4 @@
-//! `mainstay session compact`
+//! The command `mainstay session compact`.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::terminal::{counted, note};
     after_help = "Examples:\n  mainstay session compact lab --before 40 --summary 'Two plots were made.'\n  mainstay session compact lab --before 40 --summary - < summary.txt"
 )]
 pub(super) struct Compact {
-    /// The session
+    /// The session to be compacted
     session: String,
 
     /// For the entries before the one with this number (see `session transcript`); fewer, where a call would lose its result
@@ -31,7 +31,7 @@ pub(super) struct Compact {
     #[arg(long, value_name = "TEXT")]
     summary: String,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 

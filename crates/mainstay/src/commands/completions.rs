@@ -1,4 +1,4 @@
-//! `mainstay completions`
+//! The command `mainstay completions`, for shells.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use clap_complete::Shell;
     after_help = "Example:\n  mainstay completions bash > ~/.local/share/bash-completion/completions/mainstay"
 )]
 pub(super) struct Completions {
-    /// The shell
+    /// The shell to complete for
     shell: Shell,
 }
 

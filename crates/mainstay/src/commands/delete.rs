@@ -22,10 +22,10 @@ use crate::terminal::{ago, counted, note, printable};
     after_help = "Examples:\n  mainstay session delete lab\n  mainstay session delete lab --yes --gc   # in a script, and from the disk too"
 )]
 pub(super) struct Delete {
-    /// The session
+    /// The session to be deleted
     session: String,
 
-    /// Do not ask
+    /// Delete without asking first
     #[arg(short, long)]
     yes: bool,
 
@@ -36,7 +36,7 @@ pub(super) struct Delete {
     #[command(flatten)]
     sent: SentArgs,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

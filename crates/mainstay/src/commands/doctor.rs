@@ -1,4 +1,4 @@
-//! `mainstay doctor`
+//! The command `mainstay doctor`, which examines the store.
 
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -25,7 +25,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  mainstay doctor\n  mainstay doctor --json")]
 pub(super) struct Doctor {
-    /// Print JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay explore`
+//! The command `mainstay explore`, which lists members.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(super) struct Explore {
     #[command(flatten)]
     target: Target,
 
-    /// Print JSON
+    /// Print the members as JSON
     #[arg(long)]
     json: bool,
 }

@@ -10,9 +10,9 @@ use crate::terminal::{self, Paint, Tone, printable};
 /// How a session's definitions are dropped with its worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HardReset {
-    /// From a shell.
+    /// The user typed a command in a shell.
     Command,
-    /// From the prompt.
+    /// The user typed it at Mainstay's prompt.
     Prompt,
 }
 

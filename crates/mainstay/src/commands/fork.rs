@@ -1,4 +1,4 @@
-//! `mainstay session fork`
+//! The command `mainstay session fork`.
 
 use std::process::ExitCode;
 
@@ -40,7 +40,7 @@ pub(super) struct Fork {
     #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
     id: Option<CommandId>,
 
-    /// Print JSON
+    /// Print the new session as JSON
     #[arg(long)]
     json: bool,
 }

@@ -24,7 +24,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  mainstay gc\n  mainstay gc --json")]
 pub(super) struct Gc {
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay history`
+//! The command `mainstay history`, which lists typed lines.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub(super) struct History {
     #[arg(long, conflicts_with = "words")]
     clear: bool,
 
-    /// Print JSON
+    /// Print the lines as JSON
     #[arg(long)]
     json: bool,
 }

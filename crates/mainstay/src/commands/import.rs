@@ -26,7 +26,7 @@ use crate::terminal::{counted, note};
     after_help = "Examples:\n  mainstay import lab.jsonl\n  mainstay import lab.jsonl --name ada-lab --directory ~/lab\n  mainstay import ~/.claude/projects/-home-ada-lab/SESSION.jsonl --json | jq .leftOut\n\nExit codes: 0 the session is there, 1 it is Faulted, or nothing was imported."
 )]
 pub(super) struct Import {
-    /// The file
+    /// The file to be imported
     file: PathBuf,
 
     /// What people call it [default: as before, numbered where a session is called so]
@@ -41,7 +41,7 @@ pub(super) struct Import {
     #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
     id: Option<CommandId>,
 
-    /// Print JSON
+    /// Print the session as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay kernel list|install|register|unregister|serve|doctor`
+//! The commands `mainstay kernel list|install|register|unregister|serve|doctor`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ enum KernelCommand {
     /// List what can run sessions on this machine
     #[command(after_help = "Examples:\n  mainstay kernel list\n  mainstay kernel list --json")]
     List {
-        /// Print JSON
+        /// Print the kernels as JSON
         #[arg(long)]
         json: bool,
     },
@@ -50,7 +50,7 @@ enum KernelCommand {
         /// Where to get the .NET SDK from: microsoft (the current long-term release), or npm, which has SDK 3.1 only
         #[arg(long, value_name = "SOURCE", value_parser = source)]
         from: Option<Source>,
-        /// Do not ask
+        /// Install without asking first
         #[arg(short, long)]
         yes: bool,
     },
@@ -72,7 +72,7 @@ enum KernelCommand {
         /// The kind of session
         #[arg(long, default_value = "fsharp")]
         kind: String,
-        /// One certain session
+        /// Serve one certain session only
         #[arg(long, conflicts_with = "kind")]
         session: Option<String>,
     },
@@ -84,7 +84,7 @@ enum KernelCommand {
         /// The kind of sessions that are to run
         #[arg(default_value = "fsharp")]
         kind: String,
-        /// Print JSON
+        /// Print the findings as JSON
         #[arg(long)]
         json: bool,
     },

@@ -33,7 +33,7 @@ struct Answer {
     after_ms: u64,
 }
 
-/// Examines F#.
+/// Examines what F# sessions need, and prints it.
 pub(super) fn fsharp(search: &Search, json: bool) -> Result<ExitCode, Error> {
     let report = examine(search, &working_directory()?);
     if json {

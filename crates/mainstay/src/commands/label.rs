@@ -1,4 +1,4 @@
-//! `mainstay session label`
+//! The command `mainstay session label`.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ use crate::terminal::{Paint, Tone, ago, note, printable};
     after_help = "Examples:\n  mainstay session label lab 4 'the good one'   # see `session transcript` for the number\n  mainstay session label lab 4 --remove\n  mainstay session label lab                    # what there is"
 )]
 pub(super) struct Label {
-    /// The session
+    /// The session with the entry
     session: String,
 
     /// The number of the entry [default: all that have a label are listed]
@@ -34,7 +34,7 @@ pub(super) struct Label {
     #[arg(long, requires = "entry")]
     remove: bool,
 
-    /// Print JSON
+    /// Print the labels as JSON
     #[arg(long)]
     json: bool,
 

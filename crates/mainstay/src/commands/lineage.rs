@@ -20,7 +20,7 @@ pub(super) struct Lineage {
     /// Any session of the lineage [default: the most recently active one of this folder]
     session: Option<String>,
 
-    /// Print JSON
+    /// Print the sessions as JSON
     #[arg(long)]
     json: bool,
 }

@@ -64,7 +64,7 @@ pub(super) struct CherryPick {
     into: Into,
 }
 
-/// Where to.
+/// The session that receives the entries, and how.
 #[derive(Debug, Args)]
 struct Into {
     /// The session they run in [default: the most recently active one of this folder]
@@ -75,7 +75,7 @@ struct Into {
     #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
     id: Option<CommandId>,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -186,7 +186,7 @@ fn not_run_text(merged: &MergeView) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entries(pub(crate) Vec<Range<u64>>);
 
-/// Reads `3,4,7-9`.
+/// Parses numbers of entries such as `3,4,7-9`.
 pub(crate) fn entries(text: &str) -> Result<Entries, String> {
     numbered(text).map(Entries)
 }

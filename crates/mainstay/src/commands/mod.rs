@@ -162,7 +162,7 @@ enum Command {
     Kernel(kernel::KernelArgs),
     /// List and install coding agents
     Agent(agent::AgentArgs),
-    /// Examine the store
+    /// Examine the store for damage
     Doctor(doctor::Doctor),
     /// Remove what deleted sessions have left
     Gc(gc::Gc),

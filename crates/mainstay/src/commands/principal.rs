@@ -26,7 +26,7 @@ enum PrincipalCommand {
     /// List the principals in the configuration
     #[command(after_help = "Examples:\n  mainstay principal list\n  mainstay principal list --json")]
     List {
-        /// Print JSON
+        /// Print the principals as JSON
         #[arg(long)]
         json: bool,
     },
@@ -47,7 +47,7 @@ enum PrincipalCommand {
         #[arg(long, value_name = "PATTERN")]
         drive: Vec<NamePattern>,
 
-        /// Print JSON
+        /// Print the principal as JSON
         #[arg(long)]
         json: bool,
     },

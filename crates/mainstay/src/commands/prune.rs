@@ -48,11 +48,11 @@ pub(super) struct Prune {
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Remove without asking first
     #[arg(short, long)]
     yes: bool,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ use crate::terminal::{BegunLine, Hidden, note, printable, show_error};
 /// How long a pipe may be silent until it is said how to answer from elsewhere.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Who asks.
+/// The thing that asks the question.
 #[derive(Clone, Copy)]
 pub(super) enum Asker {
     Code,

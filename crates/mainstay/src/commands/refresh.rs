@@ -36,7 +36,7 @@ pub(super) struct Refresh {
     #[arg(long)]
     all: bool,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 

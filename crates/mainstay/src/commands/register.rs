@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-/// What to register.
+/// The kernel that is to be registered.
 #[derive(Debug, Args)]
 pub(super) struct Register {
     /// The kind of session that notebooks get: fsharp, or a Jupyter kernel that is to be durable and shared

@@ -32,7 +32,7 @@ pub(super) struct Reset {
     #[arg(long)]
     hard: bool,
 
-    /// Do not ask
+    /// Reset without asking first
     #[arg(short, long)]
     yes: bool,
 

@@ -18,14 +18,14 @@ use crate::terminal::{ago, bytes, counted, note};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mainstay stop\n  mainstay restore ~/backups/monday")]
 pub(super) struct Restore {
-    /// The backup
+    /// The folder of the backup
     folder: PathBuf,
 
-    /// Do not ask
+    /// Restore without asking first
     #[arg(short, long)]
     yes: bool,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay review`
+//! The command `mainstay review`, which suggests better code.
 
 use std::fs::File;
 use std::io::Read;
@@ -27,7 +27,7 @@ pub(super) struct Review {
     #[command(flatten)]
     target: Target,
 
-    /// Print JSON
+    /// Print the suggestions as JSON
     #[arg(long)]
     json: bool,
 }

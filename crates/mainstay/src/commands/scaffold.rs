@@ -1,4 +1,4 @@
-//! `mainstay scaffold`
+//! The command `mainstay scaffold`, which writes tests.
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ pub(super) struct Scaffold {
     #[command(flatten)]
     target: Target,
 
-    /// Print JSON
+    /// Print the tests as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay search`
+//! The command `mainstay search`, which finds entries.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ use crate::terminal::{Paint, Tone, ago, note, printable};
     after_help = "Examples:\n  mainstay search Dictionary\n  mainstay search --here --role output 'barks \"in a row\" begin*'\n  mainstay search --since 7d --json timeout | jq -r '.[].session'\n\nAll words must be in an entry; capitals do not matter. Words in quotation marks stand in a row, and a star lets a word go on.\n\nExit codes: 0 something was found, 1 nothing was."
 )]
 pub(super) struct Search {
-    /// The words
+    /// The words to be found
     #[arg(required = true)]
     words: Vec<String>,
 
@@ -57,7 +57,7 @@ pub(super) struct Search {
     #[arg(long, default_value_t = 0)]
     offset: usize,
 
-    /// Print JSON
+    /// Print the entries as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|merge|cherry-pick|compact|label|refresh|transcript|lineage|show|stats|stop|rename|reset|delete`
+//! The commands below `mainstay session`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,7 +64,7 @@ enum SessionCommand {
         /// Only those that are not at rest
         #[arg(long)]
         live: bool,
-        /// Print JSON
+        /// Print the sessions as JSON
         #[arg(long)]
         json: bool,
     },
@@ -94,7 +94,7 @@ enum SessionCommand {
         /// A name of your own for this command: given again, it gets the same session and creates no other
         #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
         id: Option<CommandId>,
-        /// Print JSON
+        /// Print the session as JSON
         #[arg(long)]
         json: bool,
     },
@@ -130,9 +130,9 @@ enum SessionCommand {
     /// Give a session another name
     #[command(after_help = "Example:\n  mainstay session rename lab workshop")]
     Rename {
-        /// The session
+        /// The session to be renamed
         session: String,
-        /// The new name
+        /// The new name of the session
         name: String,
         #[command(flatten)]
         sent: SentArgs,

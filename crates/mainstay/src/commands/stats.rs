@@ -19,7 +19,7 @@ pub(super) struct Stats {
     /// The session [default: all of them together]
     session: Option<String>,
 
-    /// Print JSON
+    /// Print the figures as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `mainstay status`
+//! The command `mainstay status`, which describes the daemon.
 
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ pub(super) struct Status {
     #[arg(long)]
     limits: bool,
 
-    /// Print JSON
+    /// Print the status as JSON
     #[arg(long)]
     json: bool,
 }

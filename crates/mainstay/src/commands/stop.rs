@@ -1,4 +1,4 @@
-//! `mainstay stop`
+//! The command `mainstay stop`, which stops the daemon.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -30,7 +30,7 @@ impl Stopping {
         Ok(Self { command, stop: Stop::Unwanted, interrupts: interrupts()? })
     }
 
-    /// The next Ctrl-C.
+    /// Waits for the next Ctrl-C.
     pub(super) async fn wanted(&mut self) {
         self.interrupts.recv().await;
     }

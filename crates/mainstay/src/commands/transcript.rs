@@ -32,7 +32,7 @@ pub(super) struct Transcript {
     #[arg(long, value_name = "ENTRIES")]
     count: Option<u64>,
 
-    /// Long entries whole
+    /// Print long entries in full
     #[arg(long)]
     full: bool,
 
@@ -75,7 +75,7 @@ pub(crate) const fn nothing_shown(from: u64) -> &'static str {
     if from == 1 { "nothing was said in it yet" } else { "it has no entry of that number" }
 }
 
-/// Which entries.
+/// Chooses the entries that are printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
     /// From this index on.

@@ -20,10 +20,10 @@ use super::projects::{Loading, ProjectBuilder, profiles, project_of};
 use crate::config::FsharpConfig;
 use crate::home::Home;
 
-/// Starts F# workers.
+/// Starts the workers of F# sessions.
 pub(super) struct FsharpKernel {
     search: Search,
-    /// Mainstay's home.
+    /// The home folder of Mainstay.
     home: PathBuf,
     /// Where copies of projects' assemblies are, by session.
     copies: PathBuf,

@@ -10,7 +10,7 @@ use mainstay_model::{Error, SessionKind};
 
 use crate::home::Home;
 
-/// Starts Jupyter kernels.
+/// Starts the kernels of Jupyter sessions.
 pub(super) struct JupyterKernels {
     home: Home,
     /// The folder of the kernels' sockets.

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-/// Starts them.
+/// Starts agents that follow a script, for tests.
 pub(super) struct ScriptedAgents;
 
 #[async_trait]
@@ -128,7 +128,7 @@ impl Agent for Scripted {
     }
 }
 
-/// The agent itself.
+/// The state of a scripted agent.
 struct Life {
     says: mpsc::Sender<RunnerNotice>,
     gets: mpsc::UnboundedReceiver<Given>,

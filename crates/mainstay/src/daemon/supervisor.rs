@@ -20,7 +20,7 @@ use crate::home::Home;
 pub(crate) const CANNOT_START: u8 = 3;
 /// The first wait before a restart; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait.
+/// The longest pause between two starts.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A daemon that ran this long begins anew with the first wait.
 const STABLE: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ use crate::home::Home;
 
 /// How long a process that has just locked the file, or only looks, is waited for.
 const SETTLES: Duration = Duration::from_secs(1);
-/// Between two looks.
+/// The time between two looks at the file.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// A record has this many bytes, whatever the id: one write replaces another's whole.
 const RECORD: usize = 20;

@@ -119,7 +119,7 @@ struct Submitted {
 /// What a session does, for who would bring it up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// It takes commands.
+    /// The session takes commands, and nothing else goes on.
     Other,
     /// It builds or warms up, with what was there when it began that.
     Renews,

@@ -23,7 +23,7 @@ pub(crate) enum Whence {
     /// The user's login shell.
     #[default]
     LoginShell,
-    /// Whoever starts it.
+    /// The variables of the process that starts the session.
     Inherited,
 }
 
@@ -51,7 +51,7 @@ pub(crate) type Variables = Vec<(OsString, OsString)>;
 /// What a daemon begins with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Begins {
-    /// All its variables.
+    /// All variables of the environment.
     pub(crate) variables: Variables,
     /// Why they are not what was asked for, for people.
     pub(crate) note: Option<String>,

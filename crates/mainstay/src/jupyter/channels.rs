@@ -14,10 +14,10 @@ use zeromq::{
     PubSocket, RepSocket, RouterRecvHalf, RouterSendHalf, RouterSocket, Socket, SocketRecv, SocketSend,
 };
 
-/// What comes in.
+/// The messages that arrive on the channels.
 pub(super) type Incoming = mpsc::UnboundedReceiver<Message>;
 
-/// All channels, bound.
+/// All channels of a kernel, bound to their ports.
 pub(super) struct Channels {
     pub(super) voice: Arc<Voice>,
     pub(super) shell: Incoming,

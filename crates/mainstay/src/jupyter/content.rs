@@ -10,7 +10,7 @@ use mainstay_model::display::METADATA;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// `execute_request`
+/// The content of an `execute_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct ExecuteRequest {
     pub(super) code: String,
@@ -30,7 +30,7 @@ const fn yes() -> bool {
     true
 }
 
-/// `complete_request`, `inspect_request`
+/// The content of `complete_request` and `inspect_request`.
 #[derive(Debug, Deserialize)]
 pub(super) struct CodeAt {
     pub(super) code: String,
@@ -39,20 +39,20 @@ pub(super) struct CodeAt {
     pub(super) detail_level: u8,
 }
 
-/// `is_complete_request`
+/// The content of an `is_complete_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct IsCompleteRequest {
     pub(super) code: String,
 }
 
-/// `comm_info_request`
+/// The content of a `comm_info_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct CommInfoRequest {
     #[serde(default)]
     pub(super) target_name: Option<String>,
 }
 
-/// `history_request`
+/// The content of a `history_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct HistoryRequest {
     #[serde(default)]
@@ -78,14 +78,14 @@ pub(super) struct Past {
     pub(super) output: Option<String>,
 }
 
-/// `shutdown_request`
+/// The content of a `shutdown_request` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct ShutdownRequest {
     #[serde(default)]
     pub(super) restart: bool,
 }
 
-/// `input_reply`
+/// The content of an `input_reply` message.
 #[derive(Debug, Deserialize)]
 pub(super) struct InputReply {
     pub(super) value: String,
@@ -98,7 +98,7 @@ pub(super) fn shown(bundle: &Bundle) -> Value {
     json!({ "data": data, "metadata": bundle.metadata() })
 }
 
-/// `complete_reply`
+/// Writes the content of a `complete_reply`.
 pub(super) fn complete_reply(asked: &CodeAt, completions: Completions) -> Value {
     let CodeAt { code, cursor_pos, .. } = asked;
     let start = completions.start.map_or(*cursor_pos, |start| places::offset(code, start));
@@ -119,7 +119,7 @@ pub(super) fn complete_reply(asked: &CodeAt, completions: Completions) -> Value 
     })
 }
 
-/// `inspect_reply`
+/// Writes the content of an `inspect_reply`.
 pub(super) fn inspect_reply(told: Option<&Bundle>) -> Value {
     json!({
         "status": "ok", "found": told.is_some(), "metadata": {},
@@ -127,7 +127,7 @@ pub(super) fn inspect_reply(told: Option<&Bundle>) -> Value {
     })
 }
 
-/// `is_complete_reply`
+/// Writes the content of an `is_complete_reply`.
 pub(super) fn is_complete_reply(completeness: Completeness) -> Value {
     match completeness {
         Completeness::Complete => json!({ "status": "complete" }),

@@ -15,7 +15,7 @@ pub(crate) struct Registration {
     pub(crate) kind: SessionKind,
     /// The one session it stands for, where it does not stand for those of notebooks.
     pub(crate) session: Option<String>,
-    /// What names it.
+    /// The name of the kernelspec.
     pub(crate) name: String,
     /// What people call it.
     pub(crate) display_name: String,

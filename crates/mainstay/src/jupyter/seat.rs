@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Which session a kernel is to stand for.
 pub(crate) enum Wanted {
-    /// This one.
+    /// A session by its name or id.
     Session(String),
     /// The one that is named, as a notebook is; of a client that names none, one of its own. Created where there is none.
     Kind(SessionKind),
@@ -147,7 +147,7 @@ impl Seat {
         Ok(())
     }
 
-    /// `kernel_info_reply`
+    /// Writes the content of a `kernel_info_reply`.
     pub(super) fn info(&self) -> Value {
         let SessionView { kind, language, worker, name, short_id, .. } = &self.link.session;
         let runtime = worker.as_ref().map(|worker| worker.runtime.as_str());

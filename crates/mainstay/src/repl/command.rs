@@ -17,7 +17,7 @@ const EVENTS_SHOWN: u64 = 20;
 /// What is typed beside commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tongue {
-    /// F#.
+    /// The prompt of an F# session.
     Fsharp,
     /// Code of another language.
     Foreign,
@@ -44,12 +44,12 @@ impl Tongue {
     }
 }
 
-/// A command, read.
+/// A command of the prompt, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Show the commands and keys.
     Help,
-    /// List the sessions.
+    /// List the sessions of the daemon.
     Sessions,
     /// Show which sessions were forked off which.
     Lineage,
@@ -57,7 +57,7 @@ pub(super) enum Command {
     Switch(String),
     /// Delete a session; this one where it does not say.
     Delete(Option<String>),
-    /// Drop the definitions.
+    /// Drop the definitions of the session.
     Reset,
     /// Drop the definitions and the worker.
     HardReset,
@@ -92,7 +92,7 @@ pub(super) enum Command {
     },
     /// Run cells of another session in this one.
     Merge {
-        /// The other session.
+        /// The session to merge from.
         from: String,
         /// Which entries of its transcript.
         entries: Entries,
@@ -117,7 +117,7 @@ pub(super) enum Command {
     Rename(String),
     /// List what waits for an answer.
     Asks,
-    /// Answer an ask.
+    /// Answer an ask that waits.
     Answer {
         /// Its id, or the end of it.
         ask: String,
@@ -126,7 +126,7 @@ pub(super) enum Command {
     },
     /// Stop the code that runs, whoever runs it.
     Cancel,
-    /// Run a file.
+    /// Run a file in the session.
     Load(String),
     /// Run this directive of the language.
     Directive(String),
@@ -138,7 +138,7 @@ pub(super) enum Command {
     Compact {
         /// For the entries before the one with this number; for all where it does not say.
         before: Option<u64>,
-        /// The summary.
+        /// The summary that replaces the older entries.
         summary: String,
     },
     /// Have the agent shorten what it is shown, and heed this in doing so.
@@ -160,7 +160,7 @@ pub(super) enum Command {
         /// What to call it; none to take that off.
         label: Option<String>,
     },
-    /// List the labels.
+    /// List the labels of the session.
     Labels,
     /// Show what is stored; of this session and of all, where it does not say of which.
     Stats(Option<String>),
@@ -168,19 +168,19 @@ pub(super) enum Command {
     Gc,
     /// Write all that is stored into a folder.
     Backup(PathBuf),
-    /// Leave.
+    /// Leave the prompt, not the session.
     Quit,
 }
 
 /// A row of the table.
 pub(super) struct Entry {
-    /// With its colon.
+    /// The name, with its colon.
     pub(super) name: &'static str,
-    /// Other names.
+    /// Other names of the command.
     pub(super) aliases: &'static [&'static str],
-    /// What follows it.
+    /// The argument, as the help shows it.
     pub(super) argument: &'static str,
-    /// What it does.
+    /// What the command does, for the help.
     pub(super) about: &'static str,
     /// What follows it first, as far as that can be proposed.
     pub(super) first: First,
@@ -202,7 +202,7 @@ enum Known {
 pub(super) enum First {
     /// Nothing, or what nobody can know.
     Free,
-    /// Another session.
+    /// The name of another session.
     Session,
     /// Another session, and then numbers of its entries.
     EntriesOf,
@@ -210,13 +210,13 @@ pub(super) enum First {
     Entry,
     /// The number of an entry that a tool gave.
     ToolResult,
-    /// A script.
+    /// The path of a script.
     Script,
     /// A session that was written to a file.
     SessionFile,
     /// A file of any kind.
     File,
-    /// A folder.
+    /// The path of a folder.
     Folder,
 }
 
@@ -233,7 +233,7 @@ pub(super) fn table(tongue: Tongue) -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(move |entry| entry.is_known(tongue))
 }
 
-/// Every command.
+/// Every command of the prompt.
 const TABLE: &[Entry] = &[
     entry(":help", &[":h", ":?", "#help"], "", "show the commands and keys", |_| Some(Command::Help)),
     entry(":sessions", &[], "", "list the sessions", |_| Some(Command::Sessions)),
@@ -621,9 +621,9 @@ fn given(text: &str) -> Option<String> {
 pub(super) enum CommandError {
     /// There is none of this name.
     Unknown {
-        /// What was typed.
+        /// The command that was typed.
         name: String,
-        /// Where.
+        /// The language of the prompt where it was typed.
         tongue: Tongue,
     },
     /// What follows it is missing, or not of its form.

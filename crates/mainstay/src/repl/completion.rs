@@ -51,9 +51,9 @@ pub(super) type Source = Arc<Mutex<Option<Asked>>>;
 /// A daemon and the session completions are for.
 #[derive(Clone)]
 pub(super) struct Asked {
-    /// The daemon.
+    /// The client that asks the daemon.
     pub(super) client: Arc<Client>,
-    /// The session.
+    /// The session that completes the code.
     pub(super) session: SessionId,
     /// The folder it works in.
     pub(super) folder: PathBuf,
@@ -108,12 +108,12 @@ impl Choice {
 }
 
 impl Proposal {
-    /// Nothing.
+    /// Proposes nothing for the line.
     const fn none(line: &str) -> Self {
         Self::whole(line.len(), Vec::new())
     }
 
-    /// All there is.
+    /// Proposes these choices, which are the complete list.
     const fn whole(start: usize, choices: Vec<Choice>) -> Self {
         Self { start, choices, is_partial: false }
     }
@@ -247,7 +247,7 @@ fn commands(begun: &str, tongue: Tongue) -> Proposal {
 enum Sought<'a> {
     /// Nothing that could be proposed.
     Nothing,
-    /// Another session.
+    /// The name of another session.
     Session { begun: &'a str },
     /// Another session, or the numbers of its entries where it is named.
     EntriesOf { text: &'a str },
@@ -308,7 +308,7 @@ fn files(path: &str, endings: &[&str], end: usize) -> Proposal {
     Proposal::whole(end - begun.len(), choices)
 }
 
-/// Asks the daemon.
+/// Asks the daemon for completions of code.
 async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Result<Proposal, Error> {
     if is_of_agent(line, tongue) {
         return agent_commands(asked, line).await;

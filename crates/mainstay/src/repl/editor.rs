@@ -45,7 +45,7 @@ pub(super) enum Typed {
     Interrupted,
 }
 
-/// The line editor.
+/// The line editor of the prompt.
 pub(super) struct Editor {
     setup: Setup,
     /// None while it reads.
@@ -59,7 +59,7 @@ struct Setup {
     paint: Paint,
 }
 
-/// What is typed.
+/// What the line that is typed is for.
 enum Purpose {
     /// Code, or words, and commands, which are completed, coloured and kept.
     Input { kind: SessionKind, language: Option<Language>, recall: Recall, source: Source, runtime: Handle },
@@ -125,7 +125,7 @@ impl Editor {
         Arc::clone(&self.bell)
     }
 
-    /// Begins to read.
+    /// Starts to read a line.
     pub(super) fn read(&mut self, prompt: LinePrompt) -> std::io::Result<Reading> {
         let mut line = match self.line.take() {
             Some(line) => line,

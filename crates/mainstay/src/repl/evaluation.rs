@@ -54,7 +54,7 @@ pub(super) struct Progress {
     has_begun: bool,
     /// How far the session is that it waits for.
     waits: RewrittenLine,
-    /// Ctrl-C was pressed.
+    /// Whether Ctrl-C was pressed.
     is_unwanted: bool,
     /// It has been asked to stop.
     is_stopping: bool,
@@ -325,7 +325,7 @@ impl Repl {
         }
     }
 
-    /// Ctrl-C was pressed.
+    /// Reacts to Ctrl-C while code runs.
     pub(super) async fn want_stop(&mut self, progress: &mut Progress) {
         progress.is_unwanted = true;
         self.stop(progress).await;

@@ -48,7 +48,7 @@ impl Guest {
 }
 
 impl Guests {
-    /// Nobody yet.
+    /// Creates the list, with no other client.
     pub(super) fn new(paint: Paint) -> Self {
         Self { paint, jobs: HashMap::new(), talk: None, displays: DisplaySequence::default() }
     }

@@ -111,7 +111,7 @@ fn no_terminal(error: &std::io::Error) -> Error {
     Error::InvalidArgument { argument: "terminal".to_owned(), reason: error.to_string() }
 }
 
-/// What was typed.
+/// What the user typed at the prompt.
 enum Input {
     Command(Command),
     Code(String),

@@ -80,7 +80,7 @@ struct Known {
 pub(super) struct Line {
     number: Option<LineNumber>,
     folder: Option<String>,
-    /// What it says.
+    /// The text of the line, or its beginning.
     pub(super) content: Content,
 }
 
@@ -96,9 +96,9 @@ struct Unsent {
 /// Which of two lines is looked at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The newer one.
+    /// The next newer line.
     Back,
-    /// The older one.
+    /// The next older line.
     Forth,
 }
 
@@ -139,7 +139,7 @@ impl Recall {
         self.shared.work.notify_one();
     }
 
-    /// Keeps a line.
+    /// Adds a line to the history.
     pub(super) fn add(&self, text: &str, session: SessionId) {
         let mut known = self.shared.lock();
         let (id, at, folder) = (Uuid::now_v7(), Timestamp::now(), Some(known.folder.clone()));

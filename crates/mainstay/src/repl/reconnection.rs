@@ -17,14 +17,14 @@ use crate::terminal::{note, printable, show_error};
 const LAST_WORDS: Duration = Duration::from_secs(20);
 /// How long a supervisor is given to start another daemon before the client does.
 const SUPERVISOR: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// The time between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a daemon.
 enum Fate {
     /// It was told to stop.
     Stopped,
-    /// It crashed.
+    /// The daemon crashed, or was killed.
     Crashed,
     /// It, or another in its place, can be reached.
     There(Box<Connection>),

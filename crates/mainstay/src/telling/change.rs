@@ -18,7 +18,7 @@ const COMPARED_FOR: Duration = Duration::from_millis(100);
 pub(crate) struct Line {
     /// None of what is there beside what matters.
     pub(crate) tone: Option<Tone>,
-    /// Without its end.
+    /// The text, without its line break.
     pub(crate) text: String,
 }
 

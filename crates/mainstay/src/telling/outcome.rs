@@ -43,7 +43,7 @@ pub(super) fn short_text(outcome: &Outcome, columns: Option<usize>, whole: &str,
     text.concat()
 }
 
-/// All of it.
+/// Renders an outcome with its whole text.
 pub(crate) fn whole_text(outcome: &Outcome, paint: Paint) -> String {
     let Outcome { tone, whole_call, short, below, worth, .. } = outcome;
     let is_said_in_head = *worth == Worth::Change || below.is_empty();

@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Shows these.
+    /// Shows the items in order.
     pub(crate) fn show(&mut self, told: impl IntoIterator<Item = Told>) {
         told.into_iter().for_each(|told| self.show_one(told));
     }

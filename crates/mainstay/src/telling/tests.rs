@@ -63,7 +63,7 @@ fn live(message: u32, part: u32, role: PartRole, offset: usize, text: &str) -> L
     Live::Said(delta(message, part, role, offset, text))
 }
 
-/// What comes in.
+/// One thing that a terminal's test feeds in.
 enum In {
     Event(Event),
     Live(Live),

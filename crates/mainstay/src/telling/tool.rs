@@ -43,7 +43,7 @@ pub(crate) struct Outcome {
 /// Which lines are shown of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// The first.
+    /// The first lines of the output.
     Beginning,
     /// The last: what a command says in the end is what came of it.
     End,

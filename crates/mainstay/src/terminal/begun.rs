@@ -7,7 +7,7 @@ use super::printable;
 pub(crate) struct BegunLine(String);
 
 impl BegunLine {
-    /// More was printed.
+    /// Notes that more text was printed.
     pub(crate) fn push(&mut self, text: &str) {
         match text.rsplit_once('\n') {
             Some((_, begun)) => begun.clone_into(&mut self.0),

@@ -25,7 +25,7 @@ impl Surface {
     /// Lines of text, as long as they are.
     pub(crate) const LINES: Self = Self { columns: None, easel: None, paint: Paint::plain() };
 
-    /// Standard output.
+    /// Describes standard output as a surface.
     pub(crate) fn stdout() -> Self {
         Self { columns: columns(), easel: Easel::stdout(), paint: Paint::stdout() }
     }

@@ -41,11 +41,11 @@ pub(crate) use self::syntax::syntax_colour;
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Something failed.
+    /// Something failed and needs attention.
     Error,
-    /// Something looks wrong.
+    /// Something looks wrong but did not fail.
     Warning,
-    /// Something ended well.
+    /// Something ended as it should.
     Good,
     /// A name that can be typed back.
     Name,
@@ -60,17 +60,17 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    /// For standard output.
+    /// Decides whether standard output has colour.
     pub(crate) fn stdout() -> Self {
         Self { is_on: std::io::stdout().is_terminal() && wants_colour() }
     }
 
-    /// For standard error.
+    /// Decides whether standard error has colour.
     pub(crate) fn stderr() -> Self {
         Self { is_on: std::io::stderr().is_terminal() && wants_colour() }
     }
 
-    /// Without colour.
+    /// Returns paint that never colours.
     pub(crate) const fn plain() -> Self {
         Self { is_on: false }
     }

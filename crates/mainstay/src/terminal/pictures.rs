@@ -16,7 +16,7 @@ const IMAGES_VARIABLE: &str = "MAINSTAY_IMAGES";
 /// How a terminal is told to show a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
-    /// PNGs in pieces.
+    /// Pictures are sent as PNGs in pieces.
     Kitty,
     /// A file of any kind at once.
     Iterm,
@@ -41,7 +41,7 @@ struct Room {
 /// How large a picture is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// As it is.
+    /// The size of the picture itself.
     Own,
     /// As wide as so many characters.
     Columns(u32),

@@ -33,7 +33,7 @@ impl Golden {
         writeln!(self.text, "· {text}").unwrap();
     }
 
-    /// Notes a call.
+    /// Records a call of a tool.
     pub(crate) fn called(&mut self, tool: &str, arguments: &Value) {
         let arguments = self.cleaned(&arguments.to_string());
         writeln!(self.text, "› {tool} {arguments}").unwrap();

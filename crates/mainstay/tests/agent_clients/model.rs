@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::wire::{Format, Move};
 
-/// The server.
+/// A model's server that answers from a script.
 pub(crate) struct Model {
     port: u16,
     asked: Receiver<Asked>,

@@ -142,7 +142,7 @@ impl Wire {
     }
 }
 
-/// A tab.
+/// A tab of the browser.
 pub(crate) struct Tab {
     wire: Arc<Wire>,
     session: String,

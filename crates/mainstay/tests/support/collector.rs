@@ -18,7 +18,7 @@ pub struct Collector {
     kept: Arc<(Mutex<Vec<Received>>, Condvar)>,
 }
 
-/// One request.
+/// One request that the collector received.
 #[derive(Clone)]
 pub struct Received {
     /// Its first line and its headers.

@@ -69,7 +69,7 @@ impl Terminal {
         Self::run(&world.command())
     }
 
-    /// Runs a command.
+    /// Runs a command in the terminal.
     pub(crate) fn run(command: &Command) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
         let child = pair.slave.spawn_command(in_terminal(command)).unwrap();
@@ -91,7 +91,7 @@ impl Terminal {
         Self { keys, screen, child, _master: pair.master }
     }
 
-    /// Presses keys.
+    /// Sends keys to the terminal.
     pub(crate) fn press(&self, keys: &str) {
         let mut sink = self.keys.lock().unwrap();
         sink.write_all(keys.as_bytes()).unwrap();

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::id::AskId;
 use crate::limits::Limits;
 
-/// Answer an ask.
+/// Answer an ask that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {

@@ -24,7 +24,7 @@ pub struct Compact {
     /// How many were asked for, where that would have parted what belongs together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
-    /// The summary.
+    /// The summary that replaces the older entries.
     pub summary: String,
 }
 

@@ -1,4 +1,4 @@
-//! Running code.
+//! The command that runs code.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::event::EventBody;
 use crate::id::JobId;
 use crate::limits::Limits;
 
-/// Run code.
+/// Run code in the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Eval {
-    /// The code.
+    /// The code to be run.
     pub code: String,
     /// The file whose text it is, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -64,7 +64,7 @@ pub struct Command {
     pub if_version: Option<Version>,
     /// How long it may take from its acceptance to its end, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// What is asked.
+    /// What the command asks for.
     pub body: SessionCommand,
 }
 
@@ -165,7 +165,7 @@ pub enum Admission {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "command", rename_all = "camelCase")]
 pub enum SessionCommand {
-    /// Run code.
+    /// Run code in the session.
     Eval(Eval),
     /// Have something done that is no code: by an agent, or a rebuild.
     Work(Work),
@@ -181,9 +181,9 @@ pub enum SessionCommand {
     Refresh(Refresh),
     /// Start a worker for an idle session.
     Start,
-    /// End the worker.
+    /// End the worker of the session.
     Stop,
-    /// Delete the session.
+    /// Delete the session for good.
     Delete,
     /// End the worker and release the session's alias.
     Unload(Unload),
@@ -199,7 +199,7 @@ pub enum SessionCommand {
     Label(Label),
     /// Ask whoever is attached; the answer is this command's outcome.
     Ask(Question),
-    /// Answer an ask.
+    /// Answer an ask that waits.
     Answer(Answer),
     /// End an ask without an answer.
     Decline(Decline),
@@ -287,7 +287,7 @@ pub struct CreateSession {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkSession {
-    /// The other session.
+    /// The session to be forked.
     pub from: SessionId,
     /// How many entries of its transcript, from the first; all that are there where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

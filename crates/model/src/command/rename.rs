@@ -15,7 +15,7 @@ use crate::outcome::Response;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rename {
-    /// The new name.
+    /// The new name of the session.
     pub name: String,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Accepted {
 
 /// How far a command has come once it was decided on.
 pub(crate) enum Decided {
-    /// It is done.
+    /// The command is carried out already.
     Done(Response),
     /// A job or an ask goes on, and answers it.
     GoesOn,
@@ -94,9 +94,9 @@ pub enum Right {
 /// What a command ends besides what it is for. Before that, the worker is heard out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// Nothing.
+    /// Nothing that runs is ended.
     Nothing,
-    /// The worker.
+    /// The worker of the session ends.
     Worker,
     /// The session: nothing comes after it.
     Session,

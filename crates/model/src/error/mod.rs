@@ -13,20 +13,20 @@ use crate::affordance::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
 use crate::state::{SessionState, Transition};
 
-/// What went wrong.
+/// What went wrong, as a stable code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "error", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Error {
     /// No session answers to the reference.
     #[error("no session answers to `{reference}`")]
     SessionNotFound {
-        /// What was given.
+        /// The name or id that was given.
         reference: String,
     },
     /// More than one session answers to the reference.
     #[error("`{reference}` could be any of: {}", candidates.join(", "))]
     SessionAmbiguous {
-        /// What was given.
+        /// The name or id that was given.
         reference: String,
         /// The sessions it could be.
         candidates: Vec<String>,
@@ -40,7 +40,7 @@ pub enum Error {
     /// The session's state does not offer the action.
     #[error("cannot {action}: the session is {state}{}", colon(fault.as_deref()))]
     NotOffered {
-        /// What was wanted.
+        /// The action that was asked for.
         action: Action,
         /// The state that refuses it.
         state: SessionState,
@@ -54,17 +54,17 @@ pub enum Error {
     /// Sessions of this kind do not know the action.
     #[error("cannot {action} in a session of the kind `{kind}`")]
     NotOfKind {
-        /// What was wanted.
+        /// The action that was asked for.
         action: Action,
-        /// The kind.
+        /// The kind of the session.
         kind: SessionKind,
     },
     /// The state machine has no such arrow.
     #[error("no transition {change:?} from {state}")]
     InvalidTransition {
-        /// From here.
+        /// The state of the session.
         state: SessionState,
-        /// This.
+        /// The transition that was asked for.
         change: Transition,
     },
     /// Another owner has taken the session over.
@@ -97,13 +97,13 @@ pub enum Error {
     /// The id was used before, for another command.
     #[error("the command id `{command}` was used before, for a different command")]
     CommandConflict {
-        /// The id.
+        /// The id of the command.
         command: CommandId,
     },
     /// The command that should end neither runs nor waits.
     #[error("the command `{command}` neither runs nor waits in this session")]
     NotRunning {
-        /// Which.
+        /// The command that does not run.
         command: CommandId,
     },
     /// The command was accepted, and taken back before its turn came, or before its ask was answered.
@@ -112,13 +112,13 @@ pub enum Error {
     /// No ask that waits for an answer answers to the reference.
     #[error("no ask `{reference}` waits for an answer")]
     AskNotPending {
-        /// What was given.
+        /// The id that was given.
         reference: String,
     },
     /// The answer is not what the ask's schema wants.
     #[error("this is no answer: {reason}")]
     AnswerInvalid {
-        /// Why.
+        /// The reason why the answer is invalid.
         reason: String,
     },
     /// As many asks of the session wait for an answer as may.
@@ -153,7 +153,7 @@ pub enum Error {
     /// and no other begins with it for a while.
     #[error("{}: {reason}", unavailable(kind, provider.as_deref()))]
     RunnerUnavailable {
-        /// The kind.
+        /// The kind of the session.
         kind: SessionKind,
         /// The provider of models; none where runners do not start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,45 +166,45 @@ pub enum Error {
     /// No command has this id.
     #[error("there is no command `{command}`")]
     CommandNotFound {
-        /// The id.
+        /// The id of the command.
         command: CommandId,
     },
     /// The idempotency key was used before, for another command.
     #[error("the idempotency key `{key}` was used before, for a different command")]
     KeyConflict {
-        /// The key.
+        /// The idempotency key that was used twice.
         key: IdempotencyKey,
     },
     /// A command that has to come first is not known.
     #[error("the command depends on `{dependency}`, which is not known")]
     DependencyUnknown {
-        /// Which.
+        /// The command that is unknown.
         dependency: CommandId,
     },
     /// A command that has to come first did not succeed.
     #[error("the command depends on `{dependency}`, which failed: {reason}")]
     DependencyFailed {
-        /// Which.
+        /// The command that failed.
         dependency: CommandId,
-        /// How it ended.
+        /// How the dependency ended.
         reason: String,
     },
     /// A command that has to come first waits behind this one in the same lane.
     #[error("the command depends on `{dependency}`, which waits behind it in the same lane")]
     DependencyInLane {
-        /// Which.
+        /// The command that waits in the same lane.
         dependency: CommandId,
     },
     /// A command that has to come first waits, in the end, for this one.
     #[error("the command depends on `{dependency}`, which in the end waits for it")]
     DependencyCycle {
-        /// Which.
+        /// The command that closes the cycle.
         dependency: CommandId,
     },
     /// A command that has to come first has not ended in time.
     #[error("the command depends on `{dependency}`, which has not ended within {limit_ms} ms")]
     DependencyPending {
-        /// Which.
+        /// The command that has no outcome yet.
         dependency: CommandId,
         /// How long was waited.
         limit_ms: u64,
@@ -212,15 +212,15 @@ pub enum Error {
     /// The command depends on itself.
     #[error("the command `{command}` depends on itself")]
     DependsOnItself {
-        /// Which.
+        /// The command that depends on itself.
         command: CommandId,
     },
     /// The session has another version than the command wants.
     #[error("the session has version {actual}, and the command wants {expected}")]
     VersionMismatch {
-        /// What it wants.
+        /// The version that the command expects.
         expected: Version,
-        /// What there is.
+        /// The version that the session has.
         actual: Version,
     },
     /// The command took longer than it may.
@@ -232,7 +232,7 @@ pub enum Error {
     /// Commands come faster than they may.
     #[error("{limit} commands a minute are accepted, {scope}")]
     RateLimited {
-        /// Of what.
+        /// The scope whose rate is limited.
         scope: RateScope,
         /// How many a minute.
         limit: u32,
@@ -251,67 +251,67 @@ pub enum Error {
     /// The code is larger than accepted.
     #[error("the code has {bytes} bytes; {limit} are accepted")]
     CodeTooLarge {
-        /// Its size.
+        /// The size of the code in bytes.
         bytes: usize,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
     /// A message, or the body of a request, is longer than is read.
     #[error("the message has more than {limit} bytes")]
     MessageTooLarge {
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
     /// The code is no text that can be run.
     #[error("the code cannot be run: {reason}")]
     CodeInvalid {
-        /// Why.
+        /// The reason why the code is invalid.
         reason: String,
     },
     /// An argument is not of its form.
     #[error("{argument} is not valid: {reason}")]
     InvalidArgument {
-        /// Which.
+        /// The argument that is invalid.
         argument: String,
-        /// Why.
+        /// The reason why the argument is invalid.
         reason: String,
     },
     /// Nothing here runs sessions of this kind.
     #[error("there is no kernel for sessions of kind `{kind}`")]
     KernelUnknown {
-        /// The kind.
+        /// The kind that is unknown.
         kind: SessionKind,
     },
     /// The kernel of this kind cannot be started on this machine.
     #[error("the kernel cannot be started: {reason}")]
     KernelUnavailable {
-        /// Why.
+        /// The reason why the kernel is unavailable.
         reason: String,
     },
     /// The worker does not answer, or not as it should.
     #[error("the worker failed: {reason}")]
     WorkerFailed {
-        /// How.
+        /// The way in which the worker failed.
         reason: String,
     },
     /// A query took longer than it may.
     #[error("no answer within {limit_ms} ms")]
     Timeout {
-        /// The limit.
+        /// The limit in milliseconds.
         limit_ms: u64,
     },
     /// The store refused to read or write.
     #[error("the store failed: {reason}")]
     StoreFailed {
-        /// How.
+        /// The way in which the store failed.
         reason: String,
     },
     /// The store was written by a newer Mainstay.
     #[error("the store has schema version {found}, newer than {known}, the newest this program knows")]
     StoreNewer {
-        /// The store's.
+        /// The version of the store's schema.
         found: i64,
-        /// Ours.
+        /// The newest version that this program knows.
         known: i64,
     },
     /// Another process has the store open.
@@ -328,7 +328,7 @@ pub enum Error {
     ImportInvalid {
         /// The line, from 1.
         line: u64,
-        /// Why.
+        /// The reason why the file is invalid.
         reason: String,
     },
     /// A file is no notebook of its format.
@@ -336,19 +336,19 @@ pub enum Error {
     NotebookInvalid {
         /// The line, from 1.
         line: u64,
-        /// Why.
+        /// The reason why the notebook is invalid.
         reason: String,
     },
     /// There is no project where one was named.
     #[error("there is no project `{path}`")]
     ProjectNotFound {
-        /// What was given.
+        /// The path that was given.
         path: String,
     },
     /// A folder was named as a project, and has several.
     #[error("the folder `{folder}` has several projects: {}", projects.join(", "))]
     ProjectAmbiguous {
-        /// The folder.
+        /// The folder that holds several projects.
         folder: String,
         /// The projects and solutions in it, by name.
         projects: Vec<String>,
@@ -358,7 +358,7 @@ pub enum Error {
     ProjectInvalid {
         /// The file: the one that was given, or one that it refers to.
         path: String,
-        /// Why.
+        /// The reason why the project is invalid.
         reason: String,
     },
     /// An entry of a transcript is not what was written.
@@ -372,19 +372,19 @@ pub enum Error {
     /// No object has this hash.
     #[error("there is no object {hash}")]
     ObjectNotFound {
-        /// The hash.
+        /// The hash of the object.
         hash: String,
     },
     /// The daemon is going down and takes nothing new.
     #[error("the daemon is stopping")]
     DaemonStopping,
-    /// No daemon runs.
+    /// No daemon is running in this home.
     #[error("no daemon runs")]
     DaemonNotRunning,
     /// The daemon is there and does not answer: it is suspended, or hangs.
     #[error("the daemon (process {pid}) has not answered within {limit_ms} ms")]
     DaemonSilent {
-        /// Its process id.
+        /// The process id of the worker.
         pid: u32,
         /// How long its answer was waited for.
         limit_ms: u64,
@@ -392,15 +392,15 @@ pub enum Error {
     /// The daemon is of another version than this program.
     #[error("the daemon is version {daemon}, this program is {program}")]
     DaemonVersionMismatch {
-        /// The daemon's.
+        /// The version of the daemon.
         daemon: String,
-        /// This program's.
+        /// The version of this program.
         program: String,
     },
     /// Someone else listens on the port.
     #[error("port {port} is taken")]
     PortTaken {
-        /// Which.
+        /// The port that is taken.
         port: u16,
     },
     /// The system lets the daemon open fewer files than it needs; sockets and pipes count as files.
@@ -414,7 +414,7 @@ pub enum Error {
     /// The daemon did not come up.
     #[error("the daemon did not start: {reason}")]
     DaemonFailed {
-        /// Why.
+        /// The reason why the daemon failed.
         reason: String,
     },
     /// The caller has not shown a valid token.
@@ -429,7 +429,7 @@ pub enum Error {
     /// The request has no form that is known here.
     #[error("the request cannot be understood: {reason}")]
     BadRequest {
-        /// Why.
+        /// The reason why the request is invalid.
         reason: String,
     },
 }

@@ -45,7 +45,7 @@ macro_rules! table {
                 }
             }
 
-            /// The stable code.
+            /// Returns the stable code of the error.
             pub const fn code(&self) -> ErrorCode {
                 match self {
                     $(Self::$variant { .. } => ErrorCode($code),)*

@@ -14,17 +14,17 @@ use crate::transcript::total;
 /// How an event is to be taken. Each way of showing events has its own colours for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// An ordinary fact.
+    /// An ordinary fact, without emphasis.
     Plain,
     /// A detail that most readers pass over.
     Faint,
     /// Something that waits for an answer.
     Question,
-    /// A success.
+    /// Something ended as it should.
     Good,
     /// Something that needs attention.
     Warning,
-    /// A failure.
+    /// Something failed and needs attention.
     Error,
 }
 

@@ -16,7 +16,7 @@ pub enum JobEnd {
     Completed,
     /// The code did not run to its end.
     Failed,
-    /// It was cancelled.
+    /// The job was cancelled.
     Cancelled(CancelEnding),
     /// It was cut off.
     Interrupted,
@@ -27,7 +27,7 @@ pub enum JobEnd {
 pub enum JobPart<'a> {
     /// Its code was accepted.
     Requested {
-        /// The code.
+        /// The code that the job runs.
         code: &'a str,
         /// The file whose text it is.
         file: Option<&'a str>,
@@ -38,14 +38,14 @@ pub enum JobPart<'a> {
         /// Whether the code is stored nowhere.
         withheld: bool,
     },
-    /// It printed.
+    /// The job printed text.
     Printed {
-        /// Where.
+        /// The stream that carried the text.
         stream: OutputStream,
-        /// What.
+        /// The text that was printed.
         text: &'a str,
     },
-    /// It showed something.
+    /// The job displayed something.
     Displayed(&'a Display),
     /// It took back what it had printed and shown.
     Cleared,
@@ -57,17 +57,17 @@ pub enum JobPart<'a> {
     TimedOut,
     /// It ran to its end.
     Completed {
-        /// What it gave.
+        /// The result that the job returned.
         result: &'a EvalResult,
     },
     /// It did not run to its end.
     Failed {
-        /// Why.
+        /// The reason why the job failed.
         failure: &'a Failure,
         /// What it gave up to there.
         result: &'a EvalResult,
     },
-    /// It was cancelled.
+    /// The job was cancelled.
     Cancelled(CancelEnding),
     /// It was cut off.
     Interrupted,

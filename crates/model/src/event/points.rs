@@ -19,7 +19,7 @@ pub struct ForkPoint {
     /// How many were asked for, where that would have parted an answer from what it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
-    /// The entries.
+    /// The inherited entries, as segments of sessions.
     pub segments: Vec<Segment>,
     /// Those of them whose code runs again: not those that a reset had dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

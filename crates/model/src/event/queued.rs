@@ -11,9 +11,9 @@ use crate::id::{CommandId, IdempotencyKey, Version};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedCommand {
-    /// Which.
+    /// The id of the command.
     pub command: CommandId,
-    /// What it says.
+    /// The fingerprint of the command's content.
     pub fingerprint: CommandFingerprint,
     /// The client's name for what it wants done once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct QueuedCommand {
     /// When it must have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
-    /// What it asks.
+    /// What the command asks for.
     pub body: SessionCommand,
 }
 
@@ -35,7 +35,7 @@ pub struct QueuedCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deadline {
-    /// Then.
+    /// The time of the deadline.
     pub at: Timestamp,
     /// How long that is after its acceptance, in milliseconds.
     pub limit_ms: u64,

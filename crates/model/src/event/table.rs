@@ -10,7 +10,7 @@ use crate::error::Error;
 pub struct EventKind(&'static str);
 
 impl EventKind {
-    /// The name.
+    /// Returns the stored name of the kind.
     pub const fn as_str(self) -> &'static str {
         self.0
     }

@@ -21,7 +21,7 @@ const LABEL_BYTES: usize = 200;
 /// A line, and where it stands.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// From 1.
+    /// The number of the line, from 1.
     pub(super) number: u64,
     pub(super) value: Map<String, Value>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Draft {
     left_out: BTreeMap<String, u64>,
     /// What people called it.
     pub(super) name: Option<String>,
-    /// Where it ran.
+    /// The folder in which the conversation ran.
     pub(super) working_directory: Option<String>,
 }
 

@@ -18,12 +18,12 @@ pub enum Format {
     Script(ScriptLanguage),
     /// The same as a Polyglot notebook, of an F# session.
     Dib,
-    /// A Jupyter notebook.
+    /// A notebook of Jupyter (`.ipynb`).
     Ipynb,
 }
 
 impl Format {
-    /// Every one.
+    /// Every format, in the order of the help.
     pub const ALL: [Self; 9] = [
         Self::Jsonl,
         Self::Markdown,
@@ -36,7 +36,7 @@ impl Format {
         Self::Script(ScriptLanguage::Bash),
     ];
 
-    /// Its name.
+    /// Returns the name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",

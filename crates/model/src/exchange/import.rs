@@ -16,11 +16,11 @@ use crate::project::ProjectChoice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportFormat {
-    /// Mainstay, as JSONL.
+    /// A session of Mainstay, as JSON lines.
     Mainstay,
-    /// Claude Code.
+    /// A conversation of Claude Code.
     ClaudeCode,
-    /// pi.
+    /// A conversation of pi.
     Pi,
 }
 
@@ -38,9 +38,9 @@ impl ImportFormat {
 /// A session file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFile {
-    /// What it has.
+    /// The contents of the file.
     pub imported: Imported,
-    /// What wrote it.
+    /// The program that wrote the file.
     pub format: ImportFormat,
     /// What did not come along, and how often.
     pub left_out: BTreeMap<String, u64>,

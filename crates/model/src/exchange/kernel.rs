@@ -14,7 +14,7 @@ pub struct Kernel {
     pub name: String,
     /// What people call it.
     pub display_name: String,
-    /// Its language.
+    /// The language of the kernel.
     pub language: Language,
 }
 
@@ -54,7 +54,7 @@ impl Kernel {
         self.language.as_str() == "python"
     }
 
-    /// A notebook's metadata.
+    /// Returns the metadata of a notebook for this kernel.
     pub(super) fn metadata(&self) -> Value {
         let language = match self.language.as_str() {
             "fsharp" => "F#",

@@ -43,7 +43,7 @@ const FORMAT: &str = "mainstay.session";
 /// The version of the format. Newer ones are refused, older ones are read.
 const VERSION: u32 = 1;
 
-/// The first line.
+/// The first line of a session file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
@@ -63,7 +63,7 @@ pub struct Header {
     pub project: Option<String>,
 }
 
-/// Every other line.
+/// Every line of a session file after the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Item {
@@ -79,24 +79,24 @@ pub enum Item {
     Message {
         /// The entries it comes to.
         entries: Vec<EntryHash>,
-        /// Its event.
+        /// The event that holds the message.
         event: Said,
     },
     /// Everything before it was dropped.
     Reset {
-        /// When.
+        /// When the reset happened.
         at: Timestamp,
     },
     /// What an entry before it is called.
     Label {
-        /// Since when.
+        /// When the label was set.
         at: Timestamp,
         /// The entry's number in this file, from 0.
         entry: u64,
-        /// What.
+        /// The text of the label.
         label: String,
     },
-    /// The last line.
+    /// The last line, which says that the file is whole.
     End {
         /// How many items there are before it.
         items: u64,
@@ -110,13 +110,13 @@ pub enum Item {
 pub struct Said {
     /// When it was recorded.
     pub at: Timestamp,
-    /// What happened.
+    /// What the event says.
     #[serde(flatten)]
     pub body: EventBody,
 }
 
 impl Header {
-    /// Of a session.
+    /// Creates the header of a session.
     pub fn new(
         name: String,
         kind: SessionKind,
@@ -205,7 +205,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The first line.
+    /// Writes the first line of the file.
     pub fn header(&mut self, header: &Header) -> String {
         self.line(header)
     }
@@ -216,7 +216,7 @@ impl Lines {
         self.line(item)
     }
 
-    /// The last line.
+    /// Writes the last line of the file.
     pub fn end(self) -> String {
         let hash = ObjectHash::from_stored(self.hasher.finalize().to_hex().to_string());
         let end = Item::End { items: self.items, hash };
@@ -235,7 +235,7 @@ impl Lines {
 /// A file that was read, and is what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Its first line.
+    /// The first line of the file.
     pub header: Header,
     /// What stands between that and the end.
     pub items: Vec<Item>,
@@ -334,7 +334,7 @@ pub struct Placing {
     pub at: Timestamp,
     /// The event that accepted the cell; none for that one itself.
     pub causation: Option<Seq>,
-    /// What happened.
+    /// What the event says.
     pub body: EventBody,
 }
 

@@ -26,7 +26,7 @@ pub type Shown<'a> = (&'a Placed, &'a str);
 pub struct Said {
     /// What it is of.
     pub kind: Kind,
-    /// Its fields.
+    /// The fields of the message.
     pub fields: Map<String, Value>,
     /// How many entries of ours it stands for.
     pub entries: u64,
@@ -44,15 +44,15 @@ pub enum Kind {
     },
     /// What a tool answered to this call.
     Result {
-        /// Which.
+        /// The call that is answered.
         call: String,
     },
-    /// Anything else.
+    /// A message of any other kind.
     Other,
 }
 
 impl Said {
-    /// A message.
+    /// Creates a message in the words of pi.
     fn message(kind: Kind, mut message: Map<String, Value>, entries: u64, at: Timestamp) -> Self {
         message.insert("timestamp".to_owned(), at.as_millisecond().into());
         let fields = fields(json!({ "type": "message", "message": message }));

@@ -16,7 +16,7 @@ const DOTNET: [&str; 3] = ["fsharp", "csharp", "pwsh"];
 /// What Jupyter's programs tag cells with whose errors do not end the run.
 const MAY_RAISE: &str = "raises-exception";
 
-/// A Jupyter notebook.
+/// A notebook of Jupyter (`.ipynb`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ipynb {
     /// All but the cells.

@@ -37,7 +37,7 @@ impl Language {
         Some(Self(name.to_owned()))
     }
 
-    /// Its name.
+    /// Returns the name of the language.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -29,7 +29,7 @@ pub enum NotebookFormat {
     Script(ScriptLanguage),
     /// A Polyglot notebook. Its cells begin with the name of their language: `#!fsharp`.
     Dib,
-    /// A Jupyter notebook.
+    /// A notebook of Jupyter (`.ipynb`).
     Ipynb,
 }
 
@@ -58,11 +58,11 @@ impl NotebookFormat {
 /// A notebook that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notebook {
-    /// A script.
+    /// A script, which is one cell.
     Script(ScriptLanguage, Text),
-    /// A Polyglot notebook.
+    /// A Polyglot notebook (`.dib`).
     Dib(Text),
-    /// A Jupyter notebook.
+    /// A notebook of Jupyter (`.ipynb`).
     Ipynb(Ipynb),
 }
 
@@ -71,16 +71,16 @@ pub enum Notebook {
 pub enum CellKind {
     /// Code: of this language where the notebook has several, else of the notebook's.
     Code(Option<Language>),
-    /// Text to read.
+    /// Text for people, in Markdown.
     Markdown,
     /// What is neither: settings, raw text.
     Other,
 }
 
-/// One cell.
+/// One cell of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What it is.
+    /// The kind of the cell.
     pub kind: CellKind,
     /// Its text, without its mark and the blank lines around it.
     pub source: String,

@@ -6,20 +6,20 @@ use crate::id::SessionKind;
 /// A language whose scripts are read in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptLanguage {
-    /// F#
+    /// A script in F#.
     FSharp,
-    /// Python
+    /// A script in Python.
     Python,
-    /// TypeScript
+    /// A script in TypeScript.
     TypeScript,
-    /// JavaScript
+    /// A script in JavaScript.
     JavaScript,
-    /// Bash
+    /// A script for Bash.
     Bash,
 }
 
 impl ScriptLanguage {
-    /// Every one.
+    /// Every language that a script may have.
     pub const ALL: [Self; 5] = [Self::FSharp, Self::Python, Self::TypeScript, Self::JavaScript, Self::Bash];
 
     /// How the names of its scripts end.

@@ -35,7 +35,7 @@ pub struct Screen {
 pub struct Run {
     /// The stream it was written to.
     pub stream: OutputStream,
-    /// How it looks.
+    /// The style of the text.
     pub style: Style,
     /// The text, with its line ends.
     pub text: String,
@@ -48,17 +48,17 @@ pub struct Style {
     pub foreground: Option<Colour>,
     /// The colour behind it.
     pub background: Option<Colour>,
-    /// Bold.
+    /// Whether the text is bold.
     pub is_bold: bool,
-    /// Of less intensity.
+    /// Whether the text is faint.
     pub is_faint: bool,
-    /// Italic.
+    /// Whether the text is italic.
     pub is_italic: bool,
     /// Underlined, in whatever way.
     pub is_underlined: bool,
     /// Foreground and background are exchanged.
     pub is_reversed: bool,
-    /// Crossed out.
+    /// Whether the text is crossed out.
     pub is_struck: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Style {
 pub enum Colour {
     /// One of the palette of 256: 0 to 7 are the plain colours, 8 to 15 the bright ones.
     Indexed(u8),
-    /// Red, green, blue.
+    /// A colour of red, green and blue.
     Rgb(u8, u8, u8),
 }
 

@@ -75,7 +75,7 @@ enum Step {
         of_running: bool,
     },
     LookedAt(References),
-    /// Files were written.
+    /// Files of the session's folder were written.
     Written(Vec<&'static str>),
     /// The agent says something.
     Agent {

@@ -33,7 +33,7 @@ pub(super) trait Shape {
 
 /// Something that is told.
 pub(super) trait Encode: Shape {
-    /// Writes it.
+    /// Appends the value in its BARE encoding.
     fn encode(&self, to: &mut Vec<u8>);
 }
 
@@ -52,7 +52,7 @@ pub(super) trait Fields {
     fn fields(schema: &mut Schema) -> Vec<Field>;
 }
 
-/// A whole message.
+/// Encodes a whole message, with its version in front.
 pub(super) fn message(told: &impl Encode) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256);
     told.encode(&mut bytes);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Decode, Encode, Field, Fields, Malformed, Reader, Schema, Shape};
 
-/// Appends a `uint`.
+/// Appends a BARE `uint`.
 pub(super) fn uint(mut value: u64, to: &mut Vec<u8>) {
     while value > 0x7f {
         to.push((value & 0x7f) as u8 | 0x80);

@@ -15,7 +15,7 @@ pub(in crate::http) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// At the beginning.
+    /// Creates a reader at the start of the bytes.
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         Malformed { at: self.at, what: what.into() }
     }
 
-    /// Nothing may follow.
+    /// Fails when bytes are left to read.
     pub(super) fn end(&self) -> Result<(), Malformed> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// `bool`.
+    /// Reads a BARE `bool`.
     pub(super) fn truth(&mut self) -> Result<bool, Malformed> {
         match self.byte()? {
             0 => Ok(false),
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `str`.
+    /// Reads a BARE `str`.
     pub(in crate::http) fn text(&mut self) -> Result<&'a str, Malformed> {
         let count = self.count()?;
         let bytes = self.bytes.get(self.at..self.at + count).unwrap_or_default();

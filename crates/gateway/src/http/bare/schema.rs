@@ -43,7 +43,7 @@ pub(in crate::http) fn flattened<T, F: Fields>(_: fn(&T) -> &F, schema: &mut Sch
 }
 
 impl Schema {
-    /// Names something, once.
+    /// Adds a definition, if the name is not yet defined.
     pub(super) fn define(&mut self, name: &str, about: &str, is: impl FnOnce(&mut Self) -> String) -> String {
         if !self.definitions.iter().any(|(other, _)| other == name) {
             let is = is(self);

@@ -32,7 +32,7 @@ const ITEM_BYTES: usize = 4 * 1024;
 /// The most remarks that are read at once, of the newest cells.
 const REMARKS: usize = 100;
 
-/// What was read.
+/// The text of a resource.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) kind: &'static str,
@@ -181,7 +181,7 @@ impl Page {
 #[serde(rename_all = "camelCase")]
 struct Remarks {
     session_id: String,
-    /// The oldest first.
+    /// The diagnostics, from the oldest on.
     diagnostics: VecDeque<Remark>,
     /// How many older ones there are.
     #[serde(skip_serializing_if = "is_none")]

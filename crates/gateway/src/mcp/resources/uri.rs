@@ -8,7 +8,7 @@ const SCHEME: &str = "mainstay://";
 /// The address of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::mcp) enum Address {
-    /// The sessions.
+    /// The list of all sessions.
     Sessions,
     /// Something of one session, which is named by its id, the end of it, or its name.
     Session { session: String, part: Part },
@@ -17,7 +17,7 @@ pub(in crate::mcp) enum Address {
 /// What of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mcp) enum Part {
-    /// Its state.
+    /// The state of the session.
     Status,
     /// Its cells and messages from a number on; without it the newest.
     Transcript { from: Option<u64>, count: Option<usize> },
@@ -30,7 +30,7 @@ pub(in crate::mcp) enum Part {
 }
 
 impl Address {
-    /// Of a session.
+    /// Creates the address of a part of a session.
     pub(in crate::mcp) fn of(session: impl Into<String>, part: Part) -> Self {
         Self::Session { session: session.into(), part }
     }

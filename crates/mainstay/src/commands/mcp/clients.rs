@@ -10,24 +10,24 @@ use super::edit::{Form, Layout};
 /// A program that speaks MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum McpClient {
-    /// Claude Code
+    /// Claude Code, by Anthropic
     ClaudeCode,
     /// Claude Desktop, which has no configuration of a project
     ClaudeDesktop,
-    /// Visual Studio Code
+    /// Visual Studio Code, with its agent
     #[value(name = "vscode")]
     VsCode,
-    /// Cursor
+    /// Cursor, the code editor
     Cursor,
-    /// Zed
+    /// Zed, the code editor
     Zed,
     /// Codex; it reads a project's configuration once you trust the project
     Codex,
     /// Gemini CLI; it starts no servers in a folder that you have not trusted
     Gemini,
-    /// opencode
+    /// opencode, for the terminal
     Opencode,
-    /// Qwen Code
+    /// Qwen Code, for the terminal
     QwenCode,
 }
 
@@ -88,7 +88,7 @@ impl Scope {
 /// Where the files of a user and of a project lie.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// The user's home.
+    /// The home folder of the user.
     pub(super) home: PathBuf,
     /// Where programs keep their configuration: `~/.config`, or what `XDG_CONFIG_HOME` says.
     pub(super) config: PathBuf,

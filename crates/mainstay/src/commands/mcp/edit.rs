@@ -65,7 +65,7 @@ impl Layout {
 /// How Mainstay is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The program.
+    /// The program that the client starts.
     pub(super) command: String,
     /// What `MAINSTAY_HOME` says, where the user's own is not meant.
     pub(super) home: Option<String>,

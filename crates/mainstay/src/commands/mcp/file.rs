@@ -41,12 +41,12 @@ impl File {
         Ok(Self { path, text })
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says.
+    /// Returns the text of the file.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }

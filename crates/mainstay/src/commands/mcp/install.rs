@@ -50,14 +50,14 @@ pub(super) struct Uninstall {
 
 #[derive(Debug, Args)]
 struct How {
-    /// The agent
+    /// The agent to be set up
     client: McpClient,
 
     /// Whose configuration: yours, or that of the project in this folder
     #[arg(long, value_enum, default_value = "user")]
     scope: Scope,
 
-    /// Do not ask
+    /// Write without asking first
     #[arg(short, long)]
     yes: bool,
 
@@ -65,7 +65,7 @@ struct How {
     #[arg(long)]
     dry_run: bool,
 
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

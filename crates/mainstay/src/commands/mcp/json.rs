@@ -23,7 +23,7 @@ pub(super) const OPTIONS: ParseOptions = ParseOptions {
 /// What a server says that its client does not start: of opencode the first, of others the second.
 pub(super) const SWITCHED_OFF: [(&str, bool); 2] = [("enabled", false), ("disabled", true)];
 
-/// See [`super::edit::edit`].
+/// Edits a JSON file as [`super::edit::edit`] asks.
 pub(super) fn edit(
     servers: &str,
     layout: Layout,

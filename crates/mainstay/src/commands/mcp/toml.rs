@@ -21,7 +21,7 @@ const ENABLED: &str = "enabled";
 /// The key of a server that names the variables which Codex passes on to it.
 pub(super) const PASSED: &str = "env_vars";
 
-/// See [`super::edit::edit`].
+/// Edits a TOML file as [`super::edit::edit`] asks.
 pub(super) fn edit(
     servers: &str,
     passed: &[&str],

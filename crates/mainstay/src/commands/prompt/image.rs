@@ -14,7 +14,7 @@ const TYPES: [(&str, &str); 5] = [
     ("webp", "image/webp"),
 ];
 
-/// Reads a picture.
+/// Reads a picture from a file.
 pub(super) fn read(file: &Path) -> Result<Image, Error> {
     let unusable = |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };
     let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_lowercase();

@@ -1,4 +1,4 @@
-//! `mainstay test`
+//! The command `mainstay test`, which runs tests.
 
 mod watching;
 

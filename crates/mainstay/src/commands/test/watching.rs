@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(300);
 /// What is to be done next, the more that has to be done the later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// The tests.
+    /// The tests are to be run.
     Run,
     /// Loading what has changed.
     Load,

@@ -152,7 +152,7 @@ fn reason(error: impl StdError) -> String {
     }
 }
 
-/// Sends spans.
+/// Sends spans to an OTLP collector.
 pub(super) struct Spans {
     collector: Collector,
     resource: ResourceAttributesWithSchema,
@@ -181,7 +181,7 @@ impl SpanExporter for Spans {
     }
 }
 
-/// Sends metrics.
+/// Sends metrics to an OTLP collector.
 pub(super) struct Metrics {
     collector: Collector,
 }

@@ -69,7 +69,7 @@ impl Telemetry {
         Self { collector, traces, metrics, metrics_every }
     }
 
-    /// What takes spans.
+    /// Returns the layer that takes spans.
     pub(super) fn traces(&self) -> Traces {
         tracing_opentelemetry::layer()
             .with_tracer(self.traces.tracer("mainstay"))

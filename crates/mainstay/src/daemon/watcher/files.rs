@@ -48,7 +48,7 @@ impl Files {
         Self(sessions.map(|session| (session.id, FilesOf::new(session))).collect())
     }
 
-    /// Where they are.
+    /// Returns the folders that hold the files.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
         self.all().filter_map(|file| file.parent().map(Path::to_owned)).collect()
     }

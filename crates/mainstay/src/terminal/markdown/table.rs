@@ -4,7 +4,7 @@ use pulldown_cmark::Alignment;
 
 use super::{Words, faint};
 
-/// Between two columns.
+/// The text between two columns.
 const BETWEEN: &str = " │ ";
 /// No column is narrower, where its words are not.
 const NARROWEST: usize = 6;

@@ -1,4 +1,4 @@
-//! Claude Code: Anthropic's.
+//! Claude Code, the client of Anthropic.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! opencode.
+//! opencode, a client for many models.
 
 use serde_json::json;
 

@@ -10,13 +10,13 @@ use serde_json::Value;
 /// One of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// OpenAI's Responses.
+    /// The Responses interface of OpenAI.
     Responses,
-    /// Anthropic's Messages.
+    /// The Messages interface of Anthropic.
     Messages,
-    /// OpenAI's chat completions.
+    /// The chat completions of OpenAI.
     Chat,
-    /// Google's `generateContent`.
+    /// The `generateContent` interface of Google.
     Generate,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 /// A line, and whom it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum To {
-    /// The client.
+    /// The message goes to the client.
     Client(String),
     /// The daemon that is connected.
     Daemon(String),

@@ -15,23 +15,23 @@ pub(super) enum Message {
     Request {
         /// What its answer will name.
         id: Value,
-        /// What is wanted.
+        /// The method that is called.
         method: String,
-        /// All of it.
+        /// All members of the message.
         members: Members,
     },
-    /// It wants none.
+    /// A message that wants no answer.
     Notification {
         /// What it is about.
         method: String,
-        /// All of it.
+        /// All members of the message.
         members: Members,
     },
     /// It answers a request.
     Answer {
-        /// The request's.
+        /// The id of the request that is answered.
         id: Value,
-        /// All of it.
+        /// All members of the message.
         members: Members,
     },
     /// Something else, which is for the other side to judge.
@@ -39,7 +39,7 @@ pub(super) enum Message {
 }
 
 impl Message {
-    /// Reads a line.
+    /// Reads a message from a line.
     pub(super) fn read(line: &str) -> Self {
         let line = line.trim_start_matches('\u{feff}');
         let Ok(members) = serde_json::from_str::<Members>(line) else { return Self::Other };

@@ -83,7 +83,7 @@ enum Link {
 struct Connection {
     from_daemon: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
     to_daemon: Outlet,
-    /// Its process id.
+    /// The process id of the worker.
     pid: u32,
     /// Since when it is to say something, and is read, and says nothing.
     silent: Option<Instant>,

@@ -24,7 +24,7 @@ pub(super) struct Reach {
 pub(super) struct Reached {
     pub(super) stream: Stream,
     pub(super) version: String,
-    /// Its process id.
+    /// The process id of the daemon that was reached.
     pub(super) pid: u32,
 }
 

@@ -414,7 +414,7 @@ fn no_more_is_kept_than_a_daemon_would_take() {
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(5), &json!(-32600)));
 }
 
-/// Something that happens.
+/// One step of a simulated conversation.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Call,

@@ -24,13 +24,13 @@ const STATUS: [&str; 2] = ["get_status", "get_fsi_status"];
 
 /// How a server is started.
 pub(super) struct Start {
-    /// The program.
+    /// The program to be started.
     pub(super) program: PathBuf,
     /// What it is called with.
     pub(super) arguments: Vec<String>,
     /// All of its environment.
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// Where it runs.
+    /// The folder in which it runs.
     pub(super) folder: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use crate::commands::mcp::{json, toml};
 /// What a client does with the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// There is none.
+    /// The file has no entry for Mainstay.
     Missing,
     /// It is switched off.
     Disabled,

@@ -10,9 +10,9 @@ use crate::commands::mcp::clients::McpClient;
 pub(super) struct Identity {
     /// The program whose presence on the path says that the client is installed; absent for one that has none there.
     pub(super) program: Option<&'static str>,
-    /// `clientInfo.name`.
+    /// The name in `clientInfo.name`.
     pub(super) name: &'static str,
-    /// `clientInfo.version`.
+    /// The version in `clientInfo.version`.
     pub(super) version: &'static str,
     /// The version of the protocol that it asks for.
     pub(super) protocol: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Identity {
 /// Which variables of its environment a client passes on to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passes {
-    /// All.
+    /// Every variable is passed on.
     All,
     /// These, and those that the entry names.
     Only(&'static [&'static str]),

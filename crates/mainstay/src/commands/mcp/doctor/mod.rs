@@ -43,7 +43,7 @@ pub(super) struct Doctor {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
-    /// Print JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -82,7 +82,7 @@ struct Configuration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum State {
-    /// It names Mainstay.
+    /// The entry names this Mainstay.
     Named,
     /// It names Mainstay by an address.
     Remote,
