@@ -51,16 +51,16 @@ pub struct Project {
     pub opens: Opens,
 }
 
-/// Which names of a project are opened, so that code uses them without saying where they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Which names of a project are opened, so that code can use them without qualification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opens {
     /// The namespaces and modules of the project and of all projects that it refers to.
     All,
-    /// What a file of the project sees without opening anything: the project's own namespaces, and those they stand in.
+    /// What a file of the project sees without opening anything: the project's own namespaces and their parents.
     #[default]
     Project,
-    /// No names: code says where each one is.
+    /// No names: code has to qualify each.
     None,
 }
 

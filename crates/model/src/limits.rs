@@ -2,135 +2,154 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is accepted and kept at most.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the daemon accepts, stores and waits for at most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    /// Code of one eval, in bytes.
+    /// The largest code of one eval, in bytes.
     pub code_bytes: usize,
-    /// Output kept of one job as it comes, in bytes; of the rest the end is kept, and the job marked.
+    /// How much output of one job is stored while it runs, in bytes. Of output beyond it only the end is
+    /// stored, and the job is marked as truncated.
     pub output_bytes_per_job: usize,
-    /// The end that is kept of output over `output_bytes_per_job`, in bytes.
+    /// How much of the end is stored when a job prints more than `output-bytes-per-job`, in bytes.
     pub output_end_bytes_per_job: usize,
-    /// What is kept of one display, in bytes; the rest is left out, and its text says so.
+    /// The largest single display (a table, a picture), in bytes. A larger one is left out, and its text
+    /// says so.
     pub display_bytes: usize,
-    /// What is kept of the displays of one job besides their text, which counts as output, and of what its kernel says to front ends, in bytes.
+    /// How much of all displays and widget messages of one job is stored, in bytes. Their text counts as
+    /// output instead.
     pub display_bytes_per_job: usize,
-    /// Text kept of one value, or of what the prompt would have printed, in bytes.
+    /// How much text is stored of one value, or of what the prompt would have printed, in bytes.
     pub value_bytes: usize,
-    /// Commands that wait in one session's lane.
+    /// How many commands may wait in the queue of one session.
     pub lane_commands: usize,
-    /// Commands under way in all sessions together.
+    /// How many commands may be under way in all sessions together.
     pub commands: usize,
-    /// Commands that one session accepts in a minute; 0 for as many as come.
+    /// How many commands one session accepts in a minute; 0 means no limit.
     pub session_commands_per_minute: u32,
-    /// Commands that all sessions together accept in a minute; 0 for as many as come.
+    /// How many commands all sessions together accept in a minute; 0 means no limit.
     pub commands_per_minute: u32,
-    /// Asks of one session that wait for an answer.
+    /// How many asks of one session may be open at once.
     pub asks: usize,
-    /// Bytes of one ask's question, and of an answer, as JSON.
+    /// The largest question, and the largest answer, as JSON, in bytes.
     pub ask_bytes: usize,
-    /// Bytes of one answer to code that reads its input, as JSON.
+    /// The largest single answer to code that reads its standard input, as JSON, in bytes.
     pub input_bytes: usize,
-    /// How long an ask of a running job waits for an answer where the job does not say, in milliseconds.
+    /// How long an ask of running code waits for an answer when the code does not say, in milliseconds.
     pub ask_ms: u64,
-    /// Bytes of one entry's label.
+    /// The longest label of an entry, in bytes.
     pub label_bytes: usize,
-    /// Labels of one session's entries.
+    /// How many entries of one session may have a label.
     pub labels: usize,
-    /// Outcomes that are stored; 0 for as many as the disk takes. None is ever dropped: further commands are refused.
+    /// How many outcomes are stored; 0 means no limit. No outcome is ever dropped: when the limit is
+    /// reached, further commands are rejected.
     pub outcomes: u64,
-    /// Lines that are kept of what one principal submitted at prompts; the oldest go first. 0 for as many as come.
+    /// How many prompt lines are stored for one principal; 0 means no limit. The oldest lines are removed
+    /// first.
     pub history_lines: u64,
-    /// How many starts of a kind of runner may fail in a row before none is made for a while; 0 for any number.
+    /// After how many failures in a row the daemon stops trying for a while: failed starts of a kernel, or
+    /// turns that a model provider failed; 0 means never. Errors in the request itself, such as HTTP 400,
+    /// do not count.
     pub breaker_failures: u32,
-    /// How long none is made then, in milliseconds.
+    /// How long the daemon waits after `breaker-failures` failures before it tries again, in milliseconds.
     pub breaker_open_ms: u64,
-    /// Commands that one command may depend on.
+    /// How many commands one command may depend on.
     pub dependencies: usize,
-    /// How long a command whose turn has come may wait for those it depends on, in milliseconds.
+    /// How long a command at the head of its queue waits for the commands it depends on, in milliseconds.
     pub dependency_wait_ms: u64,
-    /// Sessions that are not at rest at once.
+    /// How many sessions may have a worker at once.
     pub live_sessions: usize,
-    /// Connections to the daemon's socket at once.
+    /// How many clients may be connected to the local socket at once, and how many MCP calls may be under
+    /// way over HTTP.
     pub connections: usize,
-    /// Requests of one connection under way at once.
+    /// How many requests of one connection, or MCP calls of one client, may be under way at once.
     pub connection_requests: usize,
-    /// Subscriptions of one connection at once.
+    /// How many subscriptions one connection may have.
     pub connection_subscriptions: usize,
-    /// Streams at once, of server-sent events and over WebSocket.
+    /// How many event streams (server-sent events and WebSocket) may be open at once.
     pub streams: usize,
-    /// How many of them are compressed, each with a third of a megabyte of its own; further ones are sent as they are.
+    /// How many of the open streams are compressed for clients that accept gzip. Each needs a third of a
+    /// megabyte; further streams are sent uncompressed.
     pub compressed_streams: usize,
-    /// Connections to each port at once.
+    /// How many connections each HTTP port accepts. The daemon uses at most half of the files it may open
+    /// (`ulimit -Hn`).
     pub http_connections: usize,
-    /// Bytes of one message from a client.
+    /// The largest message from a client, in bytes.
     pub message_bytes: usize,
-    /// How long the head of a request over HTTP may take to come, and then its body, in milliseconds. A connection with no request under
-    /// way is closed after that time.
+    /// How long the head of an HTTP request may take to arrive, and then its body, in milliseconds. Idle
+    /// connections are closed after the same time.
     pub request_ms: u64,
-    /// How long a browser that was let in by a link stays so, in milliseconds.
+    /// How long a browser that was let in by a link stays signed in, in milliseconds.
     pub browser_ms: u64,
-    /// How often the daemon notes how it is, in milliseconds; 0 for never.
+    /// How often the daemon records its health for the page's plots, in milliseconds; 0 means never.
     pub health_ms: u64,
-    /// How many such notes are kept.
+    /// How many health records are kept.
     pub health_notes: usize,
-    /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
+    /// How long cancelled code may take to stop before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
-    /// How long a cancelled job of a Jupyter kernel may take to yield before the kernel is killed, in milliseconds: many look for what to say
-    /// of where they were, in all of their libraries.
+    /// How long cancelled code in a Jupyter kernel may take to stop before the kernel is killed, in
+    /// milliseconds. Many kernels search all of their libraries for the traceback.
     pub jupyter_cancel_grace_ms: u64,
-    /// How long a cancelled job of an agent may take to yield before its process is killed, in milliseconds.
+    /// How long a cancelled turn of an agent may take to stop before its process is killed, in
+    /// milliseconds.
     pub agent_cancel_grace_ms: u64,
-    /// How long an agent may have nothing to do before its process is ended, in milliseconds; 0 for as long as it likes.
+    /// How long an agent may be idle before its process is ended, in milliseconds; 0 means no limit.
     pub agent_idle_ms: u64,
-    /// How long an agent's model may say nothing while it works before its turn fails, in milliseconds; 0 for as long as it likes.
+    /// How long a model may send nothing during a turn before the turn fails, in milliseconds; 0 means no
+    /// limit.
     pub agent_silence_ms: u64,
-    /// How long a client of the pi protocol waits for a prompt, a compaction or a line of a shell, in milliseconds; 0 for as long as it takes.
+    /// How long a client of the pi protocol waits for a prompt, a compaction or a shell command, in
+    /// milliseconds; 0 means no limit.
     pub pi_turn_ms: u64,
-    /// After how long a call over MCP goes on as a task where its client knows tasks, in milliseconds.
+    /// After how long an MCP call continues as a task, for clients that know tasks, in milliseconds.
     pub task_after_ms: u64,
-    /// What is kept in memory of all that streams of MCP over HTTP told, for clients that lose a connection, in bytes.
-    /// Where it is too much, that goes first which is of the client of which most is kept.
+    /// The size of the replay buffer of MCP over HTTP, for clients that reconnect, in bytes. When it is
+    /// full, the oldest messages of the client that uses most of it are dropped.
     pub mcp_kept_bytes: usize,
-    /// Streams up to which those are known too that nobody reads and of which nothing is kept.
+    /// How many MCP streams are remembered that nobody reads and of which the replay buffer holds nothing.
     pub mcp_streams: usize,
-    /// Results of calls over MCP that ended behind their answer, kept at hand until they are asked for; the log has them all.
+    /// How many results of MCP calls that ended after their answer are kept in memory until they are
+    /// fetched. The log has them all.
     pub mcp_results: usize,
-    /// How fast a client over MCP may decline an ask, in milliseconds, before that counts as one that no person has seen.
+    /// How fast an MCP client may decline an ask, in milliseconds, before the daemon concludes that no
+    /// person has seen it.
     pub mcp_decline_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
-    /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
+    /// How long it may take to prepare a kernel for its first worker, such as building the F# worker, in
+    /// milliseconds.
     pub prepare_ms: u64,
-    /// How long a worker may take to become ready, replay left out, in milliseconds.
+    /// How long a worker may take to become ready, without replay, in milliseconds. A kernel that takes
+    /// longer is started again; an agent is not.
     pub worker_start_ms: u64,
-    /// How long it may take to find out what a session's project is made of before its worker starts without, in milliseconds.
+    /// How long reading a session's project may take before the session starts without it, in milliseconds.
     pub project_ms: u64,
-    /// How long the scripts may take that run when a worker starts before it is started without, in milliseconds; no more than a third of
-    /// what it may take to become ready.
+    /// How long startup scripts may take before the worker is started without them, in milliseconds; at
+    /// most a third of `worker-start-ms`.
     pub profile_ms: u64,
     /// How long a replay may take, in milliseconds.
     pub replay_ms: u64,
-    /// How many submissions a replay lets a kernel run together at most, where they only define; 1 lets it run each alone.
+    /// How many submissions that only define something a replay may compile together; 1 compiles each
+    /// alone.
     pub replay_batch: usize,
-    /// How long a check, completion or exploration may take, in milliseconds.
+    /// How long a check, a completion or an exploration may take, in milliseconds.
     pub query_ms: u64,
-    /// How long files must be left alone before what changed is looked at, in milliseconds: a build writes many.
+    /// How long watched files must be unchanged before the daemon looks at them, in milliseconds, since a
+    /// build writes many.
     pub watch_quiet_ms: u64,
-    /// How long that may be put off by files that go on changing, in milliseconds.
+    /// The longest that the look at changed files is put off while they keep changing, in milliseconds.
     pub watch_longest_ms: u64,
-    /// How many folders are watched.
+    /// How many folders are watched. Further folders are looked at after each eval.
     pub watch_folders: usize,
-    /// How long to wait before the first replacement of a lost worker, in milliseconds; doubled for each further one.
+    /// The wait before a lost worker is first replaced, in milliseconds; it doubles with each further loss.
     pub restart_first_ms: u64,
-    /// The longest such wait, in milliseconds.
+    /// The longest wait before a lost worker is replaced, in milliseconds.
     pub restart_longest_ms: u64,
     /// How many workers are replaced within `restart-window-ms` before the session is Faulted.
     pub restart_budget: u32,
-    /// The span in which lost workers are counted, in milliseconds.
+    /// The period in which `restart-budget` counts lost workers, in milliseconds.
     pub restart_window_ms: u64,
-    /// How long a worker must have lived for earlier losses to be forgotten, in milliseconds.
+    /// How long a worker must live for earlier losses to be forgotten, in milliseconds.
     pub restart_stable_ms: u64,
 }
 

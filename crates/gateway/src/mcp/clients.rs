@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::text::TEXT_BYTES;
 
-/// In what form results are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The form in which results are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Results {
-    /// As text and pictures alone, complete in themselves: what a model is to read.
+    /// Text and pictures alone, for models.
     Text,
-    /// Structured as well, by the tool's output schema: what a program is to read.
+    /// Structured results as well, by the tool's output schema, for programs.
     Structured,
 }
 

@@ -1,20 +1,20 @@
 //! What a user decides of MCP, and what its connections share.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::clients::Results;
 use super::names::Names;
 use super::under_way::CallsUnderWay;
 
 /// The settings, `[mcp]` in `config.toml`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The names of tools that clients are shown; calls take all.
+    /// The tool names that clients are shown. Calls accept all names.
     pub names: Names,
-    /// In what form results are given where a request does not say it; by default as fits the client.
+    /// The form of results when a request does not choose one. Without it, the form that fits the client.
     pub results: Option<Results>,
-    /// How many seconds a call waits that does not say it; by default as fits the client.
+    /// How many seconds a call waits for its result when it does not say. Without it, the time that fits the client.
     pub wait: Option<u32>,
 }
 

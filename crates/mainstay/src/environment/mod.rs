@@ -16,14 +16,15 @@ use serde::Deserialize;
 
 use crate::home::TOKEN_VARIABLE;
 
-/// Where a daemon has its environment from.
+/// Where a daemon takes its environment from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Whence {
-    /// The user's login shell.
+    /// The environment of the user's login shell.
     #[default]
     LoginShell,
-    /// The variables of the process that starts the session.
+    /// The environment of the process that starts the daemon.
     Inherited,
 }
 

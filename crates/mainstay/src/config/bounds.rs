@@ -1,0 +1,99 @@
+//! The range of each number in the settings. The daemon checks it, and the reference of the settings shows it.
+
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+
+use super::{Config, DaemonConfig};
+
+/// The range of a count.
+const COUNT: RangeInclusive<u64> = 1..=100_000;
+/// The range of a number of events in a row or per minute; 0 means no limit.
+const RATE: RangeInclusive<u64> = 0..=100_000_000;
+/// The range of a number that only grows; 0 means no limit.
+const ANY: RangeInclusive<u64> = 0..=u64::MAX;
+/// The range of a size in bytes: at most 1 GiB.
+const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
+/// The range of a time in milliseconds: at most a day.
+const TIME: RangeInclusive<u64> = 0..=DAY_MS;
+/// The range of a time that may span days, in milliseconds: at most a year.
+const LONG_TIME: RangeInclusive<u64> = 0..=366 * DAY_MS;
+/// A day in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The range of the setting of this name, which says by its end whether it is a time, a size or a count.
+pub(crate) fn range_of(name: &str) -> RangeInclusive<u64> {
+    match name {
+        "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
+        "outcomes" | "history-lines" => ANY,
+        "browser-ms" => LONG_TIME,
+        _ if name.ends_with("-ms") => TIME,
+        _ if name.contains("-bytes") => SIZE,
+        _ => COUNT,
+    }
+}
+
+/// Rejects numbers that the daemon could not work with, and names the first.
+pub(super) fn check(config: &Config) -> Result<(), String> {
+    let outside = numbers(config).into_iter().find(|(name, value)| !range_of(name).contains(value));
+    match outside {
+        Some((name, value)) => {
+            let range = range_of(&name);
+            Err(format!("`{name}` is {value}; it must be from {} to {}", range.start(), range.end()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Every number in the settings that has a range, by its name.
+fn numbers(config: &Config) -> Vec<(String, u64)> {
+    let DaemonConfig { log_bytes, environment_ms, session_environment_bytes, answer_ms, .. } = config.daemon;
+    let own = [
+        ("log-bytes", log_bytes),
+        ("environment-ms", environment_ms),
+        ("answer-ms", answer_ms),
+        ("session-environment-bytes", u64::try_from(session_environment_bytes).unwrap_or(u64::MAX)),
+        ("dialog-ms", config.pi.dialog_ms),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let limits = match serde_json::to_value(&config.limits) {
+        Ok(Value::Object(limits)) => limits,
+        _ => serde_json::Map::new(),
+    };
+    let limits = limits.into_iter().filter_map(|(name, value)| Some((name, value.as_u64()?)));
+    own.into_iter().chain(limits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::Limits;
+
+    use super::*;
+
+    #[test]
+    fn a_limit_outside_of_its_range_is_named() {
+        let check = |limits| check(&Config { limits, ..Config::default() });
+        assert_eq!(check(Limits::default()), Ok(()));
+        for (limits, name) in [
+            (Limits { connections: usize::MAX, ..Limits::default() }, "`connections`"),
+            (Limits { lane_commands: 0, ..Limits::default() }, "`lane-commands`"),
+            (Limits { cancel_grace_ms: u64::MAX, ..Limits::default() }, "`cancel-grace-ms`"),
+        ] {
+            let refused = check(limits).unwrap_err();
+            assert!(refused.starts_with(name), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_daemon_outside_of_its_range_is_named() {
+        let daemon = DaemonConfig { environment_ms: u64::MAX, ..DaemonConfig::default() };
+        let refused = check(&Config { daemon, ..Config::default() }).unwrap_err();
+        assert!(refused.starts_with("`environment-ms`"), "{refused}");
+    }
+
+    #[test]
+    fn every_number_of_the_limits_is_checked() {
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 5);
+    }
+}
