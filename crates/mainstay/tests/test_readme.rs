@@ -1,20 +1,81 @@
-//! The README does what it says: its console blocks are run.
+//! The README and the book do what they say: their console blocks are run. The pages of one folder share a home, since starting
+//! a compiler for each would take long: what a page shows may not depend on the pages before it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::{World, kill};
 
-fn readme() -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap()
+#[test]
+fn the_readme_gives_what_it_shows() {
+    run_page(&World::new(), &repository().join("README.md"));
+}
+
+#[test]
+fn the_tutorial_gives_what_it_shows() {
+    run_folder("tutorial");
+}
+
+#[test]
+fn the_how_to_guides_give_what_they_show() {
+    run_folder("how-to");
+}
+
+/// Console blocks stand only where a test runs them.
+#[test]
+fn no_other_page_has_a_console_block() {
+    for folder in [".", "errors", "explanation", "reference"] {
+        for page in pages(folder) {
+            let text = std::fs::read_to_string(&page).unwrap();
+            assert!(blocks(&text, "console").is_empty(), "{}", page.display());
+        }
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages in a folder of the book.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let folder = repository().join("docs").join(folder);
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.sort();
+    pages
+}
+
+fn run_folder(folder: &str) {
+    let world = World::new();
+    pages(folder).iter().for_each(|page| run_page(&world, page));
+}
+
+/// Runs the console blocks of a page, one after the other.
+fn run_page(world: &World, page: &Path) {
+    let text = std::fs::read_to_string(page).unwrap();
+    for block in blocks(&text, "console") {
+        for step in block.strip_prefix("$ ").unwrap().split("\n$ ") {
+            let mut lines = step.lines();
+            let command = lines.next().unwrap();
+            let expected: Vec<&str> = lines.collect();
+            let got = run(world, command);
+            let got: Vec<&str> = got.lines().collect();
+            assert!(
+                fits(&expected, &got),
+                "{}: $ {command}\nexpected {expected:#?}\ngot {got:#?}",
+                page.display()
+            );
+        }
+    }
 }
 
 /// The text of each block fenced with this language.
-fn blocks<'a>(readme: &'a str, language: &str) -> Vec<&'a str> {
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
-    readme.split(fence.as_str()).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
+    page.split(fence.as_str()).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
 }
 
 /// Whether a text is as expected, where `…` stands for anything within a line, and for any lines where it stands alone.
@@ -65,20 +126,4 @@ fn run(world: &World, command: &str) -> String {
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
-}
-
-#[test]
-fn every_console_block_gives_what_it_shows() {
-    let readme = readme();
-    let world = World::new();
-    for block in blocks(&readme, "console") {
-        for step in block.strip_prefix("$ ").unwrap().split("\n$ ") {
-            let mut lines = step.lines();
-            let command = lines.next().unwrap();
-            let expected: Vec<&str> = lines.collect();
-            let got = run(&world, command);
-            let got: Vec<&str> = got.lines().collect();
-            assert!(fits(&expected, &got), "$ {command}\nexpected {expected:#?}\ngot {got:#?}");
-        }
-    }
 }

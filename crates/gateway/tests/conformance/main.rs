@@ -28,7 +28,7 @@ const TASKS: [&str; 10] = [
     "tasks-mrtr-composition",
 ];
 
-/// The suite runs as expected, and the README has what it came to.
+/// Runs the suite: the results are the expected ones, and `docs/conformance.md` has their numbers.
 async fn conforms(version: &'static str, extensions: &'static [&str]) {
     let served = Served::start().await;
     let url = served.url.clone();
@@ -36,8 +36,8 @@ async fn conforms(version: &'static str, extensions: &'static [&str]) {
     let Found { passed, expected, unexpected } = found;
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
     let line = format!("| {version} | {} | {passed} | {expected} |", passed + expected);
-    let readme = include_str!("../../../../README.md");
-    assert!(readme.contains(&line), "the README has no line `{line}`");
+    let page = include_str!("../../../../docs/conformance.md");
+    assert!(page.contains(&line), "docs/conformance.md has no line `{line}`");
 }
 
 #[tokio::test(flavor = "multi_thread")]
