@@ -7,6 +7,8 @@
 
 mod agents;
 mod asking;
+#[cfg(test)]
+mod book;
 mod bridge;
 mod commands;
 mod config;

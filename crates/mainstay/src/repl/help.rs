@@ -61,6 +61,35 @@ pub(super) fn help_text(paint: Paint, tongue: Tongue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::book::{GENERATED, assert_is_page, escaped};
+
+    #[test]
+    fn the_reference_of_the_prompt_is_what_help_says() {
+        let mut page = format!("{GENERATED}# Prompt commands\n\n{INTRODUCTION}");
+        for (title, tongue, keys) in [
+            ("Where code is typed", Tongue::Fsharp, KEYS),
+            ("Where an agent is spoken to", Tongue::Words, KEYS_OF_WORDS),
+        ] {
+            page.push_str(&format!("## {title}\n\n| command or key | what it does |\n|---|---|\n"));
+            let commands = table(tongue).map(|entry| (entry.usage(), entry.about));
+            let keys = keys.iter().map(|(key, about)| ((*key).to_owned(), *about));
+            for (name, about) in commands.chain(keys) {
+                page.push_str(&format!(
+                    "| `{}` | {} |\n",
+                    name.replace('|', "\\|"),
+                    escaped(about).replace('|', "\\|")
+                ));
+            }
+            page.push('\n');
+        }
+        assert_is_page("reference/prompt.md", &page);
+    }
+
+    const INTRODUCTION: &str = "\
+What `:help` lists at a prompt. [Work at the prompt](../how-to/prompt.md) shows how it is used. A slash may stand for the colon. `:rebuild`, `:refresh`, `:test` and the
+directives (`:r`, `:I`, `:nowarn`, `:time`) are there in F# sessions alone.
+
+";
 
     #[test]
     fn the_commands_and_keys() {

@@ -1,0 +1,57 @@
+//! Tests of the book in `docs/` and of the README: the generated pages of the reference are what the program says, and every page,
+//! link and setting in the text is there. `tests/test_readme.rs` runs the commands that the pages show.
+
+mod commands;
+mod errors;
+mod http;
+mod links;
+mod pages;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+/// Set, generated pages are written instead of compared.
+const UPDATE: &str = "MAINSTAY_UPDATE_SCHEMAS";
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The folder of the book.
+fn docs() -> PathBuf {
+    repository().join("docs")
+}
+
+/// Compares a generated page with the file in `docs/`, or writes it.
+pub(crate) fn assert_is_page(name: &str, generated: &str) {
+    let path = docs().join(name);
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, generated).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        stored == generated,
+        "docs/{name} is not what the program says; `{UPDATE}=1 cargo xtask test -- -p mainstay --bin mainstay -E 'test(book)'` writes it"
+    );
+}
+
+/// The line that opens a generated page.
+pub(crate) const GENERATED: &str =
+    "<!-- Generated from the program, see crates/mainstay/src/book. Do not edit. -->\n";
+
+/// Text with the characters escaped that Markdown or HTML would take for markup, outside of `code`.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        if index > 0 {
+            out.push('`');
+        }
+        match index % 2 {
+            0 => out.push_str(&part.replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")),
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
