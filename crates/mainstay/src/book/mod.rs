@@ -3,6 +3,7 @@
 
 mod commands;
 mod errors;
+mod examples;
 mod http;
 mod links;
 mod pages;

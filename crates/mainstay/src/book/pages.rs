@@ -68,16 +68,22 @@ fn follow(page: &Path, target: &str) -> Result<(), String> {
 
 #[test]
 fn every_example_of_settings_is_taken() {
-    for page in pages().into_iter().chain([repository().join("README.md")]) {
-        for example in read(&page).split("```toml\n").skip(1) {
+    for (page, text) in all_pages() {
+        for example in text.split("```toml\n").skip(1) {
             let example = example.split("```").next().unwrap();
             let unindented: String = example.lines().map(|line| format!("{}\n", line.trim_start())).collect();
             let unindented = unindented.replace('…', &"ab".repeat(32));
             if let Err(error) = toml::from_str::<Config>(&unindented) {
-                panic!("{}: {error}\n{unindented}", page.display());
+                panic!("{page}: {error}\n{unindented}");
             }
         }
     }
+}
+
+/// Every page of the book and the README, by name and text.
+pub(super) fn all_pages() -> Vec<(String, String)> {
+    let paths = pages().into_iter().chain([repository().join("README.md")]);
+    paths.map(|path| (path.strip_prefix(repository()).unwrap().display().to_string(), read(&path))).collect()
 }
 
 /// Every page of the book, its summary included.
