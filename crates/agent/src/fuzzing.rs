@@ -2,5 +2,5 @@
 
 /// What pi says and what the engine wants of it, a step a line.
 pub fn pi_conversation(conversation: &[u8]) {
-    crate::pi::promises::check(conversation);
+    crate::pi::fuzz_invariants::check(conversation);
 }

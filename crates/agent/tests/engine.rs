@@ -10,8 +10,8 @@ use mainstay_agent::pi::PiAgents;
 use mainstay_engine::{Client, Engine};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    Access, Admission, Command, CommandId, CreateSession, EventBody, Limits, Outcome, Prompt, Response, Seq,
-    SessionCommand, SessionId, SessionKind, Work,
+    Access, Admission, Command, CommandId, CreateSession, EventBody, JobSpec, Limits, Outcome, Prompt,
+    Response, Seq, SessionCommand, SessionId, SessionKind,
 };
 use serde_json::json;
 use support::World;
@@ -47,7 +47,7 @@ async fn create(world: &World, client: &Client) -> SessionId {
 }
 
 fn turn(client: &Client, command: &str, text: &str) -> Command {
-    let body = SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) });
+    let body = SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text(text) });
     Command { admission: Admission::Queue, ..Command::new(id(command), client.source(), body) }
 }
 
@@ -60,7 +60,7 @@ async fn prompt(client: &Client, session: SessionId, command: &str, text: &str) 
 
 async fn transcript(client: &Client, session: SessionId) -> Vec<String> {
     let entries = client.entries(session, 0, 100).await.unwrap();
-    let line = |placed: &mainstay_model::Placed| {
+    let line = |placed: &mainstay_model::TranscriptEntry| {
         format!("{}: {}", placed.entry.role.name(), placed.entry.content.beginning())
     };
     entries.iter().map(line).collect()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use mainstay_agent::pi::{LiveSessions, PiAgents};
 use mainstay_engine::runner::{AgentQuestion, Conversation, RunnerFactory};
 use mainstay_model::{
-    AgentNotice, Error, Hears, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work,
+    AgentNotice, Delivery, Error, JobSpec, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel,
     WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use support::model::{Step, call, say};
 use support::{LONG, World, conversation, line_of};
 use tokio::sync::Notify;
 
-fn queued(text: &str, hears: Hears) -> QueuedPrompt {
+fn queued(text: &str, hears: Delivery) -> QueuedPrompt {
     QueuedPrompt { prompt: Prompt::text(text), hears }
 }
 
@@ -106,7 +106,7 @@ async fn a_picture_goes_with_a_prompt() {
     let image = mainstay_model::agent::Image { mime_type: "image/png".to_owned(), data: data.to_owned() };
     let prompt = Prompt { text: "what is this?".to_owned(), images: vec![image] };
     world.model.will(say(&["A dot."]));
-    let done = pi.work(Work::Turn { prompt: prompt.clone() }).await;
+    let done = pi.work(JobSpec::Turn { prompt: prompt.clone() }).await;
     assert_eq!(done.messages()[0].parts, prompt.message().parts);
     assert!(world.model.request(1).await["messages"].to_string().contains(data));
 }
@@ -126,10 +126,10 @@ async fn what_is_said_while_it_works_is_heard_next_or_at_the_end() {
     );
     world.model.will(say(&["steered"]));
     world.model.will(say(&["followed"]));
-    pi.begin(Work::Turn { prompt: Prompt::text("go") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("go") }).await;
     pi.says("wait").await;
-    pi.agent.steer(queued("last", Hears::AtEnd)).await;
-    pi.agent.steer(queued("first", Hears::Next)).await;
+    pi.agent.steer(queued("last", Delivery::FollowUp)).await;
+    pi.agent.steer(queued("first", Delivery::Steer)).await;
     let is_queue = |notice: &AgentNotice| matches!(notice, AgentNotice::Queue(queue) if queue.len() == 2);
     pi.until(is_queue).await;
     go_on.notify_one();
@@ -147,7 +147,7 @@ async fn a_turn_that_is_stopped_in_mid_stream_ends_cancelled_and_the_next_one_wo
     let world = World::new().await;
     let mut pi = world.pi().await;
     world.model.will(vec![Step::Text("endless".to_owned()), Step::Hang]);
-    pi.begin(Work::Turn { prompt: Prompt::text("go") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("go") }).await;
     pi.says("endless").await;
     pi.agent.interrupt().await;
     let done = pi.done().await;
@@ -156,14 +156,14 @@ async fn a_turn_that_is_stopped_in_mid_stream_ends_cancelled_and_the_next_one_wo
 
     // Also before the model is asked, which it then may be or not.
     world.model.will(vec![Step::Hang]);
-    pi.begin(Work::Turn { prompt: Prompt::text("again") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("again") }).await;
     pi.agent.interrupt().await;
     assert_eq!(pi.done().await.ending.to_string(), "cancelled");
 
     world.model.forget();
 
     // A shell of its own process group is stopped as well.
-    pi.begin(Work::Shell { line: "sleep 600".to_owned(), is_private: false }).await;
+    pi.begin(JobSpec::Shell { line: "sleep 600".to_owned(), is_private: false }).await;
     pi.agent.interrupt().await;
     assert_eq!(pi.done().await.ending.to_string(), "cancelled");
 
@@ -203,7 +203,7 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     );
     pi.until(|notice| line_of(notice) == "note info: early: false").await;
 
-    pi.begin(Work::Turn { prompt: Prompt::text("/ask") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("/ask") }).await;
     let mut questions = Vec::new();
     for answer in [json!(true), json!("b"), json!("x"), json!("y")] {
         let (ask, question, timeout_ms) = pi.asks().await;
@@ -219,7 +219,7 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     let done = pi.done().await;
     assert_eq!(done.told(), "note warning: [true,\"b\",\"x\",\"y\"]\ndone");
 
-    pi.begin(Work::Turn { prompt: Prompt::text("/ask") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("/ask") }).await;
     for _ in 0..4 {
         let (ask, ..) = pi.asks().await;
         pi.agent.answer(ask, Err(Error::TimedOut { limit_ms: 1 })).await;
@@ -233,14 +233,14 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     // A tool waits for the answer; where the job is stopped instead, the question is taken back.
     world.model.will(call("c1", "bash", &json!({ "command": "echo ran" })));
     world.model.will(say(&["it ran"]));
-    pi.begin(Work::Turn { prompt: Prompt::text("run it") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("run it") }).await;
     let (ask, ..) = pi.asks().await;
     pi.agent.answer(ask, Ok(json!(true))).await;
     let done = pi.done().await;
     assert_eq!(done.messages()[0].parts[0].text, "ran\n");
 
     world.model.will(call("c2", "bash", &json!({ "command": "echo ran" })));
-    pi.begin(Work::Turn { prompt: Prompt::text("again") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("again") }).await;
     pi.asks().await;
     pi.agent.interrupt().await;
     let done = pi.done().await;
@@ -254,18 +254,19 @@ async fn it_takes_settings_and_tells_of_itself_without_secrets() {
     let world = World::new().await;
     let mut pi = world.pi().await;
     pi.next_of_agent().await;
-    let model = |id: &str| Work::Setting(Setting::Model { provider: "local".to_owned(), id: id.to_owned() });
+    let model =
+        |id: &str| JobSpec::Setting(Setting::Model { provider: "local".to_owned(), id: id.to_owned() });
     let settings = [
         model("n"),
-        Work::Setting(Setting::Thinking { level: ThinkingLevel::High }),
-        Work::Setting(Setting::NextThinking),
-        Work::Setting(Setting::NextModel { is_backward: false }),
-        Work::Setting(Setting::NextModel { is_backward: true }),
-        Work::Setting(Setting::NextModel { is_backward: true }),
-        Work::Setting(Setting::AutoCompaction { enabled: false }),
-        Work::Setting(Setting::AutoRetry { enabled: false }),
+        JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::High }),
+        JobSpec::Setting(Setting::NextThinking),
+        JobSpec::Setting(Setting::NextModel { is_backward: false }),
+        JobSpec::Setting(Setting::NextModel { is_backward: true }),
+        JobSpec::Setting(Setting::NextModel { is_backward: true }),
+        JobSpec::Setting(Setting::AutoCompaction { enabled: false }),
+        JobSpec::Setting(Setting::AutoRetry { enabled: false }),
         model("unknown"),
-        Work::Shell { line: "true".to_owned(), is_private: true },
+        JobSpec::Shell { line: "true".to_owned(), is_private: true },
     ];
     let mut told = String::new();
     for work in settings {
@@ -348,7 +349,7 @@ async fn what_it_shortens_keeps_the_last_entries() {
     pi.prompt("new question").await;
     world.model.will(say(&["a summary"]));
     world.model.will(say(&["of a turn's beginning"]));
-    let done = pi.work(Work::Compaction { instructions: Some("briefly".to_owned()) }).await;
+    let done = pi.work(JobSpec::Compaction { instructions: Some("briefly".to_owned()) }).await;
     insta::assert_snapshot!(done.told(), @"
     note compacts (manual)
     compacted, 2 kept: a summary
@@ -437,7 +438,7 @@ async fn a_turn_that_is_stopped_before_the_provider_is_asked_again_is_cancelled(
     std::fs::write(world.folder.path().join("agent/settings.json"), slow.to_string()).unwrap();
     let mut pi = world.pi().await;
     world.model.will(vec![Step::Refuse(500, "broken")]);
-    pi.begin(Work::Turn { prompt: Prompt::text("go") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("go") }).await;
     pi.until(|notice| line_of(notice).contains("tries again")).await;
     pi.agent.interrupt().await;
     assert_eq!(pi.done().await.ending.to_string(), "cancelled");
@@ -459,7 +460,7 @@ async fn a_model_that_says_nothing_ends_its_turn_and_not_pi() {
     // Nothing stops a compaction but the end of pi.
     world.model.will(vec![Step::Hang]);
     world.model.will(vec![Step::Hang]);
-    let done = pi.work(Work::Compaction { instructions: None }).await;
+    let done = pi.work(JobSpec::Compaction { instructions: None }).await;
     assert_eq!(done.ending.to_string(), "failed: the model said nothing for 1500 ms");
     assert_eq!(pi.exits().await, WorkerExit::Signal(9));
 }
@@ -473,22 +474,22 @@ async fn a_pi_that_was_killed_is_heard_of_and_the_next_one_goes_on_from_what_was
         .will([vec![Step::Think("hm")], call("c1", "bash", &json!({ "command": "echo found" }))].concat());
     world.model.will(say(&["It is there."]));
     let mut said: Vec<Message> = pi.prompt("look").await.messages().into_iter().cloned().collect();
-    pi.work(Work::Setting(Setting::Model { provider: "local".to_owned(), id: "n".to_owned() })).await;
-    let done = pi.work(Work::Setting(Setting::Thinking { level: ThinkingLevel::Low })).await;
+    pi.work(JobSpec::Setting(Setting::Model { provider: "local".to_owned(), id: "n".to_owned() })).await;
+    let done = pi.work(JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::Low })).await;
     let Some(AgentNotice::State(state)) =
         done.said.iter().rfind(|notice| matches!(notice, AgentNotice::State(_))).cloned()
     else {
         panic!("{done:?}")
     };
     said.extend(
-        pi.work(Work::Shell { line: "echo by hand".to_owned(), is_private: false })
+        pi.work(JobSpec::Shell { line: "echo by hand".to_owned(), is_private: false })
             .await
             .messages()
             .into_iter()
             .cloned(),
     );
     world.model.will(vec![Step::Text("half".to_owned()), Step::Hang]);
-    pi.begin(Work::Turn { prompt: Prompt::text("more") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("more") }).await;
     pi.says("half").await;
     support::kill_outright(pi.info().pid);
     assert_eq!(pi.exits().await, WorkerExit::Signal(9));
@@ -526,7 +527,7 @@ async fn what_its_tools_started_ends_with_it() {
     let pipe = world.folder.path().join("pid");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let command = format!("echo $$ > {}; exec sleep 600", pipe.display());
-    pi.begin(Work::Shell { line: command, is_private: false }).await;
+    pi.begin(JobSpec::Shell { line: command, is_private: false }).await;
     let told = tokio::task::spawn_blocking(move || std::fs::read_to_string(pipe).unwrap());
     let shell: u32 = told.await.unwrap().trim().parse().unwrap();
     pi.agent.kill();
@@ -591,12 +592,12 @@ async fn a_session_that_does_not_listen_holds_pi_up_and_nothing_else() {
     let mut pi = world.pi().await;
     let pieces: Vec<String> = (0..2000).map(|number| format!("{number} ")).collect();
     world.model.will(say(&pieces.iter().map(String::as_str).collect::<Vec<_>>()));
-    pi.begin(Work::Turn { prompt: Prompt::text("count") }).await;
+    pi.begin(JobSpec::Turn { prompt: Prompt::text("count") }).await;
     world.model.request(1).await;
     // Larger than what a pipe holds; nobody has heard a word yet.
     let long = "x".repeat(1024 * 1024);
     let steered = pi.agent.clone();
-    let steering = tokio::spawn(async move { steered.steer(queued(&long, Hears::AtEnd)).await });
+    let steering = tokio::spawn(async move { steered.steer(queued(&long, Delivery::FollowUp)).await });
     world.model.will(say(&["heard"]));
     let done = pi.done().await;
     steering.await.unwrap();

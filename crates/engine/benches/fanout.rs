@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::{Cursor, Followed};
+use mainstay_engine::{ClientSubscription, Cursor};
 use mainstay_model::command;
 use mainstay_model::{Admission, EventFilter, Position, SessionCommand};
 use support::{Client, Daemon, command, next_id};
@@ -110,7 +110,7 @@ async fn measure(scenario: &str, subscribers: usize) -> String {
 /// Tells when the first event has come, and when all have. A slow one waits after the first until it may take another, and then
 /// until it may take the rest.
 async fn receive(
-    mut subscription: Followed,
+    mut subscription: ClientSubscription,
     is_slow: bool,
     told: mpsc::Sender<()>,
     mut goes: watch::Receiver<bool>,

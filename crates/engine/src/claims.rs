@@ -25,7 +25,7 @@ const READS: usize = 2000;
 #[derive(Default)]
 pub(crate) struct Claims {
     holders: Mutex<HashMap<CommandKey, Holder>>,
-    waits: Mutex<Waits>,
+    waits: Mutex<WaitGraph>,
     reads: Mutex<Reads>,
 }
 
@@ -53,7 +53,7 @@ impl Holder {
 
 /// The commands whose turn has come and that wait for others.
 #[derive(Default)]
-struct Waits {
+struct WaitGraph {
     /// What each of them depends on.
     dependencies: HashMap<CommandKey, Vec<CommandKey>>,
     /// The one of each session: what is behind it in the lane waits for it.
@@ -61,9 +61,9 @@ struct Waits {
 }
 
 /// The end of a command.
-pub(crate) struct End(watch::Receiver<()>);
+pub(crate) struct CommandEnd(watch::Receiver<()>);
 
-impl End {
+impl CommandEnd {
     /// Waits until the command has a durable outcome, or is not accepted any more.
     pub(crate) async fn reached(mut self) {
         // Nothing is ever sent: it ends when the holder does.
@@ -110,8 +110,8 @@ impl Claims {
     }
 
     /// The end of a command that is under way.
-    pub(crate) fn end_of(&self, key: &CommandKey) -> Option<End> {
-        lock(&self.holders).get(key).map(|holder| End(holder.held.subscribe()))
+    pub(crate) fn end_of(&self, key: &CommandKey) -> Option<CommandEnd> {
+        lock(&self.holders).get(key).map(|holder| CommandEnd(holder.held.subscribe()))
     }
 
     /// Remembers how a read ended.
@@ -159,7 +159,7 @@ impl Claims {
     }
 }
 
-impl Waits {
+impl WaitGraph {
     /// Whether a command waits for another, directly or through others or through their lanes.
     fn leads_to(&self, from: &CommandKey, to: &CommandKey, holders: &HashMap<CommandKey, Holder>) -> bool {
         let mut open = vec![from];

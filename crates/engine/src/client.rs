@@ -10,19 +10,19 @@ use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::command::{Lane, Right};
 use mainstay_model::{
     Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
-    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq,
-    Session, SessionCommand, SessionId, SessionKind, Source, TextPosition,
+    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Position, Principal, Rights, Seq, Session,
+    SessionCommand, SessionId, SessionKind, Source, TextPosition, TranscriptEntry,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 use tracing::Span;
 
 use crate::context::conversation_of;
-use crate::creation::{Beginning, Creation};
-use crate::engine::{Begun, CommandStatus, Engine, SessionStatus};
+use crate::creation::{Creation, CreationSource};
+use crate::engine::{AcceptedCommand, CommandStatus, Engine, SessionStatus};
 use crate::environments::Environment;
-use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Listener, Live, Subscription};
+use crate::import_export::ImportSession;
 use crate::presence::{ClientInfo, Following, Presence};
 use crate::progress::{FollowedWarmUp, WarmUpProgress};
 use crate::query::{KernelAnswer, KernelQuery};
@@ -158,7 +158,7 @@ impl Client {
     /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
     /// [`Error::RateLimited`], [`Error::RunnerUnavailable`], [`Error::StoreFailed`].
     pub async fn create(&self, id: CommandId, create: CreateSession) -> Result<Outcome, Error> {
-        self.create_with(id, Beginning::Empty(create)).await
+        self.create_with(id, CreationSource::Empty(create)).await
     }
 
     /// Creates a session that begins with entries of another, and has its values once it is ready. The other goes on as it was.
@@ -166,7 +166,7 @@ impl Client {
     /// # Errors
     /// As [`Client::create`]; [`Error::SessionNotFound`], [`Error::InvalidArgument`] where the other has not so many entries.
     pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
-        self.create_with(id, Beginning::Fork(fork)).await
+        self.create_with(id, CreationSource::Fork(fork)).await
     }
 
     /// The same, large ones with all that they say instead of an object.
@@ -178,7 +178,7 @@ impl Client {
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Result<Vec<Placed>, Error> {
+    ) -> Result<Vec<TranscriptEntry>, Error> {
         let mut entries = self.entries(session, from, limit).await?;
         for placed in &mut entries {
             placed.entry.content = Content::Text(self.engine.text_of(placed).await?);
@@ -191,10 +191,10 @@ impl Client {
     /// # Errors
     /// As [`Client::create`]; what is wrong with the form of its code.
     pub async fn import(&self, id: CommandId, import: ImportSession) -> Result<Outcome, Error> {
-        self.create_with(id, Beginning::Import(import)).await
+        self.create_with(id, CreationSource::Import(import)).await
     }
 
-    async fn create_with(&self, id: CommandId, beginning: Beginning) -> Result<Outcome, Error> {
+    async fn create_with(&self, id: CommandId, beginning: CreationSource) -> Result<Outcome, Error> {
         let begun = self.begin_creation(Creation::new(id, beginning)).await?;
         Ok(self.created(begun).await?.outcome)
     }
@@ -204,8 +204,8 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::CommandConflict`], [`Error::KeyConflict`], [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    pub async fn begin_creation(&self, creation: Creation) -> Result<Begun, Error> {
-        if let Beginning::Fork(fork) = &creation.beginning {
+    pub async fn begin_creation(&self, creation: Creation) -> Result<AcceptedCommand, Error> {
+        if let CreationSource::Fork(fork) = &creation.beginning {
             self.must_see(fork.from).await?;
         }
         self.engine.begin_creation(self.source(), creation, self.environment.clone(), &self.trace).await
@@ -216,7 +216,7 @@ impl Client {
     /// # Errors
     /// As [`Client::create`], [`Client::fork`] and [`Client::import`]; [`Error::DependsOnItself`], and why what it depends on has not
     /// succeeded.
-    pub async fn created(&self, begun: Begun) -> Result<Answered, Error> {
+    pub async fn created(&self, begun: AcceptedCommand) -> Result<Answered, Error> {
         begun.ended().await.map_err(|error| self.without_reasons(error))
     }
 
@@ -224,7 +224,12 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where it may not be seen, [`Error::EntryDamaged`], [`Error::StoreFailed`].
-    pub async fn entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+    pub async fn entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<TranscriptEntry>, Error> {
         self.must_see(session).await?;
         self.engine.entries(session, from, limit).await
     }
@@ -277,7 +282,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
+    pub async fn begin(&self, session: SessionId, command: Command) -> Result<AcceptedCommand, Error> {
         let rules = command.body.rules();
         match rules.right {
             Right::Drive => self.must_drive(session).await?,
@@ -292,7 +297,7 @@ impl Client {
             let name = self.engine.name_of_rename(session, &command).await?;
             let begun = self.engine.begin(session, command, &self.trace).await?;
             // Whoever waits for it may go: the name is its own until it has ended.
-            return Ok(Begun::by(task::spawn(async move {
+            return Ok(AcceptedCommand::by(task::spawn(async move {
                 let answered = begun.ended().await;
                 drop(name);
                 answered
@@ -499,7 +504,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::follow`].
-    pub async fn subscribe(&self, session: SessionId, after: Seq) -> Result<Followed, Error> {
+    pub async fn subscribe(&self, session: SessionId, after: Seq) -> Result<ClientSubscription, Error> {
         self.follow(Cursor::Session { session, after }, EventFilter::default()).await
     }
 
@@ -508,7 +513,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
-    pub async fn follow(&self, cursor: Cursor, filter: EventFilter) -> Result<Followed, Error> {
+    pub async fn follow(&self, cursor: Cursor, filter: EventFilter) -> Result<ClientSubscription, Error> {
         let following = match cursor {
             Cursor::Session { session, .. } => {
                 self.must_see(session).await?;
@@ -517,7 +522,7 @@ impl Client {
             Cursor::Log { .. } => self.presence.follows(None),
         };
         let subscription = self.engine.follow(cursor, filter);
-        Ok(Followed {
+        Ok(ClientSubscription {
             subscription,
             held: None,
             was_deleted: false,
@@ -530,10 +535,10 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
-    pub async fn listen(&self, session: SessionId) -> Result<Listened, Error> {
+    pub async fn listen(&self, session: SessionId) -> Result<LiveSubscription, Error> {
         self.must_see(session).await?;
         let listener = self.engine.listen(session);
-        Ok(Listened { listener, session, client: self.clone() })
+        Ok(LiveSubscription { listener, session, client: self.clone() })
     }
 
     /// What the agent of a session says of itself. One at rest is not started for it.
@@ -651,13 +656,13 @@ fn not_found(session: SessionId) -> Error {
 }
 
 /// What a client listens to.
-pub struct Listened {
+pub struct LiveSubscription {
     listener: Listener,
     session: SessionId,
     client: Client,
 }
 
-impl Listened {
+impl LiveSubscription {
     /// The next piece of what is going on; waits for it. Who is slow misses some: events have all. None once the session may not be seen
     /// any more, or the daemon goes down.
     pub async fn next(&mut self) -> Option<Arc<Live>> {
@@ -668,7 +673,7 @@ impl Listened {
 }
 
 /// What a client follows: events of the sessions that it sees now, whatever they were called then.
-pub struct Followed {
+pub struct ClientSubscription {
     subscription: Subscription,
     /// What came last, while it is not known whether it may be seen: the future may be dropped then.
     held: Option<Arc<Event>>,
@@ -678,7 +683,7 @@ pub struct Followed {
     _following: Following,
 }
 
-impl Followed {
+impl ClientSubscription {
     /// The next event that may be seen. Dropping the future loses nothing.
     ///
     /// # Errors
@@ -707,11 +712,11 @@ impl Followed {
     }
 
     /// The next event, where nothing has to be read or asked for it.
-    pub fn at_hand(&mut self) -> Option<Arc<Event>> {
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
         if self.client.access.rights != Rights::All || self.held.is_some() || self.is_over() {
             return None;
         }
-        let event = self.subscription.at_hand()?;
+        let event = self.subscription.try_next()?;
         self.was_deleted = matches!(event.body, EventBody::SessionDeleted);
         Some(event)
     }

@@ -10,10 +10,10 @@ use futures::future::BoxFuture;
 use mainstay_model::{Error, Event, Outcome, Session, SessionId, Version};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::accepted::Reply;
 use crate::claims::{Claims, CommandKey};
 use crate::hub::Hub;
-use crate::measures;
+use crate::metering;
+use crate::pending_commands::Reply;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
@@ -40,7 +40,7 @@ pub(crate) struct Commit {
 pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
 
 /// What a session's task hears of its commits.
-pub(crate) struct Heard {
+pub(crate) struct CommitReceivers {
     /// The session as committed.
     pub(crate) visible: watch::Sender<Arc<Session>>,
     /// How many commits are durable.
@@ -56,10 +56,10 @@ pub(crate) async fn commit_in_order(
     session: SessionId,
     hub: Arc<Hub>,
     claims: Arc<Claims>,
-    heard: Heard,
+    heard: CommitReceivers,
     mut commits: mpsc::UnboundedReceiver<Commit>,
 ) {
-    let Heard { visible, durable, through, failed } = heard;
+    let CommitReceivers { visible, durable, through, failed } = heard;
     while let Some(commit) = commits.recv().await {
         match commit.appended.await {
             Ok(events) => {
@@ -67,7 +67,7 @@ pub(crate) async fn commit_in_order(
                 commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
                 let took = commit.decided.elapsed();
-                measures::committed(&commit.after.kind, &events, took);
+                metering::committed(&commit.after.kind, &events, took);
                 hub.pulse.committed(&events, took);
                 visible.send_replace(commit.after);
                 hub.publish(session, events);

@@ -3,7 +3,7 @@
 use mainstay_log::Log;
 use mainstay_model::command;
 use mainstay_model::transcript::{context, slice, total, whole_beginning};
-use mainstay_model::{Error, Placed, Segment, SessionCommand, SessionId};
+use mainstay_model::{Error, Segment, SessionCommand, SessionId, TranscriptEntry};
 
 use crate::client::Client;
 use crate::entries::entries_of;
@@ -41,7 +41,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::entries`].
-    pub async fn context(&self, session: SessionId) -> Result<Vec<Placed>, Error> {
+    pub async fn context(&self, session: SessionId) -> Result<Vec<TranscriptEntry>, Error> {
         let entries = self.entries(session, 0, usize::MAX).await?;
         Ok(context(&entries).into_iter().cloned().collect())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mainstay_log::Log;
 use mainstay_model::transcript::{context, slice};
-use mainstay_model::{Compaction, Error, Placed, Role, Segment, Session};
+use mainstay_model::{Compaction, Error, Role, Segment, Session, TranscriptEntry};
 use serde_json::Value;
 
 use crate::compaction::whole_beginning_of;
@@ -23,7 +23,7 @@ pub(crate) async fn conversation_of(log: &dyn Log, session: &Session) -> Result<
 }
 
 /// How many entries are before the last so many. Summaries stand between what was said, and are none of it.
-fn before_last(entries: &[Placed], kept: u64) -> u64 {
+fn before_last(entries: &[TranscriptEntry], kept: u64) -> u64 {
     let said = entries.iter().enumerate().rev().filter(|(_, placed)| placed.entry.role != Role::Summary);
     let kept = usize::try_from(kept).unwrap_or(usize::MAX);
     match kept.checked_sub(1) {

@@ -22,9 +22,9 @@ use uuid::Uuid;
 
 use crate::claims::{Claim, key_of};
 use crate::dependencies::{Dependant, all_succeeded};
-use crate::engine::{Begun, Engine};
+use crate::engine::{AcceptedCommand, Engine};
 use crate::environments::Environment;
-use crate::exchange::{ImportSession, imported_events, unplaced};
+use crate::import_export::{ImportSession, imported_events, unplaced};
 use crate::naming::Numbering;
 use crate::session::now;
 use crate::sync::task;
@@ -40,11 +40,11 @@ pub struct Creation {
     /// Commands of the same principal that must have succeeded before.
     pub depends_on: Vec<CommandId>,
     /// What the session is to begin with.
-    pub beginning: Beginning,
+    pub beginning: CreationSource,
 }
 
 /// A creation, and who asks for it.
-struct Asked {
+struct CreationRequest {
     source: Source,
     creation: Creation,
     /// What its creator has in its environment, where that is said.
@@ -53,7 +53,7 @@ struct Asked {
 
 /// What a session is to begin with.
 #[derive(Clone, Debug)]
-pub enum Beginning {
+pub enum CreationSource {
     /// A session without entries.
     Empty(CreateSession),
     /// A session that begins with entries of another.
@@ -64,7 +64,7 @@ pub enum Beginning {
 
 impl Creation {
     /// One that depends on nothing.
-    pub fn new(id: CommandId, beginning: Beginning) -> Self {
+    pub fn new(id: CommandId, beginning: CreationSource) -> Self {
         Self { id, key: None, depends_on: Vec::new(), beginning }
     }
 
@@ -79,9 +79,9 @@ impl Creation {
 
     fn fingerprint(&self) -> CommandFingerprint {
         match &self.beginning {
-            Beginning::Empty(create) => self.fingerprint_of(create),
-            Beginning::Fork(fork) => self.fingerprint_of(fork),
-            Beginning::Import(ImportSession { create, imported }) => {
+            CreationSource::Empty(create) => self.fingerprint_of(create),
+            CreationSource::Fork(fork) => self.fingerprint_of(fork),
+            CreationSource::Import(ImportSession { create, imported }) => {
                 self.fingerprint_of(&(create, imported.hash.as_str()))
             }
         }
@@ -103,24 +103,24 @@ impl Engine {
         creation: Creation,
         environment: Option<Environment>,
         parent: &Span,
-    ) -> Result<Begun, Error> {
+    ) -> Result<AcceptedCommand, Error> {
         let identity = creation.identity(source.principal());
         let session = SessionId::from_uuid(Uuid::now_v7());
         let claims = &self.shared.claims;
         loop {
             if let Some(answered) = self.created_before(&identity).await? {
-                return Ok(Begun::at_once(answered));
+                return Ok(AcceptedCommand::at_once(answered));
             }
             if let Some(claim) = Claim::take(claims, key_of(&identity), session) {
                 let engine = self.clone();
                 let mut trace = CommandTrace::creates(parent, session, &creation.id);
-                return Ok(Begun::by(task::spawn(async move {
+                return Ok(AcceptedCommand::by(task::spawn(async move {
                     let _claim = claim;
                     // It may have been carried out before the id was taken.
                     let answered = match engine.created_before(&identity).await? {
                         Some(answered) => Ok(answered),
                         None => {
-                            let asked = Asked { source, creation, environment };
+                            let asked = CreationRequest { source, creation, environment };
                             engine.carry_out_creation(session, asked, identity, &mut trace).await
                         }
                     };
@@ -135,7 +135,7 @@ impl Engine {
             match claims.end_of(&key_of(&identity)) {
                 Some(end) if self.is_being_created(&identity).await? => {
                     let engine = self.clone();
-                    return Ok(Begun::by(task::spawn(async move {
+                    return Ok(AcceptedCommand::by(task::spawn(async move {
                         end.reached().await;
                         engine.answer_creation(source, creation, environment).await
                     })));
@@ -144,7 +144,7 @@ impl Engine {
                 Some(_) => {
                     let answered = self.created_before(&identity).await?;
                     return answered
-                        .map(Begun::at_once)
+                        .map(AcceptedCommand::at_once)
                         .ok_or(Error::CommandConflict { command: creation.id });
                 }
                 None => {}
@@ -197,11 +197,11 @@ impl Engine {
     async fn carry_out_creation(
         &self,
         session: SessionId,
-        asked: Asked,
+        asked: CreationRequest,
         identity: Identity,
         trace: &mut CommandTrace,
     ) -> Result<Answered, Error> {
-        let Asked { source, creation, environment } = asked;
+        let CreationRequest { source, creation, environment } = asked;
         let Creation { id, depends_on, beginning, .. } = creation;
         validate_dependencies(&id, &depends_on, &self.shared.limits)?;
         self.wait_for(&identity, session, depends_on).await?;
@@ -213,7 +213,9 @@ impl Engine {
         let environment = match (environment, &beginning) {
             (Some(environment), _) => environment,
             // Where its creator says nothing, a fork has its parent's, which is nobody else's to have.
-            (None, Beginning::Fork(fork)) if self.stored(fork.from).await?.owner == source.principal() => {
+            (None, CreationSource::Fork(fork))
+                if self.stored(fork.from).await?.owner == source.principal() =>
+            {
                 self.shared.environments.of(fork.from)
             }
             (None, _) => Environment::default(),
@@ -245,12 +247,12 @@ impl Engine {
         create.name = name.or(create.name);
         let project = self.shared.project_of(&create).await?;
         // A fork has its parent's, whatever the settings say by now.
-        if !matches!(with, With::Entries(_)) {
+        if !matches!(with, InitialContent::Entries(_)) {
             create.arguments = self.shared.arguments_of(&create)?;
         }
         let response = match &with {
-            With::Nothing | With::Cells(_) => Response::Created { session },
-            With::Entries(ForkPoint { entries, asked, .. }) => {
+            InitialContent::Nothing | InitialContent::Cells(_) => Response::Created { session },
+            InitialContent::Entries(ForkPoint { entries, asked, .. }) => {
                 Response::Forked { session, entries: *entries, asked: *asked }
             }
         };
@@ -287,21 +289,25 @@ impl Engine {
     }
 
     /// What a session is created as for this owner, and with.
-    async fn plan(&self, beginning: Beginning, owner: &Principal) -> Result<(CreateSession, With), Error> {
+    async fn plan(
+        &self,
+        beginning: CreationSource,
+        owner: &Principal,
+    ) -> Result<(CreateSession, InitialContent), Error> {
         match beginning {
-            Beginning::Empty(create) => Ok((create, With::Nothing)),
-            Beginning::Fork(fork) => {
+            CreationSource::Empty(create) => Ok((create, InitialContent::Nothing)),
+            CreationSource::Fork(fork) => {
                 let (create, point) = self.plan_fork(fork, owner).await?;
-                Ok((create, With::Entries(point)))
+                Ok((create, InitialContent::Entries(point)))
             }
-            Beginning::Import(ImportSession { mut create, imported }) => {
+            CreationSource::Import(ImportSession { mut create, imported }) => {
                 self.check_import(&imported)?;
                 if create.name.is_none() {
                     let place = (owner, create.working_directory.as_str());
                     let name = self.free_name(&imported.header.name, place, Numbering::GoesOn).await?;
                     create.name = Some(name);
                 }
-                Ok((create, With::Cells(imported)))
+                Ok((create, InitialContent::Cells(imported)))
             }
         }
     }
@@ -389,7 +395,7 @@ impl Engine {
 }
 
 /// What a session is created with, once it is known.
-enum With {
+enum InitialContent {
     Nothing,
     Entries(ForkPoint),
     Cells(Imported),
@@ -401,16 +407,16 @@ fn first_events(
     source: &Source,
     session: SessionId,
     (create, project): (CreateSession, ChosenProject),
-    with: With,
+    with: InitialContent,
 ) -> Vec<NewEvent> {
     let metadata =
         Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
     let new = |body| NewEvent { at: now(), metadata: metadata.clone(), body };
     let mut events = vec![new(created(create, project))];
     match with {
-        With::Nothing => {}
-        With::Entries(point) => events.push(new(EventBody::SessionForked(point))),
-        With::Cells(Imported { items, hash, .. }) => {
+        InitialContent::Nothing => {}
+        InitialContent::Entries(point) => events.push(new(EventBody::SessionForked(point))),
+        InitialContent::Cells(Imported { items, hash, .. }) => {
             events.push(new(EventBody::SessionImported { hash }));
             events.extend(imported_events(items, session, Seq(3), source));
         }
@@ -434,9 +440,9 @@ fn folder_name(path: &str) -> String {
 
 /// Whether what does its work, and its folder, must be here. An agent's conversation that has a beginning can be read where it
 /// cannot go on.
-fn must_run(create: &CreateSession, with: &With) -> bool {
+fn must_run(create: &CreateSession, with: &InitialContent) -> bool {
     match with {
-        With::Nothing => true,
-        With::Entries(_) | With::Cells(_) => !create.kind.is_agent(),
+        InitialContent::Nothing => true,
+        InitialContent::Entries(_) | InitialContent::Cells(_) => !create.kind.is_agent(),
     }
 }

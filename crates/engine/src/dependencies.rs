@@ -19,7 +19,7 @@ pub(crate) struct Waiter {
 }
 
 /// The end of a wait.
-pub(crate) struct Waited {
+pub(crate) struct WaitResult {
     /// The command that waits, and whose it is.
     pub(crate) key: CommandKey,
     /// Whether all of them have succeeded.
@@ -40,13 +40,13 @@ impl Waiter {
         dependant: Dependant,
         claims: Arc<Claims>,
         log: Arc<dyn Log>,
-        tell: mpsc::Sender<Waited>,
+        tell: mpsc::Sender<WaitResult>,
     ) -> Self {
         let key = dependant.key.clone();
         let task = spawn(async move {
             let result = all_succeeded(&dependant, &claims, log.as_ref()).await;
             // The session's task may be gone.
-            tell.send(Waited { key: dependant.key, result }).await.ok();
+            tell.send(WaitResult { key: dependant.key, result }).await.ok();
         });
         Self { key, task: task.abort_handle() }
     }
@@ -104,8 +104,8 @@ async fn each_succeeded(
         let outcome = outcome_of(&first, claims, log);
         let pending = |_| Error::DependencyPending { dependency: dependency.clone(), limit_ms };
         match timeout_at(deadline, outcome).await.map_err(pending)?? {
-            Some(Known::Stored(outcome)) => succeeded(dependency, outcome)?,
-            Some(Known::Read(ended)) => {
+            Some(KnownOutcome::Stored(outcome)) => succeeded(dependency, outcome)?,
+            Some(KnownOutcome::Read(ended)) => {
                 ended.map_err(|reason| Error::DependencyFailed { dependency: dependency.clone(), reason })?
             }
             None => return Err(Error::DependencyUnknown { dependency: dependency.clone() }),
@@ -115,7 +115,7 @@ async fn each_succeeded(
 }
 
 /// What is known of a command that has ended.
-enum Known {
+enum KnownOutcome {
     /// The stored outcome of the dependency.
     Stored(Outcome),
     /// How a read ended: its answer is not stored.
@@ -123,15 +123,15 @@ enum Known {
 }
 
 /// How a command ended, once it has; none where it is not known.
-async fn outcome_of(key: &CommandKey, claims: &Claims, log: &dyn Log) -> Result<Option<Known>, Error> {
+async fn outcome_of(key: &CommandKey, claims: &Claims, log: &dyn Log) -> Result<Option<KnownOutcome>, Error> {
     loop {
         // In this order: one that is accepted between the two is found by the second look.
         let end = claims.end_of(key);
         if let Some(stored) = log.outcome(&key.0, &key.1).await? {
-            return Ok(Some(Known::Stored(stored.outcome)));
+            return Ok(Some(KnownOutcome::Stored(stored.outcome)));
         }
         if let Some(ended) = claims.read_ended(key) {
-            return Ok(Some(Known::Read(ended)));
+            return Ok(Some(KnownOutcome::Read(ended)));
         }
         match end {
             Some(end) => end.reached().await,

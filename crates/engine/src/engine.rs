@@ -19,14 +19,14 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tracing::Span;
 
-use crate::accepted::Reply;
 use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
 use crate::environments::Environments;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
-use crate::measures::Pulse;
+use crate::metering::Pulse;
+use crate::pending_commands::Reply;
 use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
 use crate::query::{KernelAnswer, KernelQuery};
@@ -118,23 +118,23 @@ pub enum CommandStatus {
 }
 
 /// A command that its session has.
-pub struct Begun(How);
+pub struct AcceptedCommand(AcceptedState);
 
-enum How {
+enum AcceptedState {
     Waits { answer: oneshot::Receiver<Result<Answered, Error>>, engine: Engine },
     Creates(JoinHandle<Result<Answered, Error>>),
     Ended(Answered),
 }
 
-impl Begun {
+impl AcceptedCommand {
     /// What was answered already.
     pub(crate) fn at_once(answered: Answered) -> Self {
-        Self(How::Ended(answered))
+        Self(AcceptedState::Ended(answered))
     }
 
     /// What a task answers.
     pub(crate) fn by(task: JoinHandle<Result<Answered, Error>>) -> Self {
-        Self(How::Creates(task))
+        Self(AcceptedState::Creates(task))
     }
 
     /// What came of it; waits for that.
@@ -143,11 +143,11 @@ impl Begun {
     /// As [`Client::submit`].
     pub async fn ended(self) -> Result<Answered, Error> {
         match self.0 {
-            How::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
-            How::Creates(task) => {
+            AcceptedState::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
+            AcceptedState::Creates(task) => {
                 task.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
             }
-            How::Ended(answered) => Ok(answered),
+            AcceptedState::Ended(answered) => Ok(answered),
         }
     }
 }
@@ -278,7 +278,7 @@ impl Engine {
         session: SessionId,
         command: Command,
         parent: &Span,
-    ) -> Result<Begun, Error> {
+    ) -> Result<AcceptedCommand, Error> {
         self.begin_asked(session, command, None, parent).await
     }
 
@@ -289,7 +289,7 @@ impl Engine {
         command: Command,
         asked_by: Option<u64>,
         parent: &Span,
-    ) -> Result<Begun, Error> {
+    ) -> Result<AcceptedCommand, Error> {
         let trace = CommandTrace::arrived(parent, session, &command.id, command.body.action());
         let fingerprint = command.fingerprint(session);
         let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
@@ -303,12 +303,12 @@ impl Engine {
             })
             .await;
         match handed_over {
-            Ok(answer) => Ok(Begun(How::Waits { answer, engine: self.clone() })),
+            Ok(answer) => Ok(AcceptedCommand(AcceptedState::Waits { answer, engine: self.clone() })),
             // Where it was deleted, what was answered before is answered again.
             Err(error @ Error::SessionNotFound { .. }) => {
                 match self.shared.log.outcome(&principal, &id).await? {
                     Some(StoredOutcome { fingerprint, outcome, version, .. }) if fingerprint == said => {
-                        Ok(Begun::at_once(Answered { outcome, version, is_replay: true }))
+                        Ok(AcceptedCommand::at_once(Answered { outcome, version, is_replay: true }))
                     }
                     Some(_) | None => Err(error),
                 }

@@ -2,7 +2,7 @@
 
 use mainstay_log::Log;
 use mainstay_model::transcript::slice;
-use mainstay_model::{Content, Error, Placed, Segment, Seq, Session, SessionId};
+use mainstay_model::{Content, Error, Segment, Seq, Session, SessionId, TranscriptEntry};
 
 use crate::engine::Engine;
 
@@ -13,19 +13,19 @@ impl Engine {
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Result<Vec<Placed>, Error> {
+    ) -> Result<Vec<TranscriptEntry>, Error> {
         let session = self.stored(session).await?;
         let segments = self.segments_of(&session).await?;
         self.entries_of(&slice(&segments, from..from.saturating_add(limit as u64))).await
     }
 
     /// All that an entry says.
-    pub(crate) async fn text_of(&self, placed: &Placed) -> Result<String, Error> {
+    pub(crate) async fn text_of(&self, placed: &TranscriptEntry) -> Result<String, Error> {
         text_of(self.shared.log.as_ref(), placed).await
     }
 
     /// The entries that these stand for.
-    pub(crate) async fn entries_of(&self, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
+    pub(crate) async fn entries_of(&self, segments: &[Segment]) -> Result<Vec<TranscriptEntry>, Error> {
         entries_of(self.shared.log.as_ref(), segments).await
     }
 
@@ -36,19 +36,19 @@ impl Engine {
 }
 
 /// All that an entry says.
-pub(crate) async fn text_of(log: &dyn Log, placed: &Placed) -> Result<String, Error> {
+pub(crate) async fn text_of(log: &dyn Log, placed: &TranscriptEntry) -> Result<String, Error> {
     match &placed.entry.content {
         Content::Text(text) => Ok(text.clone()),
         Content::Object { object, .. } => {
             let bytes = log.object(object).await?;
-            let Placed { session, number, .. } = *placed;
+            let TranscriptEntry { session, number, .. } = *placed;
             String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })
         }
     }
 }
 
 /// The entries that these stand for.
-pub(crate) async fn entries_of(log: &dyn Log, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
+pub(crate) async fn entries_of(log: &dyn Log, segments: &[Segment]) -> Result<Vec<TranscriptEntry>, Error> {
     let mut entries = Vec::new();
     for Segment { session, from, to, .. } in segments {
         let wanted = to.saturating_sub(*from);

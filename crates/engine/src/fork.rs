@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
-    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Placed, Principal, ProjectChoice,
-    Segment, Seq, Session, SessionId,
+    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Principal, ProjectChoice, Segment,
+    Seq, Session, SessionId, TranscriptEntry,
 };
 
 use crate::engine::Engine;
@@ -152,7 +152,7 @@ impl Engine {
 }
 
 /// What binds entries to each other.
-pub(crate) fn bonds(entries: &[Placed]) -> Vec<Bond<'_>> {
+pub(crate) fn bonds(entries: &[TranscriptEntry]) -> Vec<Bond<'_>> {
     entries.iter().map(|placed| placed.entry.bond()).collect()
 }
 

@@ -12,7 +12,7 @@ use mainstay_log::Log;
 use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
 use tokio::sync::{broadcast, watch};
 
-use crate::measures::Counted;
+use crate::metering::PulseCounters;
 use crate::sync::{Mutex, MutexGuard};
 
 mod live;
@@ -33,7 +33,7 @@ pub(crate) struct Hub {
     /// None once the daemon goes down.
     channels: Mutex<Option<Channels>>,
     /// What went through it.
-    pub(crate) pulse: Counted,
+    pub(crate) pulse: PulseCounters,
 }
 
 struct Channels {
@@ -56,7 +56,7 @@ impl Hub {
                 newest,
                 tail: None,
             })),
-            pulse: Counted::default(),
+            pulse: PulseCounters::default(),
         }
     }
 

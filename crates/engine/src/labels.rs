@@ -2,7 +2,7 @@
 
 use mainstay_model::command;
 use mainstay_model::transcript::{slice, total};
-use mainstay_model::{Error, Label, Origin, Placed, SessionCommand, SessionId};
+use mainstay_model::{Error, Label, Origin, SessionCommand, SessionId, TranscriptEntry};
 
 use crate::client::Client;
 
@@ -55,10 +55,10 @@ impl Client {
     pub async fn labels_of(
         &self,
         session: SessionId,
-        entries: &[Placed],
+        entries: &[TranscriptEntry],
     ) -> Result<Vec<Option<String>>, Error> {
         let labels = self.status(session).await?.session.labels;
-        let label = |placed: &Placed| Some(labels.of(placed.session, placed.number)?.text.clone());
+        let label = |placed: &TranscriptEntry| Some(labels.of(placed.session, placed.number)?.text.clone());
         Ok(entries.iter().map(label).collect())
     }
 }

@@ -7,14 +7,14 @@ use mainstay_model::decide::Identity;
 use mainstay_model::{Answered, Command, Error, SessionCommand, SessionId};
 use tracing::Span;
 
-use crate::engine::{Begun, Engine};
+use crate::engine::{AcceptedCommand, Engine};
 use crate::sync::task;
 
 impl Engine {
     /// Has a session back that was unloaded. Whoever waits for it may go: it is carried out all the same.
-    pub(crate) fn begin_load(&self, session: SessionId, command: Command, parent: &Span) -> Begun {
+    pub(crate) fn begin_load(&self, session: SessionId, command: Command, parent: &Span) -> AcceptedCommand {
         let (engine, parent) = (self.clone(), parent.clone());
-        Begun::by(task::spawn(async move { engine.load(session, command, &parent).await }))
+        AcceptedCommand::by(task::spawn(async move { engine.load(session, command, &parent).await }))
     }
 
     async fn load(&self, session: SessionId, mut command: Command, parent: &Span) -> Result<Answered, Error> {

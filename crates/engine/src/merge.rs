@@ -10,8 +10,8 @@ use std::ops::Range;
 use mainstay_model::command;
 use mainstay_model::transcript::{slice, total};
 use mainstay_model::{
-    Admission, Answered, Command, CommandId, CommandLine, Error, EvalOutcome, Origin, Outcome, Placed,
-    Response, Role, Segment, SessionCommand, SessionId,
+    Admission, Answered, Command, CommandId, CommandLine, Error, EvalOutcome, Origin, Outcome, Response,
+    Role, Segment, SessionCommand, SessionId, TranscriptEntry,
 };
 use serde::Deserialize;
 
@@ -31,16 +31,16 @@ pub struct Merge {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// What ran to its end, in order.
-    pub applied: Vec<Brought>,
+    pub applied: Vec<MergedInput>,
     /// What stopped the merge.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<MergeStop>,
     /// The indices of the inputs behind it, which were not run.
     pub left: Vec<u64>,
 }
 
 /// An input that was brought, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Brought {
+pub struct MergedInput {
     /// Its index in the other transcript.
     pub index: u64,
     /// The command that ran it.
@@ -51,9 +51,9 @@ pub struct Brought {
 
 /// What stopped a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum MergeStop {
     /// The input did not run to its end.
-    Ended(Brought),
+    Ended(MergedInput),
     /// It could not be run.
     Refused {
         /// The input's index in the other transcript.
@@ -94,13 +94,15 @@ impl Client {
                 Err(error) => Err(error),
             };
             match ran {
-                Ok(outcome) if outcome.success() => merged.applied.push(Brought { index, command, outcome }),
+                Ok(outcome) if outcome.success() => {
+                    merged.applied.push(MergedInput { index, command, outcome })
+                }
                 Ok(outcome) => {
-                    merged.stopped = Some(Stopped::Ended(Brought { index, command, outcome }));
+                    merged.stopped = Some(MergeStop::Ended(MergedInput { index, command, outcome }));
                     break;
                 }
                 Err(error) => {
-                    merged.stopped = Some(Stopped::Refused { index, error });
+                    merged.stopped = Some(MergeStop::Refused { index, error });
                     break;
                 }
             }
@@ -126,9 +128,9 @@ impl Client {
         }
     }
 
-    async fn eval_of(&self, input: Placed) -> Result<SessionCommand, Error> {
+    async fn eval_of(&self, input: TranscriptEntry) -> Result<SessionCommand, Error> {
         let code = self.engine().text_of(&input).await?;
-        let Placed { session, number, entry, .. } = input;
+        let TranscriptEntry { session, number, entry, .. } = input;
         let file = entry.metadata.get("file").and_then(|file| file.as_str()).map(str::to_owned);
         let command_line =
             entry.metadata.get("commandLine").and_then(|line| CommandLine::deserialize(line).ok());
@@ -175,4 +177,4 @@ impl Client {
 }
 
 /// By their indices in the other transcript.
-type Inputs = BTreeMap<u64, Placed>;
+type Inputs = BTreeMap<u64, TranscriptEntry>;

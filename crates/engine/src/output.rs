@@ -7,7 +7,7 @@
 
 mod tail;
 
-use mainstay_model::outcome::PutOut;
+use mainstay_model::outcome::OutputItem;
 use mainstay_model::{Bundle, CommMessage, Display, JobId, Limits, OutputStream};
 
 use self::tail::Tail;
@@ -24,8 +24,8 @@ const COMMS_CUT: &str = "[what widgets say further is left out: the job has show
 /// Collects output until it is worth an event.
 #[derive(Debug)]
 pub(crate) struct OutputBuffer {
-    limits: Kept,
-    kept: Kept,
+    limits: StoredOutput,
+    kept: StoredOutput,
     owner: Option<JobId>,
     /// Whether it is for what jobs put out that have ended, which share one allowance.
     is_late: bool,
@@ -39,7 +39,7 @@ pub(crate) struct OutputBuffer {
 
 /// How much is kept of a job.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
+struct StoredOutput {
     /// How many bytes of text are held.
     text: usize,
     /// Bytes of the end of what does not fit into these.
@@ -52,9 +52,9 @@ struct Kept {
 
 /// What is to be recorded.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum OutputPiece {
     /// What this job, or none, put out.
-    Chunk(Option<JobId>, PutOut),
+    Chunk(Option<JobId>, OutputItem),
     /// This job took back what it had put out.
     Cleared {
         /// The job whose output was cleared.
@@ -71,7 +71,7 @@ pub(crate) enum Piece {
 impl OutputBuffer {
     /// Keeps as much for each job as the limits say.
     pub(crate) fn new(limits: &Limits) -> Self {
-        let limits = Kept {
+        let limits = StoredOutput {
             text: limits.output_bytes_per_job,
             tail: limits.output_end_bytes_per_job,
             display: limits.display_bytes,
@@ -79,7 +79,7 @@ impl OutputBuffer {
         };
         Self {
             limits,
-            kept: Kept::default(),
+            kept: StoredOutput::default(),
             owner: None,
             is_late: false,
             chunk: None,
@@ -93,17 +93,17 @@ impl OutputBuffer {
     /// Nobody says when the last of it has come, so it keeps no end.
     pub(crate) fn late(limits: &Limits) -> Self {
         let late = Self::new(limits);
-        Self { is_late: true, limits: Kept { tail: 0, ..late.limits }, ..late }
+        Self { is_late: true, limits: StoredOutput { tail: 0, ..late.limits }, ..late }
     }
 
     /// Forgets what was put out so far, since another job begins: there is room for as much again.
     pub(crate) fn renew(&mut self) {
-        (self.kept, self.cut, self.are_comms_cut) = (Kept::default(), false, false);
+        (self.kept, self.cut, self.are_comms_cut) = (StoredOutput::default(), false, false);
         self.tail.clear();
     }
 
     /// Takes in what was printed; gives what is ready to be recorded.
-    pub(crate) fn push(&mut self, job: Option<JobId>, stream: OutputStream, text: &str) -> Vec<Piece> {
+    pub(crate) fn push(&mut self, job: Option<JobId>, stream: OutputStream, text: &str) -> Vec<OutputPiece> {
         let mut ready = self.turn_to(job);
         if self.chunk.as_ref().is_some_and(|(of, _)| *of != stream) {
             ready.extend(self.flush());
@@ -123,14 +123,14 @@ impl OutputBuffer {
     }
 
     /// Takes in what was shown; gives what is ready to be recorded.
-    pub(crate) fn show(&mut self, job: Option<JobId>, display: Display) -> Vec<Piece> {
+    pub(crate) fn show(&mut self, job: Option<JobId>, display: Display) -> Vec<OutputPiece> {
         let mut ready = self.turn_to(job);
         ready.extend(self.flush());
         let data =
             display.data.cut(self.limits.display).within(self.limits.forms.saturating_sub(self.kept.forms));
         if self.cut {
             self.kept.forms += data.form_bytes();
-            let shown = PutOut::Displayed(Box::new(Display { data, ..display }));
+            let shown = OutputItem::Displayed(Box::new(Display { data, ..display }));
             self.kept.forms -= self.tail.show(shown, self.limits.tail);
             return ready;
         }
@@ -138,7 +138,7 @@ impl OutputBuffer {
         let (text, taken) = (data.text().len(), self.take(data.text()));
         let data = if taken < text { Bundle::with_text_of(data, taken) } else { data };
         self.kept.forms += data.form_bytes();
-        ready.push(Piece::Chunk(job, PutOut::Displayed(Box::new(Display { data, ..display }))));
+        ready.push(OutputPiece::Chunk(job, OutputItem::Displayed(Box::new(Display { data, ..display }))));
         if taken < text || self.kept.text >= self.limits.text {
             ready.extend(self.cut());
         }
@@ -146,24 +146,24 @@ impl OutputBuffer {
     }
 
     /// Takes in that what was put out is taken back. What it took of the limits stays taken: it is in the log.
-    pub(crate) fn clear(&mut self, job: JobId, is_replaced: bool) -> Vec<Piece> {
+    pub(crate) fn clear(&mut self, job: JobId, is_replaced: bool) -> Vec<OutputPiece> {
         let mut ready = self.turn_to(Some(job));
         // It was not told yet.
         self.chunk = None;
         self.tail.clear();
-        ready.push(Piece::Cleared { job, is_replaced });
+        ready.push(OutputPiece::Cleared { job, is_replaced });
         ready
     }
 
     /// Takes in what a kernel says to front ends; gives what is ready to be recorded. It shares the allowance of the forms of displays;
     /// once that is spent it is dropped, and the job's output says so.
-    pub(crate) fn say(&mut self, job: Option<JobId>, message: Box<CommMessage>) -> Vec<Piece> {
+    pub(crate) fn say(&mut self, job: Option<JobId>, message: Box<CommMessage>) -> Vec<OutputPiece> {
         let mut ready = self.turn_to(job);
         ready.extend(self.flush());
         let forms = self.kept.forms + message.bytes() + DISPLAY_BYTES;
         if forms <= self.limits.forms {
             self.kept.forms = forms;
-            ready.push(Piece::Comm(job, message));
+            ready.push(OutputPiece::Comm(job, message));
         } else if !std::mem::replace(&mut self.are_comms_cut, true) {
             ready.extend(self.push(job, OutputStream::Stderr, COMMS_CUT));
         }
@@ -171,7 +171,7 @@ impl OutputBuffer {
     }
 
     /// What follows is of this job.
-    fn turn_to(&mut self, job: Option<JobId>) -> Vec<Piece> {
+    fn turn_to(&mut self, job: Option<JobId>) -> Vec<OutputPiece> {
         let mut ready = Vec::new();
         if job != self.owner {
             ready.extend(self.flush());
@@ -191,18 +191,18 @@ impl OutputBuffer {
     }
 
     /// Nothing is kept any more.
-    fn cut(&mut self) -> Vec<Piece> {
+    fn cut(&mut self) -> Vec<OutputPiece> {
         if std::mem::replace(&mut self.cut, true) {
             return Vec::new();
         }
         self.kept.text = self.limits.text;
-        self.flush().into_iter().chain(self.owner.map(Piece::Cut)).collect()
+        self.flush().into_iter().chain(self.owner.map(OutputPiece::Cut)).collect()
     }
 
     /// Gives up what is held.
-    pub(crate) fn flush(&mut self) -> Option<Piece> {
+    pub(crate) fn flush(&mut self) -> Option<OutputPiece> {
         let (stream, text) = self.chunk.take()?;
-        Some(Piece::Chunk(self.owner, PutOut::Printed(stream, text)))
+        Some(OutputPiece::Chunk(self.owner, OutputItem::Printed(stream, text)))
     }
 
     /// Whether something waits for the end of the job.
@@ -211,10 +211,12 @@ impl OutputBuffer {
     }
 
     /// Gives up what is held as the job ends: the end of what was over the limit, too.
-    pub(crate) fn end(&mut self) -> Vec<Piece> {
+    pub(crate) fn end(&mut self) -> Vec<OutputPiece> {
         let held = self.flush();
         let tail = self.tail.end(self.limits.tail);
-        held.into_iter().chain(tail.into_iter().map(|put_out| Piece::Chunk(self.owner, put_out))).collect()
+        held.into_iter()
+            .chain(tail.into_iter().map(|put_out| OutputPiece::Chunk(self.owner, put_out)))
+            .collect()
     }
 
     /// Whether something waits for a flush.
@@ -254,21 +256,21 @@ mod tests {
         }
     }
 
-    fn shown(text: &str, html: &str) -> Piece {
-        Piece::Chunk(Some(job(1)), PutOut::Displayed(Box::new(display(text, html))))
+    fn shown(text: &str, html: &str) -> OutputPiece {
+        OutputPiece::Chunk(Some(job(1)), OutputItem::Displayed(Box::new(display(text, html))))
     }
 
-    fn chunk(job: Option<JobId>, stream: OutputStream, text: &str) -> Piece {
-        Piece::Chunk(job, PutOut::Printed(stream, text.to_owned()))
+    fn chunk(job: Option<JobId>, stream: OutputStream, text: &str) -> OutputPiece {
+        OutputPiece::Chunk(job, OutputItem::Printed(stream, text.to_owned()))
     }
 
     #[test]
     fn jobs_that_have_ended_share_one_allowance_until_another_begins() {
         let limits = Limits { output_bytes_per_job: 5, ..Limits::default() };
         let mut late = OutputBuffer::late(&limits);
-        let printed = |pieces: Vec<Piece>| -> Vec<(Option<JobId>, String)> {
+        let printed = |pieces: Vec<OutputPiece>| -> Vec<(Option<JobId>, String)> {
             let text = |piece| match piece {
-                Piece::Chunk(job, PutOut::Printed(_, text)) => Some((job, text)),
+                OutputPiece::Chunk(job, OutputItem::Printed(_, text)) => Some((job, text)),
                 _ => None,
             };
             pieces.into_iter().filter_map(text).collect()
@@ -312,7 +314,7 @@ mod tests {
     fn output_over_the_limit_is_cut_at_a_character_and_marked_once() {
         let mut buffer = buffer(4, 0, 0);
         let pieces = buffer.push(Some(job(1)), OutputStream::Stdout, "abcé!");
-        assert_eq!(pieces, [chunk(Some(job(1)), OutputStream::Stdout, "abc"), Piece::Cut(job(1))]);
+        assert_eq!(pieces, [chunk(Some(job(1)), OutputStream::Stdout, "abc"), OutputPiece::Cut(job(1))]);
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "more").is_empty());
         assert!(!buffer.is_pending());
     }
@@ -332,8 +334,8 @@ mod tests {
     #[test]
     fn displays_over_the_limits_keep_their_text_and_say_what_is_gone() {
         let mut buffer = buffer(10_000, 20, 10);
-        let told = |pieces: Vec<Piece>| match pieces.as_slice() {
-            [Piece::Chunk(_, PutOut::Displayed(display))] => {
+        let told = |pieces: Vec<OutputPiece>| match pieces.as_slice() {
+            [OutputPiece::Chunk(_, OutputItem::Displayed(display))] => {
                 format!("{:?} {}", display.data.kinds(), display.data.text())
             }
             other => panic!("{other:?}"),
@@ -354,7 +356,7 @@ mod tests {
         assert_eq!(buffer.show(Some(job(1)), display("abc", "<b>")), [shown("abc", "<b>")]);
         assert_eq!(
             buffer.show(Some(job(1)), display("def", "<b>")),
-            [shown("de", "<b>"), Piece::Cut(job(1))]
+            [shown("de", "<b>"), OutputPiece::Cut(job(1))]
         );
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "more").is_empty());
         assert!(buffer.show(Some(job(1)), display("ghi", "<b>")).is_empty());
@@ -377,7 +379,7 @@ mod tests {
     fn what_is_taken_back_before_it_was_told_is_never_told() {
         let mut buffer = buffer(1000, 100, 100);
         buffer.push(Some(job(1)), OutputStream::Stdout, "one");
-        let cleared = Piece::Cleared { job: job(1), is_replaced: true };
+        let cleared = OutputPiece::Cleared { job: job(1), is_replaced: true };
         assert_eq!(buffer.clear(job(1), true), [cleared]);
         buffer.push(Some(job(1)), OutputStream::Stdout, "two");
         assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "two")));
@@ -385,20 +387,20 @@ mod tests {
         let of_none = chunk(None, OutputStream::Stdout, "of none");
         assert_eq!(
             buffer.clear(job(1), false),
-            [of_none, Piece::Cleared { job: job(1), is_replaced: false }]
+            [of_none, OutputPiece::Cleared { job: job(1), is_replaced: false }]
         );
     }
 
     #[test]
     fn comms_over_the_limit_are_dropped_and_told_of_once_and_text_is_not() {
         let mut buffer = buffer(1000, 0, 100 + DISPLAY_BYTES);
-        assert_eq!(buffer.say(Some(job(1)), comm(100)), [Piece::Comm(Some(job(1)), comm(100))]);
+        assert_eq!(buffer.say(Some(job(1)), comm(100)), [OutputPiece::Comm(Some(job(1)), comm(100))]);
         assert_eq!(buffer.say(Some(job(1)), comm(1)), []);
         assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stderr, COMMS_CUT)));
         assert_eq!(buffer.say(Some(job(1)), comm(1)), []);
         buffer.push(Some(job(1)), OutputStream::Stdout, "text");
         assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "text")));
-        assert_eq!(buffer.say(None, comm(1)), [Piece::Comm(None, comm(1))], "another job has its own");
+        assert_eq!(buffer.say(None, comm(1)), [OutputPiece::Comm(None, comm(1))], "another job has its own");
     }
 
     proptest! {
@@ -409,14 +411,14 @@ mod tests {
                 true => buffer.show(Some(job(1)), display(text, "<b>")),
                 false => buffer.push(Some(job(1)), OutputStream::Stdout, text),
             };
-            let mut pieces: Vec<Piece> = outputs.iter().flat_map(put_out).collect();
+            let mut pieces: Vec<OutputPiece> = outputs.iter().flat_map(put_out).collect();
             pieces.extend(buffer.flush());
             let mark = |text: &str| format!("<{text}>");
             let told = pieces.into_iter().map(|piece| match piece {
-                Piece::Chunk(_, PutOut::Printed(_, text)) => text,
-                Piece::Chunk(_, PutOut::Displayed(display)) => mark(display.data.text()),
-                Piece::Cut(_) => "cut".to_owned(),
-                Piece::Cleared { .. } | Piece::Comm(..) => "neither".to_owned(),
+                OutputPiece::Chunk(_, OutputItem::Printed(_, text)) => text,
+                OutputPiece::Chunk(_, OutputItem::Displayed(display)) => mark(display.data.text()),
+                OutputPiece::Cut(_) => "cut".to_owned(),
+                OutputPiece::Cleared { .. } | OutputPiece::Comm(..) => "neither".to_owned(),
             });
             let expected = outputs.iter().map(|(is_shown, text)| if *is_shown { mark(text) } else { text.clone() });
             prop_assert_eq!(told.collect::<String>(), expected.collect::<String>());
@@ -427,14 +429,14 @@ mod tests {
             let mut buffer = buffer(limit, 0, 0);
             let mut kept = String::new();
             let mut cuts = 0;
-            let mut pieces: Vec<Piece> =
+            let mut pieces: Vec<OutputPiece> =
                 writes.iter().flat_map(|text| buffer.push(Some(job(1)), OutputStream::Stdout, text)).collect();
             pieces.extend(buffer.flush());
             for piece in pieces {
                 match piece {
-                    Piece::Chunk(_, PutOut::Printed(_, text)) => kept.push_str(&text),
-                    Piece::Cut(_) => cuts += 1,
-                    Piece::Chunk(_, PutOut::Displayed(_)) | Piece::Cleared { .. } | Piece::Comm(..) => {
+                    OutputPiece::Chunk(_, OutputItem::Printed(_, text)) => kept.push_str(&text),
+                    OutputPiece::Cut(_) => cuts += 1,
+                    OutputPiece::Chunk(_, OutputItem::Displayed(_)) | OutputPiece::Cleared { .. } | OutputPiece::Comm(..) => {
                         prop_assert!(false, "nothing was shown");
                     }
                 }

@@ -36,13 +36,13 @@ pub struct ClientInfo {
 /// The clients that are there.
 #[derive(Default)]
 pub(crate) struct Clients {
-    present: Mutex<Present>,
+    present: Mutex<PresenceTable>,
     /// Sent whenever a client leaves.
     departures: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct Present {
+struct PresenceTable {
     last: u64,
     clients: BTreeMap<u64, Entry>,
     /// The connections that asked for commands which had not ended when that was looked for last.
@@ -114,7 +114,7 @@ impl Clients {
         self.departures.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Present> {
+    fn lock(&self) -> MutexGuard<'_, PresenceTable> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::Log;
-use mainstay_model::reload::{Candidate, Whole, plan};
+use mainstay_model::reload::{Candidate, FullReplayReason, plan};
 use mainstay_model::replay::ReplayItem;
 use mainstay_model::validity::Records;
 use mainstay_model::{Environment, Error, Limits, Seq, Session, SessionId};
@@ -42,7 +42,7 @@ pub(crate) struct Part {
 pub struct Reloading {
     /// The submissions that would run again in the worker that is there, by the events that accepted them; or why a new worker would
     /// run all of them.
-    pub in_place: Result<Vec<Seq>, Whole>,
+    pub in_place: Result<Vec<Seq>, FullReplayReason>,
     /// How many a rebuilding runs.
     pub of: u32,
 }
@@ -63,7 +63,7 @@ impl Client {
                 plan_reload(shared.log.as_ref(), &shared.watch, &shared.limits, &session, kernel.as_ref())
                     .await?
             }
-            None => Err(Whole::NoWorker),
+            None => Err(FullReplayReason::NoWorker),
         };
         Ok(match planned {
             Ok(Planned { items, of }) => {
@@ -86,11 +86,11 @@ pub(crate) async fn plan_reload(
     limits: &Limits,
     session: &Session,
     kernel: &dyn Kernel,
-) -> Result<Result<Planned, Whole>, Error> {
-    let Some(known) = &session.surroundings else { return Ok(Err(Whole::Unused)) };
+) -> Result<Result<Planned, FullReplayReason>, Error> {
+    let Some(known) = &session.surroundings else { return Ok(Err(FullReplayReason::Unused)) };
     let replay = what_to_replay(log, session).await?;
     if !replay.withheld.is_empty() {
-        return Ok(Err(Whole::Withheld));
+        return Ok(Err(FullReplayReason::Withheld));
     }
     let mut present = known.present();
     let found = watch.look_at(present.references.clone()).await;
@@ -98,18 +98,18 @@ pub(crate) async fn plan_reload(
     let records = records_of(log, session.id).await?;
     let changed = match changed_in(session, &replay.items, &records, &present) {
         Ok(changed) => changed,
-        Err(name) => return Ok(Err(Whole::Gone { name })),
+        Err(name) => return Ok(Err(FullReplayReason::Gone { name })),
     };
     let codes = replay.items.iter().map(|item| CodeText { code: item.code.clone(), file: item.file.clone() });
     let limit = Duration::from_millis(limits.query_ms);
     let descriptions = match timeout(limit, kernel.describe(codes.collect())).await {
         Ok(Ok(Some(descriptions))) if descriptions.len() == replay.items.len() => descriptions,
-        Ok(Ok(_)) => return Ok(Err(Whole::Undescribed)),
+        Ok(Ok(_)) => return Ok(Err(FullReplayReason::Undescribed)),
         Ok(Err(error)) => {
             tracing::warn!(session = %session.id, %error, "a worker does not describe code");
-            return Ok(Err(Whole::Undescribed));
+            return Ok(Err(FullReplayReason::Undescribed));
         }
-        Err(_) => return Ok(Err(Whole::Undescribed)),
+        Err(_) => return Ok(Err(FullReplayReason::Undescribed)),
     };
     let described = replay.items.iter().zip(&descriptions);
     let candidates: Vec<_> =
@@ -160,4 +160,4 @@ async fn records_of(log: &dyn Log, session: SessionId) -> Result<Records, Error>
 }
 
 /// The kernel of a session that is up and has its definitions.
-pub(crate) type UpKernel = Option<Arc<dyn Kernel>>;
+pub(crate) type ReadyKernel = Option<Arc<dyn Kernel>>;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
 use mainstay_model::{
-    AgentState, AskId, ChosenProject, CommMessage, CommandLine, Diagnostic, Error, JobId, Placed, Principal,
-    ProjectChoice, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition, Work,
+    AgentState, AskId, ChosenProject, CommMessage, CommandLine, Diagnostic, Error, JobId, JobSpec, Principal,
+    ProjectChoice, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition,
+    TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,7 +84,7 @@ pub trait RunnerFactory: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::KernelUnavailable`] where this machine lacks something.
-    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
+    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
         Ok(None)
     }
 
@@ -104,7 +105,7 @@ pub trait RunnerFactory: Send + Sync + 'static {
 }
 
 /// What a factory has found out for a start; only the factory knows what that is.
-pub type Gathered = Arc<dyn Any + Send + Sync>;
+pub type StartPreparation = Arc<dyn Any + Send + Sync>;
 
 /// What a runner is started for.
 #[derive(Clone, Debug)]
@@ -126,7 +127,7 @@ pub struct RunnerSpec {
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
     /// What its factory has found out before.
-    pub gathered: Option<Gathered>,
+    pub gathered: Option<StartPreparation>,
     /// Where to say how far the start is.
     pub report: Report,
     /// Where to keep what it says on its standard error while it starts.
@@ -154,7 +155,7 @@ impl StartLines {
 pub struct Conversation {
     /// What it is shown of its session's transcript, each entry with all of its text: the newest summary, then what that does not
     /// stand for.
-    pub entries: Vec<(Placed, String)>,
+    pub entries: Vec<(TranscriptEntry, String)>,
     /// How it went on when it was there last.
     pub state: Option<AgentState>,
     /// What people call it.
@@ -298,7 +299,7 @@ pub trait Kernel: Process {
 #[async_trait]
 pub trait Agent: Process {
     /// Does something. Done once the agent has it; what it says, and its end, come as notices.
-    async fn work(&self, job: JobId, work: Work);
+    async fn work(&self, job: JobId, work: JobSpec);
 
     /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
     async fn steer(&self, queued: QueuedPrompt);

@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::command::{self, Ends};
 use mainstay_model::decide::{Answer, Identity};
-use mainstay_model::outcome::PutOut;
+use mainstay_model::outcome::OutputItem;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
@@ -30,20 +30,20 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use uuid::Uuid;
 
-use crate::accepted::{Accepted, Reply};
 use crate::breakers::Breakers;
 use crate::claims::{Claims, CommandKey, key_of};
-use crate::commit::{Commit, Commits, Heard, commit_in_order};
-use crate::dependencies::{Waited, Waiter};
+use crate::commit::{Commit, CommitReceivers, Commits, commit_in_order};
+use crate::dependencies::{WaitResult, Waiter};
 use crate::environments::{Environment, Environments};
 use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
 use crate::naming::Names;
 use crate::output::OutputBuffer;
+use crate::pending_commands::{PendingCommands, Reply};
 use crate::presence::Clients;
 use crate::progress::WarmUps;
 use crate::query::{KernelAnswer, KernelQuery};
-use crate::reload::UpKernel;
+use crate::reload::ReadyKernel;
 use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory, Submission};
 use crate::server_lane::ServerLane;
 use crate::stream::StreamBuffer;
@@ -52,7 +52,7 @@ use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
 use crate::trace::{CommandTrace, CommitTrace, Traces};
 use crate::validity::KnownRecords;
-use crate::warm_up::{FromWorker, LastGiven};
+use crate::warm_up::{FromWorker, LastValues};
 use crate::watch::Watch;
 use crate::worker::{Order, Worker};
 
@@ -83,7 +83,7 @@ pub(crate) enum Request {
     /// What a kernel knows of what its session has.
     Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
     /// The kernel, where it is up and runs nothing.
-    Kernel { reply: oneshot::Sender<UpKernel> },
+    Kernel { reply: oneshot::Sender<ReadyKernel> },
     /// What an agent says of itself.
     Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
     /// What the worker uses.
@@ -109,11 +109,11 @@ pub(crate) struct SessionHandle {
 pub(crate) struct Entry {
     requests: mpsc::WeakSender<Envelope>,
     visible: watch::Receiver<Arc<Session>>,
-    _door: Arc<Door>,
+    _door: Arc<KeepAlive>,
 }
 
 /// Has the way to a task while it is to stay.
-type Door = Mutex<Option<mpsc::Sender<Envelope>>>;
+type KeepAlive = Mutex<Option<mpsc::Sender<Envelope>>>;
 
 /// A request, with what keeps the task until it has served it.
 struct Envelope {
@@ -250,8 +250,12 @@ pub(crate) fn spawn(
     let (through_in, through) = watch::channel(0);
     let hub = Arc::clone(&shared.hub);
     let claims = Arc::clone(&shared.claims);
-    let heard =
-        Heard { visible: visible_in, durable: Arc::clone(&durable), through: through_in, failed: failed_in };
+    let heard = CommitReceivers {
+        visible: visible_in,
+        durable: Arc::clone(&durable),
+        through: through_in,
+        failed: failed_in,
+    };
     let committer = commit_in_order(session.id, hub, claims, heard, commits_out);
     task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
@@ -265,7 +269,7 @@ pub(crate) fn spawn(
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
         secrets: Secrets::default(),
-        accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
+        accepted: PendingCommands::new(session.id, Arc::clone(&shared.claims), durable),
         traces: Traces::default(),
         shared,
         session,
@@ -284,7 +288,7 @@ pub(crate) fn spawn(
         flush_at: None,
         grace: None,
         live: None,
-        given: LastGiven::default(),
+        given: LastValues::default(),
         answered,
         is_draining: false,
         drained: None,
@@ -297,7 +301,7 @@ pub(crate) fn spawn(
 
 struct SessionTask {
     /// Gone with the engine.
-    door: Weak<Door>,
+    door: Weak<KeepAlive>,
     /// Whether the door is.
     is_open: bool,
     shared: Arc<Shared>,
@@ -308,14 +312,14 @@ struct SessionTask {
     visible: watch::Receiver<Arc<Session>>,
     /// How many commits are through.
     through: watch::Receiver<u64>,
-    accepted: Accepted,
+    accepted: PendingCommands,
     /// What of them is traced.
     traces: Traces,
     lane: Lane,
     /// The wait of the lane's first command for those it depends on.
     waiter: Option<Waiter>,
-    waiter_in: mpsc::Sender<Waited>,
-    from_waiter: mpsc::Receiver<Waited>,
+    waiter_in: mpsc::Sender<WaitResult>,
+    from_waiter: mpsc::Receiver<WaitResult>,
     rate: RateLimit,
     worker: Option<Worker>,
     from_worker: mpsc::Receiver<FromWorker>,
@@ -326,7 +330,7 @@ struct SessionTask {
     /// What an agent says of a message.
     stream: StreamBuffer,
     /// What code printed that is withheld.
-    unstored: Vec<PutOut>,
+    unstored: Vec<OutputItem>,
     /// What the code that ran last was answered and nobody may see.
     secrets: Secrets,
     flush_at: Option<Instant>,
@@ -334,7 +338,7 @@ struct SessionTask {
     /// Held while the session is not at rest, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
     /// What the submissions gave that its workers ran.
-    given: LastGiven,
+    given: LastValues,
     /// The command of a job that was cut off, where the log has an outcome under its id already.
     answered: Option<CommandKey>,
     /// The daemon is about to go down: new commands are turned away, and those that wait stay where they are.

@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use mainstay_model::validity::Records;
 use mainstay_model::{
-    Environment, Error, Notice, Placed, References, Role, Seq, Session, SessionId, Validity, ValidityCounts,
+    Environment, Error, Notice, References, Role, Seq, Session, SessionId, TranscriptEntry, Validity,
+    ValidityCounts,
 };
 
 use crate::client::Client;
@@ -24,14 +25,14 @@ const KEPT: usize = 64;
 pub(crate) type KnownRecords = Mutex<HashMap<SessionId, (Seq, Arc<Records>)>>;
 
 /// A session's evals, and what its code would run against now.
-struct Known {
+struct KnownSession {
     records: Arc<Records>,
     present: Environment,
 }
 
 /// What a refresh of a session would be for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outlook {
+pub struct RefreshOutlook {
     /// Whether something would run again that has changed since it last ran.
     pub is_outdated: bool,
     /// The names of what its worker has otherwise than it is now.
@@ -40,7 +41,7 @@ pub struct Outlook {
     pub gone: Vec<String>,
 }
 
-impl Outlook {
+impl RefreshOutlook {
     /// Whether running the definitions again could bring anything up to date.
     pub fn is_due(&self) -> bool {
         !self.changed.is_empty() || self.is_outdated
@@ -52,16 +53,16 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::validity`].
-    pub async fn outlook(&self, session: SessionId) -> Result<Outlook, Error> {
+    pub async fn outlook(&self, session: SessionId) -> Result<RefreshOutlook, Error> {
         let session = self.status(session).await?.session;
-        let Some(Known { records, present }) = self.engine().known(&session).await? else {
-            return Ok(Outlook::default());
+        let Some(KnownSession { records, present }) = self.engine().known(&session).await? else {
+            return Ok(RefreshOutlook::default());
         };
         let loaded = session.surroundings.map(|known| known.loaded).unwrap_or_default();
         let now = |name: &String| present.references.get(name).and_then(|now| now.hash.clone());
         let (gone, there): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(name, _)| now(name).is_none());
         let changed = there.into_iter().filter(|(name, had)| now(name) != had.hash);
-        Ok(Outlook {
+        Ok(RefreshOutlook {
             is_outdated: records.is_outdated(&present),
             changed: changed.map(|(name, _)| name).collect(),
             gone: gone.into_iter().map(|(name, _)| name).collect(),
@@ -98,8 +99,11 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
-    pub async fn validities_of_entries(&self, entries: &[Placed]) -> Result<Vec<Option<Validity>>, Error> {
-        let mut known: HashMap<SessionId, Option<Known>> = HashMap::new();
+    pub async fn validities_of_entries(
+        &self,
+        entries: &[TranscriptEntry],
+    ) -> Result<Vec<Option<Validity>>, Error> {
+        let mut known: HashMap<SessionId, Option<KnownSession>> = HashMap::new();
         let mut validities = Vec::with_capacity(entries.len());
         for placed in entries {
             let known = match known.entry(placed.session) {
@@ -122,9 +126,9 @@ impl Client {
 
 impl Engine {
     /// None where a session's code rests on nothing that could change.
-    async fn known(&self, session: &Session) -> Result<Option<Known>, Error> {
+    async fn known(&self, session: &Session) -> Result<Option<KnownSession>, Error> {
         let Some(present) = self.present(session).await else { return Ok(None) };
-        Ok(Some(Known { records: self.records(session.id).await?, present }))
+        Ok(Some(KnownSession { records: self.records(session.id).await?, present }))
     }
 
     /// What a session's code would run against now. Where that is news, its session is told.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
-use mainstay_model::reload::{CHANGES_KEPT, ValueChange, Whole};
-use mainstay_model::replay::{Compared, Given, Replay, ReplayItem, ReplayList};
+use mainstay_model::reload::{CHANGES_KEPT, FullReplayReason, ValueChange};
+use mainstay_model::replay::{EvalValues, Replay, ReplayComparison, ReplayItem, ReplayList};
 use mainstay_model::{
     AgentNotice, Blame, Compaction, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport,
     Limits, Notice, References, Reload, RunnerInfo, RunnerNotice, Seq, Session, SessionId, WorkerExit,
@@ -43,9 +43,9 @@ pub(crate) struct WarmUp {
     /// How the files are that its code rests on.
     pub(crate) watch: Watch,
     /// What its submissions gave last.
-    pub(crate) given: LastGiven,
+    pub(crate) given: LastValues,
     /// Why the worker that was there could not run again what depends on what had changed.
-    pub(crate) because: Option<Whole>,
+    pub(crate) because: Option<FullReplayReason>,
     /// Replay when all up to this event is in the log: what ended just before the worker was lost is of it.
     pub(crate) up_to: Seq,
     /// The session as committed.
@@ -61,7 +61,7 @@ pub(crate) enum FromWorker {
     /// It is so far.
     WarmsUp(WarmUpProgress),
     /// A new worker has to run all again, because of this.
-    CannotReload(Whole),
+    CannotReload(FullReplayReason),
     /// The worker reported that something happened.
     Notice(Notice),
 }
@@ -69,14 +69,14 @@ pub(crate) enum FromWorker {
 /// What each submission of a session gave when it ran last, by its job. Its clones are the same; it is forgotten with the session's task, as
 /// what the log has of their first runs holds for the next worker.
 #[derive(Clone, Default)]
-pub(crate) struct LastGiven(Arc<Mutex<HashMap<JobId, Given>>>);
+pub(crate) struct LastValues(Arc<Mutex<HashMap<JobId, EvalValues>>>);
 
-impl LastGiven {
-    fn of(&self, job: JobId) -> Option<Given> {
+impl LastValues {
+    fn of(&self, job: JobId) -> Option<EvalValues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned()
     }
 
-    fn note(&self, job: JobId, given: Given) {
+    fn note(&self, job: JobId, given: EvalValues) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job, given);
     }
 
@@ -87,7 +87,7 @@ impl LastGiven {
 }
 
 /// A wish to run again what depends on what has changed.
-pub(crate) struct ReloadWanted {
+pub(crate) struct ReloadRequest {
     /// The worker that is to reload the code.
     pub(crate) kernel: Arc<dyn Kernel>,
     /// Begin when all up to this event is in the log.
@@ -96,7 +96,7 @@ pub(crate) struct ReloadWanted {
 
 impl WarmUp {
     /// Brings the worker up and passes on what it says, until it is gone. Aborting the task kills the worker.
-    pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadWanted>) {
+    pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
         sleep(self.after).await;
         let began = Instant::now();
         let StartedRunner { runner, mut notices } = match self.start().await {
@@ -152,11 +152,11 @@ impl WarmUp {
                 permit.succeeded();
                 Ok(started)
             }
-            Err(NotStarted::Failed(error)) => {
+            Err(StartFailure::Failed(error)) => {
                 permit.failed(error.to_string());
                 Err(error)
             }
-            Err(NotStarted::Late(error)) => Err(error),
+            Err(StartFailure::Late(error)) => Err(error),
         }
     }
 
@@ -172,16 +172,16 @@ impl WarmUp {
         }
     }
 
-    async fn start_now(&mut self) -> Result<StartedRunner, NotStarted> {
+    async fn start_now(&mut self) -> Result<StartedRunner, StartFailure> {
         within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare(&self.spec))
             .await?;
-        self.spec.gathered = self.factory.gather(&self.spec).await.map_err(NotStarted::Failed)?;
+        self.spec.gathered = self.factory.gather(&self.spec).await.map_err(StartFailure::Failed)?;
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;
         let start = self.factory.start(self.spec.clone());
         let started = within(self.limits.worker_start_ms, "it was not ready", start).await;
         started.map_err(|not_started| match not_started {
-            NotStarted::Late(_) if self.spec.kind.is_agent() => NotStarted::Late(self.hangs()),
+            StartFailure::Late(_) if self.spec.kind.is_agent() => StartFailure::Late(self.hangs()),
             not_started => not_started,
         })
     }
@@ -242,7 +242,7 @@ impl WarmUp {
         mut item: ReplayItem,
         deadline: Instant,
         others: Option<&Self>,
-    ) -> Result<Again, ReplayFailed> {
+    ) -> Result<ReplayedEval, ReplayFailed> {
         let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
         let command_line = item.command_line.take();
         let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
@@ -258,18 +258,18 @@ impl WarmUp {
         let had = self.given.of(job);
         let compared = item.compare(self.spec.session, report, &self.limits, had.as_ref());
         let fails_now = item.fails_now(&compared);
-        let Compared { divergence, changes, gives, .. } = compared;
+        let ReplayComparison { divergence, changes, gives, .. } = compared;
         let gives_last = gives.has_last_value();
         if !fails_now {
             self.given.note(job, gives);
         }
-        Ok(Again { divergence, changes, references, gives_last, fails_now })
+        Ok(ReplayedEval { divergence, changes, references, gives_last, fails_now })
     }
 
     /// Runs again what depends on what has changed, or tells why a new worker has to run all. Says whether the worker stays.
-    async fn reload(&self, wanted: ReloadWanted, notices: &mut mpsc::Receiver<RunnerNotice>) -> bool {
+    async fn reload(&self, wanted: ReloadRequest, notices: &mut mpsc::Receiver<RunnerNotice>) -> bool {
         let began = Instant::now();
-        let ReloadWanted { kernel, up_to } = wanted;
+        let ReloadRequest { kernel, up_to } = wanted;
         let session = match self.committed_when(|session| session.last_seq >= up_to).await {
             Ok(session) => session,
             Err(_) => return false,
@@ -371,7 +371,7 @@ impl WarmUp {
     async fn pass_on(
         &self,
         mut notices: mpsc::Receiver<RunnerNotice>,
-        mut reloads: mpsc::UnboundedReceiver<ReloadWanted>,
+        mut reloads: mpsc::UnboundedReceiver<ReloadRequest>,
     ) {
         let mut messages = self.committed.borrow().messages;
         loop {
@@ -464,7 +464,7 @@ pub(crate) fn exited(exit: WorkerExit) -> Notice {
 }
 
 /// Why a worker did not start.
-enum NotStarted {
+enum StartFailure {
     /// The worker could not start.
     Failed(Error),
     /// It took too long.
@@ -475,11 +475,11 @@ async fn within<T>(
     limit_ms: u64,
     complaint: &str,
     work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, NotStarted> {
+) -> Result<T, StartFailure> {
     let too_late = || Error::WorkerFailed { reason: format!("{complaint} within {limit_ms} ms") };
     match timeout(Duration::from_millis(limit_ms), work).await {
-        Ok(done) => done.map_err(NotStarted::Failed),
-        Err(_) => Err(NotStarted::Late(too_late())),
+        Ok(done) => done.map_err(StartFailure::Failed),
+        Err(_) => Err(StartFailure::Late(too_late())),
     }
 }
 
@@ -494,8 +494,8 @@ struct Replayed {
 }
 
 impl Replayed {
-    fn take(&mut self, again: Again) {
-        let Again { divergence, changes, references, gives_last, .. } = again;
+    fn take(&mut self, again: ReplayedEval) {
+        let ReplayedEval { divergence, changes, references, gives_last, .. } = again;
         self.count += 1;
         self.diverged.extend(divergence);
         // The last value is that of the last one that gives one.
@@ -509,7 +509,7 @@ impl Replayed {
 }
 
 /// A submission that ran again.
-struct Again {
+struct ReplayedEval {
     divergence: Option<Divergence>,
     changes: Vec<ValueChange>,
     references: Option<References>,

@@ -18,12 +18,12 @@ const PIECE: usize = 64 * 1024;
 /// Knows the files that it has looked at. Its clones are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
-    known: Arc<Mutex<HashMap<String, Known>>>,
+    known: Arc<Mutex<HashMap<String, FileState>>>,
 }
 
 /// A file as it was when it was read.
 #[derive(Clone, PartialEq, Eq)]
-struct Known {
+struct FileState {
     length: u64,
     modified: Option<SystemTime>,
     hash: String,
@@ -82,7 +82,7 @@ impl Watch {
             known.clear();
         }
         let (length, modified) = (metadata.len(), metadata.modified().ok());
-        known.insert(path.to_owned(), Known { length, modified, hash });
+        known.insert(path.to_owned(), FileState { length, modified, hash });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{AskId, Error, JobId, QueuedPrompt, Reload, Seq, Session, Work, WorkerExit};
+use mainstay_model::{AskId, Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -11,20 +11,20 @@ use crate::progress::WarmingUp;
 use crate::runner::{Kernel, Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
-use crate::warm_up::{FromWorker, ReloadWanted, WarmUp, exited, warmed_up};
+use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited, warmed_up};
 
 /// A worker. Dropping it kills it.
 pub(crate) struct Worker {
     task: AbortHandle,
-    up: Option<Up>,
+    up: Option<ReadyWorker>,
     /// Where the task that hears it takes what it is to run again.
-    reloads: mpsc::UnboundedSender<ReloadWanted>,
+    reloads: mpsc::UnboundedSender<ReloadRequest>,
     /// While it is given what the session is to have.
     pub(crate) warming_up: Option<WarmingUp>,
 }
 
 /// A worker that accepts code.
-struct Up {
+struct ReadyWorker {
     runner: Runner,
     orders: mpsc::UnboundedSender<Order>,
 }
@@ -38,7 +38,7 @@ pub(crate) enum Order {
         /// The job that does the work.
         job: JobId,
         /// The work for the agent.
-        work: Work,
+        work: JobSpec,
         /// The event that accepted it.
         requested: Seq,
     },
@@ -63,7 +63,7 @@ impl Worker {
     }
 
     /// Has it run again what depends on what has changed; says whether there is somebody to see to that.
-    pub(crate) fn reload(&self, wanted: ReloadWanted) -> bool {
+    pub(crate) fn reload(&self, wanted: ReloadRequest) -> bool {
         self.reloads.send(wanted).is_ok()
     }
 
@@ -76,7 +76,7 @@ impl Worker {
     ) {
         let (orders, ordered) = mpsc::unbounded_channel();
         spawn(deliver(runner.clone(), grace, committed, ordered));
-        self.up = Some(Up { runner, orders });
+        self.up = Some(ReadyWorker { runner, orders });
     }
 
     /// The worker itself, once it accepts code.
@@ -125,18 +125,21 @@ async fn deliver(
     }
 }
 
-async fn do_work(runner: &Runner, job: JobId, work: Work) {
+async fn do_work(runner: &Runner, job: JobId, work: JobSpec) {
     match (runner, work) {
-        (Runner::Kernel(kernel), Work::Build | Work::Rebuild) => kernel.build(job).await,
-        (Runner::Kernel(kernel), Work::Comm(message)) => kernel.take_comm(job, *message).await,
-        (Runner::Agent(_), Work::Build | Work::Rebuild | Work::Comm(_))
+        (Runner::Kernel(kernel), JobSpec::Build | JobSpec::Rebuild) => kernel.build(job).await,
+        (Runner::Kernel(kernel), JobSpec::Comm(message)) => kernel.take_comm(job, *message).await,
+        (Runner::Agent(_), JobSpec::Build | JobSpec::Rebuild | JobSpec::Comm(_))
         | (
             Runner::Kernel(_),
-            Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),
+            JobSpec::Turn { .. } | JobSpec::Compaction { .. } | JobSpec::Shell { .. } | JobSpec::Setting(_),
         ) => not_of_its_kind(),
         (
             Runner::Agent(agent),
-            work @ (Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_)),
+            work @ (JobSpec::Turn { .. }
+            | JobSpec::Compaction { .. }
+            | JobSpec::Shell { .. }
+            | JobSpec::Setting(_)),
         ) => agent.work(job, work).await,
     }
 }

@@ -19,8 +19,8 @@ use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, Limits, PartRole, QueuedPrompt, RunnerInfo, RunnerNotice,
-    SessionKind, Timestamp, Work, WorkEnding, YieldReason,
+    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt, RunnerInfo,
+    RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -81,9 +81,9 @@ impl Process for Clock {
 
 #[async_trait]
 impl Agent for Clock {
-    async fn work(&self, job: JobId, work: Work) {
+    async fn work(&self, job: JobId, work: JobSpec) {
         let (began, say) = (self.began, self.say.clone());
-        let Work::Turn { prompt } = work else { return };
+        let JobSpec::Turn { prompt } = work else { return };
         let pause = Duration::from_micros(prompt.text.parse().unwrap());
         tokio::spawn(async move {
             let mut offset = 0;

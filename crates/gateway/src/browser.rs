@@ -69,12 +69,12 @@ pub(crate) fn link(daemon: &Daemon, principal: Principal, to: &str) -> String {
 
 /// What the page sends to be let in.
 #[derive(Deserialize)]
-pub(crate) struct Entrance {
+pub(crate) struct LoginRequest {
     code: String,
 }
 
 /// Lets a browser in: redeems the code of a link for a secret.
-pub(crate) async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<Entrance>) -> Response {
+pub(crate) async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<LoginRequest>) -> Response {
     let Some(principal) = daemon.http.links.redeem(&entrance.code) else {
         return Problem::from(Error::Unauthorized).into_response();
     };

@@ -15,7 +15,7 @@ use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
-use crate::accepting::Door;
+use crate::bounded_listener::BoundedListener;
 use crate::http::Problem;
 use crate::rpc::server::{Daemon, LAST_ANSWERS};
 
@@ -34,7 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
     if let Err(error) = sockopt::set_socket_send_buffer_size(&listener, SOCKET_BYTES) {
         tracing::warn!(%error, "the system keeps as much as it likes for clients that do not read");
     }
-    let door = Door::new(listener, limit, full(limit));
+    let door = BoundedListener::new(listener, limit, full(limit));
     while let Some((stream, place)) = door.next(&daemon.stop).await {
         let (daemon, router) = (daemon.clone(), router.clone());
         served.spawn(async move {

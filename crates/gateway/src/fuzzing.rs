@@ -3,19 +3,19 @@
 /// A frame of the pi protocol.
 pub fn pi_frame(frame: &[u8]) {
     if let Ok(frame) = serde_json::from_slice(frame) {
-        crate::pi::promises::check(&frame);
+        crate::pi::fuzz_invariants::check(&frame);
     }
 }
 
 /// The body of a command over HTTP, in BARE.
 pub fn bare_body(body: &[u8]) {
-    crate::http::bare::promises::check_bodies(body);
+    crate::http::bare::fuzz_invariants::check_bodies(body);
 }
 
 /// A line of JSON-RPC, from either side.
 pub fn rpc_line(line: &[u8]) {
     if let Ok(line) = str::from_utf8(line) {
-        crate::rpc::promises::check_request(line);
-        crate::rpc::promises::check_message(line);
+        crate::rpc::fuzz_invariants::check_request(line);
+        crate::rpc::fuzz_invariants::check_message(line);
     }
 }

@@ -15,7 +15,7 @@ use crate::rpc::server::Daemon;
 
 /// How the daemon was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct HealthNote {
     pub(crate) at: Timestamp,
     /// What sessions did since the note before.
     pub(crate) pulse: Pulse,
@@ -36,7 +36,7 @@ pub(crate) struct Note {
 
 /// The newest notes on the daemon's health.
 pub(crate) struct Health {
-    notes: Mutex<VecDeque<Note>>,
+    notes: Mutex<VecDeque<HealthNote>>,
     keep: usize,
     written: watch::Sender<()>,
 }
@@ -47,7 +47,7 @@ impl Health {
         Self { notes: Mutex::default(), keep, written: watch::Sender::new(()) }
     }
 
-    fn push(&self, note: Note) {
+    fn push(&self, note: HealthNote) {
         let mut notes = self.lock();
         while notes.len() >= self.keep.max(1) {
             notes.pop_front();
@@ -58,7 +58,7 @@ impl Health {
     }
 
     /// What there is, the oldest first.
-    pub(crate) fn notes(&self) -> Vec<Note> {
+    pub(crate) fn notes(&self) -> Vec<HealthNote> {
         self.lock().iter().cloned().collect()
     }
 
@@ -67,7 +67,7 @@ impl Health {
         self.written.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Note>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<HealthNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,7 +92,7 @@ pub async fn keep(daemon: Daemon) {
     }
 }
 
-async fn note(daemon: &Daemon) -> Result<Note, Error> {
+async fn note(daemon: &Daemon) -> Result<HealthNote, Error> {
     let engine = &daemon.engine;
     // It is there for a moment only: nobody who is listed among the clients.
     let client = engine.attach(Access::local(), "health");
@@ -108,7 +108,7 @@ async fn note(daemon: &Daemon) -> Result<Note, Error> {
     for file in ["store/mainstay.db", "store/mainstay.db-wal"] {
         log_bytes += tokio::fs::metadata(daemon.home.join(file)).await.map_or(0, |file| file.len());
     }
-    Ok(Note {
+    Ok(HealthNote {
         at: Timestamp::now(),
         pulse: engine.take_pulse(),
         waiting: live.iter().map(|session| session.lane.len() as u64).sum(),
@@ -125,8 +125,8 @@ async fn note(daemon: &Daemon) -> Result<Note, Error> {
 mod tests {
     use super::*;
 
-    fn note_of(position: u64) -> Note {
-        Note {
+    fn note_of(position: u64) -> HealthNote {
+        HealthNote {
             at: Timestamp::UNIX_EPOCH,
             pulse: Pulse::default(),
             waiting: 0,

@@ -5,7 +5,7 @@
 //! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals, [`notebook`] runs files cell by cell,
 //! [`trace`] where their requests become part of traces.
 
-mod accepting;
+mod bounded_listener;
 mod browser;
 mod command;
 mod connections;
@@ -18,13 +18,13 @@ pub mod health;
 pub mod highlight;
 pub mod http;
 mod kinds;
-pub mod lost;
 pub mod mcp;
 mod memory;
 pub mod notebook;
 mod path;
 pub mod pi;
 pub mod port;
+pub mod reset_warning;
 pub mod rpc;
 pub mod scaffold;
 mod session_file;

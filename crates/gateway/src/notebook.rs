@@ -20,7 +20,7 @@ use crate::view::EvalView;
 const PAGE: usize = 1000;
 
 /// Whom to ask what has run.
-pub trait Records: Sync {
+pub trait RunRecords: Sync {
     /// What a command has come to, where it has ended.
     fn outcome(&self, command: &CommandId) -> impl Future<Output = Result<Option<Outcome>, Error>> + Send;
 
@@ -32,7 +32,7 @@ pub trait Records: Sync {
     ) -> impl Future<Output = Result<Vec<Event>, Error>> + Send;
 }
 
-impl Records for rpc::client::Client {
+impl RunRecords for rpc::client::Client {
     async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
         known(self.call(GetCommand { command: command.clone() }).await.map(|status| status.outcome))
     }
@@ -42,7 +42,7 @@ impl Records for rpc::client::Client {
     }
 }
 
-impl Records for mainstay_engine::Client {
+impl RunRecords for mainstay_engine::Client {
     async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
         known(self.command(command).await.map(|status| match status {
             CommandStatus::Ended(stored) => Some(stored.outcome),
@@ -111,7 +111,7 @@ pub fn passed_over(cell: &Cell, kind: &SessionKind, language: Option<&Language>)
 
 /// The runs of one file's cells in a session.
 #[derive(Debug)]
-pub struct Runs {
+pub struct NotebookRuns {
     session: SessionId,
     steps: Steps,
     /// Which of the cells count as run also where they raised an error.
@@ -131,7 +131,7 @@ pub struct CellRun {
     pub ran_before: bool,
 }
 
-impl Runs {
+impl NotebookRuns {
     /// Of the cells of this file, by its absolute path, run with these arguments.
     pub fn new(session: SessionId, file: &str, arguments: &[String], cells: &[Cell], again: bool) -> Self {
         let may_raise = cells.iter().map(|cell| cell.may_raise).collect();
@@ -142,7 +142,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no such cell; what reading can fail with.
-    pub async fn of_cell(&mut self, records: &impl Records, cell: usize) -> Result<CellRun, Error> {
+    pub async fn of_cell(&mut self, records: &impl RunRecords, cell: usize) -> Result<CellRun, Error> {
         let mut attempt = 0;
         let may_raise = self.may_raise.get(cell) == Some(&true);
         loop {
@@ -167,7 +167,7 @@ impl Runs {
     }
 
     /// Whether a reset has dropped what an eval defined that ended with this event.
-    async fn is_dropped(&mut self, records: &impl Records, completed: Seq) -> Result<bool, Error> {
+    async fn is_dropped(&mut self, records: &impl RunRecords, completed: Seq) -> Result<bool, Error> {
         let last = match self.resets {
             Some((since, last)) if since <= completed => last,
             Some(_) | None => {
@@ -180,7 +180,7 @@ impl Runs {
     }
 }
 
-async fn last_reset(records: &impl Records, session: SessionId, since: Seq) -> Result<Option<Seq>, Error> {
+async fn last_reset(records: &impl RunRecords, session: SessionId, since: Seq) -> Result<Option<Seq>, Error> {
     let (mut after, mut last) = (since, None);
     loop {
         let events = records.events_after(session, after).await?;
@@ -203,7 +203,7 @@ pub trait Evaluate: Send {
 }
 
 /// A file in cells.
-pub struct Opened {
+pub struct NotebookFile {
     path: PathBuf,
     kinds: Vec<SessionKind>,
     cells: Vec<Cell>,
@@ -211,7 +211,7 @@ pub struct Opened {
 
 /// Which of its cells are to run.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct CellSelection {
     /// From this one on, counted from 1.
     pub from: Option<u32>,
     /// Run only the cell of this number.
@@ -252,7 +252,7 @@ pub struct CellView {
     pub eval: EvalView,
 }
 
-impl Opened {
+impl NotebookFile {
     /// Reads a file of this machine, up to so many bytes.
     ///
     /// # Errors
@@ -307,7 +307,7 @@ impl Opened {
     }
 
     /// The indices of the cells that are meant.
-    fn range(&self, wanted: &Wanted) -> Result<Range<usize>, Error> {
+    fn range(&self, wanted: &CellSelection) -> Result<Range<usize>, Error> {
         let cells = self.cells.len();
         let index = |number: u32, argument: &str| match (number as usize).checked_sub(1) {
             Some(index) if index < cells => Ok(index),
@@ -329,16 +329,16 @@ impl Opened {
     /// [`Error::InvalidArgument`] where there is no such cell, or the session is of another language; what running and reading fail with.
     pub async fn run(
         self,
-        records: &impl Records,
+        records: &impl RunRecords,
         session: &Session,
-        wanted: Wanted,
+        wanted: CellSelection,
         mut session_runs: impl Evaluate,
     ) -> Result<NotebookView, Error> {
         let range = self.range(&wanted)?;
         let (kind, language) = (&session.kind, session.language());
         check_kind(&self.path, &self.kinds, kind, language.as_ref())?;
         let file = self.path.display().to_string();
-        let mut runs = Runs::new(session.id, &file, &[], &self.cells, wanted.again);
+        let mut runs = NotebookRuns::new(session.id, &file, &[], &self.cells, wanted.again);
         let mut view =
             NotebookView { session: session.id, success: true, cells: Vec::new(), not_run: Vec::new() };
         let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind, language.as_ref()).is_none();

@@ -1,20 +1,20 @@
 //! Property-based tests to begin with, written from what is known of a function: its name and its type.
 //!
-//! All of it is pure, except that [`asked`] asks a session for a type. [`signature`] reads types, [`candidates`] says what may hold of a function of such a type, [`plain`] and [`library`] write that as F#.
+//! All of it is pure, except that [`request`] asks a session for a type. [`signature`] reads types, [`candidates`] says what may hold of a function of such a type, [`plain`] and [`library`] write that as F#.
 //! Nothing here knows whether a candidate holds: who reads the code decides, and deletes what is not so.
 
-mod asked;
 mod candidates;
 mod library;
 mod plain;
+mod request;
 mod signature;
 #[cfg(test)]
 mod tests;
 
 use std::str::FromStr;
 
-pub use asked::Scaffolded;
-pub(crate) use asked::{Asked, scaffolded};
+pub use request::Scaffolded;
+pub(crate) use request::{ScaffoldRequest, scaffolded};
 pub use signature::{Signature, SignatureError, Type};
 
 /// What the tests are written for.

@@ -2,17 +2,17 @@
 
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{
-    Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Statistics, Stopped, WaitingAsk,
-    WarmUpProgress,
+    Client, CommandStatus, MergeStop, Merged, MergedInput, Relative, SearchHit, SessionStatus, Statistics,
+    WaitingAsk, WarmUpProgress,
 };
 use mainstay_log::SessionStatistics;
 use mainstay_model::notebook::Language;
-use mainstay_model::outcome::{Live, PutOut};
+use mainstay_model::outcome::{OutputItem, WithheldResult};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Display, Error, EvalEnding, EvalOutcome, EvalResult,
-    Event, JobId, JobPart, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
-    Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, Validity,
+    Event, JobId, JobPart, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role,
+    Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, TranscriptEntry, Validity,
     ValidityCounts, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -267,7 +267,7 @@ impl SessionView {
 pub struct EntryView {
     /// The entry, and where it stands.
     #[serde(flatten)]
-    pub placed: Placed,
+    pub placed: TranscriptEntry,
     /// How far it still holds; none of what is no cell's, and where nothing could change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
@@ -669,8 +669,8 @@ pub struct FoundView {
     pub validity: Option<Validity>,
 }
 
-impl From<Found> for FoundView {
-    fn from(Found { session, index, placed, snippet, validity }: Found) -> Self {
+impl From<SearchHit> for FoundView {
+    fn from(SearchHit { session, index, placed, snippet, validity }: SearchHit) -> Self {
         Self {
             session: session.id,
             short_id: session.id.short(),
@@ -732,14 +732,14 @@ impl MergeView {
         let success = stopped.is_none();
         let refused = match stopped {
             None => None,
-            Some(Stopped::Ended(brought)) => {
+            Some(MergeStop::Ended(brought)) => {
                 applied.push(brought);
                 None
             }
-            Some(Stopped::Refused { index, error }) => Some(RefusedView { index, error: error.into() }),
+            Some(MergeStop::Refused { index, error }) => Some(RefusedView { index, error: error.into() }),
         };
         let mut ran = Vec::with_capacity(applied.len());
-        for Brought { index, command, outcome } in applied {
+        for MergedInput { index, command, outcome } in applied {
             let eval = EvalView::load(client, session, command, outcome).await?;
             ran.push(BroughtView { index, eval });
         }
@@ -760,13 +760,13 @@ struct Printed {
 
 impl Printed {
     /// The outcome with what is not stored of it.
-    fn with_live(&mut self, live: Live, outcome: EvalOutcome) -> EvalOutcome {
-        let Live { error, result, put_out } = live;
+    fn with_live(&mut self, live: WithheldResult, outcome: EvalOutcome) -> EvalOutcome {
+        let WithheldResult { error, result, put_out } = live;
         for one in put_out {
             match one {
-                PutOut::Printed(OutputStream::Stdout, text) => self.stdout.push_str(&text),
-                PutOut::Printed(OutputStream::Stderr, text) => self.stderr.push_str(&text),
-                PutOut::Displayed(display) => self.show(*display),
+                OutputItem::Printed(OutputStream::Stdout, text) => self.stdout.push_str(&text),
+                OutputItem::Printed(OutputStream::Stderr, text) => self.stderr.push_str(&text),
+                OutputItem::Displayed(display) => self.show(*display),
             }
         }
         let ending = match (error, outcome.ending) {

@@ -10,8 +10,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use uuid::Uuid;
 
-use crate::beginning::{Beginning, Said};
 use crate::protocol::{FromWorker, PROTOCOL, ToWorker, decode, encode, frames};
+use crate::startup_context::{ReadyMessage, StartupContext};
 
 /// Frames from the worker.
 pub(crate) type Incoming = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
@@ -25,13 +25,13 @@ const FIRST_FRAME: std::time::Duration = std::time::Duration::from_secs(10);
 pub(crate) const HELLO_ID: u64 = 1;
 
 /// A socket that waits for one worker.
-pub(crate) struct Door {
+pub(crate) struct WorkerListener {
     listener: UnixListener,
     path: PathBuf,
     token: String,
 }
 
-impl Door {
+impl WorkerListener {
     /// Opens a socket in `folder`, which must be the user's alone.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for WorkerListener {
     fn drop(&mut self) {
         // A socket that stays behind does no harm; its folder goes with the daemon.
         std::fs::remove_file(&self.path).ok();
@@ -91,7 +91,7 @@ impl Drop for Door {
 pub(crate) async fn greet(
     incoming: &mut Incoming,
     outgoing: &mut Outgoing,
-    beginning: &Beginning,
+    beginning: &StartupContext,
 ) -> Result<RunnerInfo, Error> {
     let hello = ToWorker::Hello {
         id: HELLO_ID,
@@ -111,7 +111,7 @@ pub(crate) async fn greet(
         match decode(&frame)? {
             FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid, environment, startup } => {
                 let kernel = kernel_name(&kernel, &version);
-                return Ok(beginning.info(Said { kernel, runtime, pid, environment, startup }));
+                return Ok(beginning.info(ReadyMessage { kernel, runtime, pid, environment, startup }));
             }
             FromWorker::Failed { message, .. } => return Err(failed(message)),
             FromWorker::Progress { phase, done, total } => {

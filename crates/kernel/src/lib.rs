@@ -4,7 +4,6 @@
 //! [`fsharp`], what is of Jupyter's in [`jupyter`]; what every kind of runner needs of processes and of installing is in [`process`], [`command`], [`folder`] and
 //! [`download`]. The contract with workers is `docs/worker-protocol.md`; the F# worker itself is `kernels/fsharp`.
 
-mod beginning;
 mod building;
 mod channel;
 pub mod command;
@@ -16,9 +15,10 @@ mod overflow;
 mod pipe;
 pub mod process;
 mod protocol;
+mod startup_context;
 mod text;
 pub mod worker;
 
-pub use beginning::{Beginning, Copied, Opens, Project};
 pub use building::Builder;
 pub use process::Launch;
+pub use startup_context::{OpenedNames, Project, ShadowCopy, StartupContext};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::codec::LengthDelimitedCodec;
 
-use crate::beginning::{HelloProject, WorkerStartup};
+use crate::startup_context::{HelloProject, WorkerStartup};
 
 /// The version of the protocol spoken here.
 pub(crate) const PROTOCOL: u32 = 1;

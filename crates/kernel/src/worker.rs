@@ -26,9 +26,8 @@ use serde_json::Value;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::beginning::{Beginning, Said};
 use crate::building::{Builder, Building};
-use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
+use crate::channel::{HELLO_ID, Incoming, Outgoing, WorkerListener, greet, kernel_name};
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
 use crate::fsharp::{indentation, needs_more};
 use crate::overflow::OverflowFilter;
@@ -38,6 +37,7 @@ use crate::protocol::{
     ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
     encode,
 };
+use crate::startup_context::{ReadyMessage, StartupContext};
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
@@ -51,11 +51,11 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 /// [`Error::KernelUnavailable`] where the program does not start, [`Error::WorkerFailed`] where it does not get ready.
 pub async fn launch(
     launch: &Launch,
-    beginning: Beginning,
+    beginning: StartupContext,
     builder: Option<Arc<dyn Builder>>,
     socket_folder: &Path,
 ) -> Result<StartedRunner, Error> {
-    let door = Door::open(socket_folder)?;
+    let door = WorkerListener::open(socket_folder)?;
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
     let (mut child, group) = start(launch, &beginning.working_directory, &channel, Stdio::null())?;
@@ -151,7 +151,7 @@ struct Worker {
     info: RunnerInfo,
     outgoing: SharedOutgoing,
     calls: Arc<Calls>,
-    beginning: Arc<Beginning>,
+    beginning: Arc<StartupContext>,
     building: Building,
     group: Group,
 }
@@ -267,7 +267,7 @@ impl Kernel for Worker {
         match self.ask(|id| ToWorker::Reset { id }).await? {
             FromWorker::Ready { kernel, version, runtime, pid, environment, startup, .. } => {
                 let kernel = kernel_name(&kernel, &version);
-                Ok(self.beginning.info(Said { kernel, runtime, pid, environment, startup }))
+                Ok(self.beginning.info(ReadyMessage { kernel, runtime, pid, environment, startup }))
             }
             other => Err(unexpected(&other)),
         }
@@ -354,7 +354,7 @@ struct Reader {
     child: Child,
     group: Group,
     calls: Arc<Calls>,
-    beginning: Arc<Beginning>,
+    beginning: Arc<StartupContext>,
     notices: mpsc::Sender<RunnerNotice>,
     last_words: Option<LastWords>,
     overflows: OverflowFilter,
@@ -481,7 +481,7 @@ impl Reader {
     }
 }
 
-fn report(result: WorkerResult, beginning: &Beginning) -> JobReport {
+fn report(result: WorkerResult, beginning: &StartupContext) -> JobReport {
     let WorkerResult {
         outcome,
         value,

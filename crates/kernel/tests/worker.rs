@@ -57,7 +57,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
-use mainstay_kernel::{Beginning, Launch, worker};
+use mainstay_kernel::{Launch, StartupContext, worker};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
@@ -120,16 +120,20 @@ impl Session {
 
     /// With more in its environment.
     async fn start_in(more: Vec<(OsString, OsString)>) -> Self {
-        Self::begin(Beginning::in_folder(Path::new("/")), more).await
+        Self::begin(StartupContext::in_folder(Path::new("/")), more).await
     }
 
     /// With this to begin with.
-    async fn begin(beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
+    async fn begin(beginning: StartupContext, more: Vec<(OsString, OsString)>) -> Self {
         Self::with(program().await, beginning, more).await
     }
 
     /// Starts a worker of this program, which may be of another SDK than the one under test.
-    async fn with(program: WorkerProgram, beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
+    async fn with(
+        program: WorkerProgram,
+        beginning: StartupContext,
+        more: Vec<(OsString, OsString)>,
+    ) -> Self {
         let WorkerProgram { program, arguments, mut environment, .. } = program;
         environment.extend(more);
         let sockets = tempfile::tempdir().unwrap();

@@ -43,7 +43,7 @@ impl Failpoint {
     /// Passes the place: the process ends here where that was chosen.
     pub(crate) fn pass(self) {
         static PASSED: AtomicU64 = AtomicU64::new(0);
-        if let Some(Chosen { name, time }) = &*CHOSEN
+        if let Some(ArmedFailpoint { name, time }) = &*CHOSEN
             && name == self.name()
             && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *time
         {
@@ -53,13 +53,13 @@ impl Failpoint {
     }
 }
 
-struct Chosen {
+struct ArmedFailpoint {
     name: String,
     time: u64,
 }
 
-static CHOSEN: LazyLock<Option<Chosen>> = LazyLock::new(|| {
+static CHOSEN: LazyLock<Option<ArmedFailpoint>> = LazyLock::new(|| {
     let value = env::var(VARIABLE).ok()?;
     let (name, time) = value.split_once(':')?;
-    Some(Chosen { name: name.to_owned(), time: time.parse().ok()? })
+    Some(ArmedFailpoint { name: name.to_owned(), time: time.parse().ok()? })
 });

@@ -12,8 +12,8 @@ use mainstay_model::decide::Answer;
 use mainstay_model::search::Words;
 use mainstay_model::{
     Access, CommandFingerprint, CommandId, Error, Event, EventBody, HistoryPage, IdempotencyKey, LineNumber,
-    Metadata, NewLine, Outcome, Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind,
-    Timestamp, Version,
+    Metadata, NewLine, Outcome, Position, Principal, Role, Seq, Session, SessionId, SessionKind, Timestamp,
+    TranscriptEntry, Version,
 };
 use tracing::Span;
 
@@ -140,7 +140,12 @@ pub trait Log: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::EntryDamaged`], [`Error::StoreFailed`]; a session that does not exist has none.
-    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error>;
+    async fn own_entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<TranscriptEntry>, Error>;
 
     /// How many entries of its own a session has.
     ///
@@ -153,7 +158,7 @@ pub trait Log: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::EntryDamaged`], [`Error::StoreFailed`].
-    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error>;
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error>;
 
     /// Removes some of what deleted sessions have left and no other refers to: their events but for the last, entries, outcomes,
     /// and the objects of those. Gives what it removed, and where to go on; nothing more where that is all. It may end at any

@@ -1,7 +1,7 @@
 //! Moments as stores keep them: to the microsecond. What is handed in finer is cut before anything else is done with it,
 //! so that what an append answers, what is read back, and what the events fold to are the same.
 
-use mainstay_model::{Life, Session, Timestamp};
+use mainstay_model::{Activity, Session, Timestamp};
 
 use crate::Append;
 
@@ -22,8 +22,11 @@ fn cut_session(session: &mut Session) {
         cut(&mut worker.ready_at);
     }
     match &mut session.life {
-        Life::Evaluating { running } | Life::Waiting { running, .. } => cut(&mut running.requested_at),
-        Life::Uninitialized | Life::WarmingUp { .. } | Life::Ready | Life::Faulted { .. } => {}
+        Activity::Evaluating { running } | Activity::Waiting { running, .. } => {
+            cut(&mut running.requested_at)
+        }
+        Activity::Uninitialized | Activity::WarmingUp { .. } | Activity::Ready | Activity::Faulted { .. } => {
+        }
     }
 }
 

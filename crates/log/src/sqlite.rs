@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandId, Content, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position,
-    Principal, Seq, Session, SessionId, Timestamp,
+    CommandId, Content, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal,
+    Seq, Session, SessionId, Timestamp, TranscriptEntry,
 };
 use tokio::task::spawn_blocking;
 
@@ -28,7 +28,6 @@ mod collect;
 mod entries;
 mod examine;
 mod files;
-mod held;
 mod history;
 mod index;
 mod lock;
@@ -37,6 +36,7 @@ mod objects;
 mod open;
 mod queries;
 mod readers;
+mod retention;
 mod rows;
 mod search;
 mod statements;
@@ -138,7 +138,7 @@ impl Log for SqliteLog {
         let append = precision::to_microseconds(append);
         let session = append.session;
         let steps = Steps::queued(&append.trace);
-        let queued = append::Rows::encode(&append).map(|rows| {
+        let queued = append::AppendRows::encode(&append).map(|rows| {
             self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
         });
         self.transcribe_when_due(append.events.len() as u64);
@@ -209,7 +209,12 @@ impl Log for SqliteLog {
         self.readers.run(move |connection| queries::resolve(connection, &reference)).await
     }
 
-    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+    async fn own_entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<TranscriptEntry>, Error> {
         self.transcribe_silently().await?;
         self.readers.run(move |connection| entries::own(connection, session, from, limit)).await
     }
@@ -219,7 +224,7 @@ impl Log for SqliteLog {
         self.readers.run(move |connection| entries::count(connection, session)).await
     }
 
-    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
         self.transcribe_silently().await?;
         self.readers.run(move |connection| search::search(connection, &filter)).await
     }

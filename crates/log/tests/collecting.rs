@@ -12,7 +12,7 @@ use mainstay_log::{Collection, Finding, Log, SqliteLog, SqliteOptions, examine};
 use mainstay_model::session::Parent;
 use mainstay_model::transcript::{context, kept, slice};
 use mainstay_model::{
-    Compaction, EventBody, ForkPoint, MergePoint, Origin, Placed, Role, Segment, Seq, SessionId,
+    Compaction, EventBody, ForkPoint, MergePoint, Origin, Role, Segment, Seq, SessionId, TranscriptEntry,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -90,7 +90,7 @@ fn code(number: u8) -> String {
 
 /// An entry of a transcript: whose it is, and what it says.
 #[derive(Clone, Debug)]
-struct Said {
+struct SentMessage {
     session: SessionId,
     number: u64,
     role: Role,
@@ -105,21 +105,21 @@ struct Known {
     line: Line,
     is_deleted: bool,
     parent: Option<Parent>,
-    transcript: Vec<Said>,
+    transcript: Vec<SentMessage>,
     /// Its own entries, and the event with which each ended.
-    own: Vec<Said>,
+    own: Vec<SentMessage>,
     ends: Vec<u64>,
 }
 
 impl Known {
-    fn new(line: Line, parent: Option<Parent>, transcript: Vec<Said>) -> Self {
+    fn new(line: Line, parent: Option<Parent>, transcript: Vec<SentMessage>) -> Self {
         Self { line, is_deleted: false, parent, transcript, own: Vec::new(), ends: Vec::new() }
     }
 
     /// It says something of its own, with the event that is its newest.
     fn says(&mut self, role: Role, text: &str, covers: Vec<Segment>, origin: Option<Origin>) {
         let (session, number) = (self.line.id, self.own.len() as u64);
-        let said = Said { session, number, role, text: text.to_owned(), covers, origin };
+        let said = SentMessage { session, number, role, text: text.to_owned(), covers, origin };
         self.transcript.push(said.clone());
         self.own.push(said);
         self.ends.push(self.line.last_seq().0);
@@ -183,7 +183,7 @@ impl Store<'_> {
                 if inputs.is_empty() {
                     return;
                 }
-                let Said { session, number, text, .. } = &inputs[entry % inputs.len()];
+                let SentMessage { session, number, text, .. } = &inputs[entry % inputs.len()];
                 self.cell(index, text, Some(Origin { session: *session, number: *number })).await;
             }
             Step::Compact { session, before } => {
@@ -301,7 +301,7 @@ impl Store<'_> {
         for known in self.sessions.iter().filter(|known| !known.is_deleted) {
             let stored = self.log().session(known.line.id).await.unwrap().unwrap();
             assert_eq!(stored.forked_from, known.parent);
-            let mut said: Vec<Placed> = Vec::new();
+            let mut said: Vec<TranscriptEntry> = Vec::new();
             for segment in stored.transcript.segments(known.line.id, known.own.len() as u64) {
                 let limit = usize::try_from(segment.len()).unwrap();
                 said.extend(self.log().own_entries(segment.session, segment.from, limit).await.unwrap());
@@ -337,7 +337,7 @@ impl Store<'_> {
     async fn assert_nothing_else_is_there(&self) {
         let there = || self.sessions.iter().filter(|known| !known.is_deleted);
         let has = |of: &Known, number: u64| {
-            let is_it = |said: &Said| said.session == of.line.id && said.number == number;
+            let is_it = |said: &SentMessage| said.session == of.line.id && said.number == number;
             !of.is_deleted || there().any(|known| known.transcript.iter().any(is_it))
         };
         let (mut places, mut entries) = (0, BTreeSet::new());
@@ -371,7 +371,7 @@ impl Store<'_> {
 
 /// What an agent is to be shown: the newest summary, then what it does not stand for, without older summaries. It stands for entries in front of
 /// it, the first of those that stand there more than once.
-fn shown_of(transcript: &[Said]) -> Vec<(SessionId, u64)> {
+fn shown_of(transcript: &[SentMessage]) -> Vec<(SessionId, u64)> {
     let Some(newest) = transcript.iter().rposition(|said| said.role == Role::Summary) else {
         return transcript.iter().map(|said| (said.session, said.number)).collect();
     };

@@ -474,7 +474,7 @@ async fn a_transcript_that_is_not_what_was_said_is_named_and_can_be_made_again()
     }
 }
 
-async fn entries(home: &TempDir) -> Vec<mainstay_model::Placed> {
+async fn entries(home: &TempDir) -> Vec<mainstay_model::TranscriptEntry> {
     open(home.path()).own_entries(session_id(0), 0, 9).await.unwrap()
 }
 

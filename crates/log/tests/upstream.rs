@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use mainstay_log::{Log, SessionFilter, SqliteLog, SqliteOptions};
-use mainstay_model::{Error, Placed, Timestamp};
+use mainstay_model::{Error, Timestamp, TranscriptEntry};
 use rusqlite::Connection;
 use support::Line;
 
@@ -25,7 +25,7 @@ async fn say(log: &SqliteLog, line: &mut Line, code: &str) {
     log.append(line.finish("done")).await.unwrap();
 }
 
-async fn said(log: &SqliteLog, line: &Line) -> Vec<Placed> {
+async fn said(log: &SqliteLog, line: &Line) -> Vec<TranscriptEntry> {
     log.own_entries(line.id, 0, usize::MAX).await.unwrap()
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use mainstay_agent::pi::{Found, Progress, Search, install};
+use mainstay_agent::pi::{FoundPi, Progress, Search, install};
 use mainstay_model::Error;
 
 use crate::home::Home;
-use crate::terminal::RewrittenLine;
+use crate::terminal::ProgressLine;
 use crate::terminal::{self, bytes};
 
 /// Where pi is looked for.
@@ -16,10 +16,10 @@ pub(crate) fn search(home: &Home, path: Option<PathBuf>) -> Search {
 
 /// Installs pi under Mainstay's home.
 pub(crate) async fn install_pi(search: &Search) -> Result<(), Error> {
-    let line = RewrittenLine::default();
+    let line = ProgressLine::default();
     let installed = install(search, &|progress| line.show(&shown(&progress))).await;
     line.clear();
-    let Found { program, version, .. } =
+    let FoundPi { program, version, .. } =
         installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
     terminal::note(&format!("pi {} is installed: {}", version.unwrap_or_default(), program.display()));
     Ok(())

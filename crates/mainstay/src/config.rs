@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mainstay_gateway::tokens::{TokenHash, Tokens};
-use mainstay_kernel::Opens;
+use mainstay_kernel::OpenedNames;
 use mainstay_kernel::fsharp::FEED;
 use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Whence;
+use crate::environment::EnvironmentSource;
 use crate::home::Home;
 
 /// The port the daemon listens on unless told otherwise.
@@ -68,7 +68,7 @@ pub(crate) struct DaemonConfig {
     /// The size at which a new log file is begun, in bytes. The previous file is kept.
     pub(crate) log_bytes: u64,
     /// Where a daemon in the background takes its environment from. The variable `MAINSTAY_ENVIRONMENT` overrides it.
-    pub(crate) environment: Whence,
+    pub(crate) environment: EnvironmentSource,
     /// How long the login shell may take to say its environment, in milliseconds. After that the environment is inherited, and the log and `mainstay kernel doctor` say so.
     pub(crate) environment_ms: u64,
     /// The largest environment of a session's creator that the session keeps, in bytes. A larger one is not taken.
@@ -83,7 +83,7 @@ impl Default for DaemonConfig {
             port: None,
             pi_port: None,
             log_bytes: 10 * 1024 * 1024,
-            environment: Whence::default(),
+            environment: EnvironmentSource::default(),
             environment_ms: 10_000,
             session_environment_bytes: 256 * 1024,
             answer_ms: 20_000,
@@ -125,7 +125,7 @@ pub(crate) struct FsharpConfig {
     /// What happens when a file changes that a session depends on.
     pub(crate) watch: Watch,
     /// Which names of a session's project are opened.
-    pub(crate) opens: Opens,
+    pub(crate) opens: OpenedNames,
     /// Compiler options for each new F# session, separated by spaces, as for `--fsi-args`: `"--define:X --nowarn:25"`.
     pub(crate) fsi_args: String,
 }
@@ -136,7 +136,7 @@ impl Default for FsharpConfig {
             dotnet: None,
             feed: FEED.to_owned(),
             watch: Watch::default(),
-            opens: Opens::default(),
+            opens: OpenedNames::default(),
             fsi_args: String::new(),
         }
     }

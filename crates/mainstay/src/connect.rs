@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::config::{Config, DaemonConfig, Ports};
 use crate::environment::of_client;
 use crate::home::{DaemonRecord, Home, shows_own_token};
-use crate::terminal::RewrittenLine;
+use crate::terminal::ProgressLine;
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -159,7 +159,7 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     let Some(stdout) = child.stdout.take() else {
         return Err(failed("its announcement is not captured".to_owned()));
     };
-    let line = RewrittenLine::default();
+    let line = ProgressLine::default();
     let mut announced = BufReader::new(stdout);
     let serves = until_it_serves(&mut announced, |text| line.show(&text));
     // It has started the daemon, and ends.

@@ -17,7 +17,7 @@ use mainstay_model::{Error, SessionKind};
 use crate::config::{Config, FsharpConfig};
 use crate::confirm::{Enter, confirm};
 use crate::home::Home;
-use crate::terminal::{self, RewrittenLine, bytes};
+use crate::terminal::{self, ProgressLine, bytes};
 
 /// The language of the kernel that most notebooks want.
 const PYTHON: &str = "python";
@@ -158,7 +158,7 @@ pub(crate) async fn install_jupyter(
     kind: &SessionKind,
     packages: &[String],
 ) -> Result<(), Error> {
-    let line = RewrittenLine::default();
+    let line = ProgressLine::default();
     let show = |progress| match progress {
         jupyter::install::Progress::Waiting => line.show("waiting for another process that installs it"),
         jupyter::install::Progress::Installing { elapsed, bytes: count } => {
@@ -204,7 +204,7 @@ async fn ready_fsharp(home: &Home, folder: &Path) -> Result<(), Error> {
 
 /// Installs an SDK under Mainstay's home.
 pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Result<Sdk, Error> {
-    let line = RewrittenLine::default();
+    let line = ProgressLine::default();
     let installed = install(search, from, &|progress| show(&line, &progress)).await;
     line.clear();
     let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
@@ -220,14 +220,14 @@ pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Res
 
 /// Builds the worker with an SDK where that has not been done.
 pub(crate) async fn build_fsharp(search: &Search, sdk: &Sdk) -> Result<(), Error> {
-    let line = RewrittenLine::default();
+    let line = ProgressLine::default();
     let built = build(&search.home, sdk, &|progress| show(&line, &progress)).await;
     line.clear();
     built.map(drop).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
 }
 
 /// Shows how far getting F# ready is.
-fn show(line: &RewrittenLine, progress: &Progress) {
+fn show(line: &ProgressLine, progress: &Progress) {
     match progress {
         Progress::Waiting => line.show("waiting for another process that prepares F#"),
         Progress::Installing { source, elapsed, bytes: count, .. } => line.show(&format!(

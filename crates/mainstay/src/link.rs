@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::connect::Connection;
 
 /// What is heard of a session.
-pub(crate) enum Heard {
+pub(crate) enum SessionUpdate {
     /// An event of the session.
     Event(Event),
     /// What is going on.
@@ -67,19 +67,19 @@ impl Link {
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             match self.hear().await? {
-                Heard::Event(event) => return Some(event),
+                SessionUpdate::Event(event) => return Some(event),
                 // Events say it too.
-                Heard::Live(_) => {}
+                SessionUpdate::Live(_) => {}
             }
         }
     }
 
     /// What is heard next; nothing once the connection is lost. Dropping the future loses nothing.
-    pub(crate) async fn hear(&mut self) -> Option<Heard> {
+    pub(crate) async fn hear(&mut self) -> Option<SessionUpdate> {
         tokio::select! {
             biased;
-            event = self.events.recv() => self.take(event).map(Heard::Event),
-            Some(live) = next_live(&mut self.live) => Some(Heard::Live(live)),
+            event = self.events.recv() => self.take(event).map(SessionUpdate::Event),
+            Some(live) = next_live(&mut self.live) => Some(SessionUpdate::Live(live)),
         }
     }
 

@@ -1,12 +1,11 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
-//! [`asking`] is what one's own code asks, [`telling`] what an agent does.
+//! [`own_asks`] is what one's own code asks, [`render`] what an agent does.
 //! [`home`] and [`config`] are what lies on disk, [`environment`] is what a daemon begins with, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
 //! a project begins, [`bridge`] carries other protocols, [`terminal`] is all that people see.
 
 mod agents;
-mod asking;
 #[cfg(test)]
 mod book;
 mod bridge;
@@ -21,9 +20,10 @@ mod home;
 mod jupyter;
 mod kernels;
 mod link;
+mod own_asks;
 mod project;
+mod render;
 mod repl;
-mod telling;
 mod terminal;
 
 use std::process::ExitCode;

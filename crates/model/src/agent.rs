@@ -64,7 +64,7 @@ impl Prompt {
 /// What a runner is asked to do that is no code: one job, which takes its turn with others. All but the last three are of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "work", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Work {
+pub enum JobSpec {
     /// Answer, with all the steps that takes.
     Turn {
         /// What is said to it.
@@ -96,7 +96,7 @@ pub enum Work {
     Comm(Box<CommMessage>),
 }
 
-impl Work {
+impl JobSpec {
     /// What of it a session keeps while it is under way.
     pub const fn kind(&self) -> JobKind {
         match self {
@@ -243,11 +243,13 @@ impl ThinkingLevel {
 /// When an agent that works is to hear what is said to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Hears {
+pub enum Delivery {
     /// Before its next step: what is said steers it.
-    Next,
+    #[serde(rename = "next")]
+    Steer,
     /// When it would be done: what is said follows up.
-    AtEnd,
+    #[serde(rename = "atEnd")]
+    FollowUp,
 }
 
 /// Something said to an agent while it worked, which it has not heard yet.
@@ -257,7 +259,7 @@ pub struct QueuedPrompt {
     /// The prompt that waits.
     pub prompt: Prompt,
     /// When it is to hear it.
-    pub hears: Hears,
+    pub hears: Delivery,
 }
 
 /// A model that an agent may use.
@@ -499,7 +501,7 @@ pub enum AgentNotice {
         metadata: BTreeMap<String, Value>,
     },
     /// What it has still to hear, by its words.
-    Queue(Vec<(Hears, String)>),
+    Queue(Vec<(Delivery, String)>),
     /// How it goes on.
     State(AgentState),
     /// Something happened to it.
@@ -514,7 +516,7 @@ pub enum AgentNotice {
 }
 
 /// Describes the work in few words.
-impl std::fmt::Display for Work {
+impl std::fmt::Display for JobSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Turn { prompt } => write!(f, "{prompt}"),
@@ -558,8 +560,8 @@ impl std::fmt::Display for Setting {
 impl std::fmt::Display for QueuedPrompt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let when = match self.hears {
-            Hears::Next => "steer",
-            Hears::AtEnd => "follow up",
+            Delivery::Steer => "steer",
+            Delivery::FollowUp => "follow up",
         };
         write!(f, "{when}: {}", self.prompt)
     }

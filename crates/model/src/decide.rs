@@ -11,7 +11,7 @@ mod asks;
 mod builds;
 mod commands;
 mod comms;
-mod ends;
+mod job_endings;
 mod losses;
 mod notices;
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::Timestamp;
-use crate::agent::{AgentNotice, QueuedPrompt, Work};
+use crate::agent::{AgentNotice, JobSpec, QueuedPrompt};
 use crate::ask::Question;
 use crate::comm::CommMessage;
 use crate::command::Command;
@@ -398,7 +398,7 @@ pub enum Effect {
         /// The job that does the work.
         job: JobId,
         /// The work for the agent.
-        work: Work,
+        work: JobSpec,
     },
     /// Say something to the agent while it works.
     Steer {

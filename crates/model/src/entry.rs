@@ -1,7 +1,7 @@
 //! Entries: the immutable, content-addressed items of a transcript. Source: seed 004, "StoredMessage".
 //!
 //! An entry is what was said, and nothing of where or when: the same input in two sessions is one entry. Where it stands
-//! is its place ([`Placed`]), and what people call it is kept apart.
+//! is its place ([`TranscriptEntry`]), and what people call it is kept apart.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -322,7 +322,7 @@ pub struct Origin {
 /// An entry, and where it stands among those that came to be in its session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Placed {
+pub struct TranscriptEntry {
     /// The session it came to be in.
     pub session: SessionId,
     /// How many of that session's own entries are before it.

@@ -3,7 +3,7 @@
 //! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
 
 mod description;
-mod part;
+mod job_part;
 mod points;
 mod queued;
 mod table;
@@ -11,7 +11,7 @@ mod table;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::agent::{AgentState, Delta, Note, QueuedPrompt, Work, WorkEnding};
+use crate::agent::{AgentState, Delta, JobSpec, Note, QueuedPrompt, WorkEnding};
 use crate::ask::{Ask, AskEnding};
 use crate::comm::CommMessage;
 use crate::command_line::CommandLine;
@@ -29,7 +29,7 @@ use crate::replay::Divergence;
 use crate::startup::Startup;
 
 pub use description::{Description, Tone};
-pub use part::{JobEnd, JobPart};
+pub use job_part::{JobEnd, JobPart};
 pub use points::{ForkPoint, MergePoint};
 pub use queued::{Deadline, QueuedCommand};
 pub use table::{EventKind, Subject};
@@ -155,7 +155,7 @@ pub struct Blame {
 /// The part of a cancelled submission that had run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct CompletedPart {
     /// How many bytes of the code, from its beginning.
     pub bytes: usize,
     /// The names that the code defined.
@@ -278,7 +278,8 @@ pub enum EventBody {
     /// A command was accepted and waits for its turn in the session's lane. The source is its client.
     CommandQueued(Box<QueuedCommand>),
     /// A command that had waited left the lane without another event of its own: it did not begin, or had nothing to do.
-    CommandLeft {
+    #[serde(rename = "commandLeft")]
+    CommandDequeued {
         /// The principal that sent the command.
         principal: Principal,
         /// The id of the command.
@@ -415,7 +416,7 @@ pub enum EventBody {
         ending: CancelEnding,
         /// What had run to its end, where that changed the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<Kept>,
+        kept: Option<CompletedPart>,
     },
     /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
     EvalInterrupted {
@@ -458,7 +459,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Deadline>,
         /// What it is to do.
-        work: Work,
+        work: JobSpec,
     },
     /// A job ended that is no eval.
     JobEnded {

@@ -51,8 +51,8 @@ pub mod validity;
 pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
 pub use agent::{
-    AgentNotice, AgentState, Delta, Hears, JobKind, Note, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work,
-    WorkEnding, WorkOutcome, YieldReason,
+    AgentNotice, AgentState, Delivery, Delta, JobKind, JobSpec, Note, Prompt, QueuedPrompt, Setting,
+    ThinkingLevel, WorkEnding, WorkOutcome, YieldReason,
 };
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use base64::Base64;
@@ -65,12 +65,12 @@ pub use decide::{
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
-pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
+pub use entry::{Content, Entry, EntryHash, Origin, Role, TranscriptEntry};
 pub use error::{Error, ErrorClass, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
-    Blame, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, Kept, MergePoint, Metadata,
-    OutputStream, QueuedCommand, Source, WarmUpReason,
+    Blame, CompletedPart, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, MergePoint,
+    Metadata, OutputStream, QueuedCommand, Source, WarmUpReason,
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
@@ -87,7 +87,7 @@ pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
 pub use replay::{Divergence, DivergenceKind};
-pub use session::{Life, RunningJob, Session};
+pub use session::{Activity, RunningJob, Session};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use testing::{

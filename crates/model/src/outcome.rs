@@ -29,7 +29,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// What is not stored of it, for who asked.
-    pub fn live_mut(&mut self) -> Option<&mut Live> {
+    pub fn live_mut(&mut self) -> Option<&mut WithheldResult> {
         match self {
             Self::Done { response: Response::Evaluated(outcome) } => outcome.live.as_deref_mut(),
             Self::Done { .. } | Self::Failed { .. } => None,
@@ -192,30 +192,30 @@ pub struct EvalOutcome {
     pub withheld: bool,
     /// What it gave and printed, for who asked alone: it is never written.
     #[serde(skip)]
-    pub live: Option<Box<Live>>,
+    pub live: Option<Box<WithheldResult>>,
 }
 
 /// What came of code that is withheld.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct WithheldResult {
     /// The exception that was not caught.
     pub error: Option<RaisedError>,
     /// The result that the code returned.
     pub result: EvalResult,
     /// What it printed and showed, in order.
-    pub put_out: Vec<PutOut>,
+    pub put_out: Vec<OutputItem>,
 }
 
 /// What code put out while it ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PutOut {
+pub enum OutputItem {
     /// Text that the code printed.
     Printed(OutputStream, String),
     /// Something that the code displayed.
     Displayed(Box<Display>),
 }
 
-impl Live {
+impl WithheldResult {
     pub(crate) fn of(ending: &JobEnding, result: EvalResult) -> Self {
         let error = match ending {
             JobEnding::Raised(error) => Some(error.clone()),
@@ -226,7 +226,7 @@ impl Live {
 }
 
 // By hand: what is shown for debugging ends up in logs.
-impl std::fmt::Debug for Live {
+impl std::fmt::Debug for WithheldResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Live(withheld)")
     }

@@ -87,7 +87,7 @@ fn words_of(code: &str) -> BTreeMap<&str, usize> {
 
 /// Why all of a session's submissions run again in a new worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whole {
+pub enum FullReplayReason {
     /// It cannot be told what a submission used.
     Unknown {
         /// The event that accepted it.
@@ -134,7 +134,7 @@ pub enum Whole {
     Undescribed,
 }
 
-impl Display for Whole {
+impl Display for FullReplayReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown { requested } => write!(f, "it is not known what #{requested} used"),
@@ -157,7 +157,7 @@ impl Display for Whole {
 ///
 /// # Errors
 /// Why all have to run again in a new worker.
-pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<Vec<Seq>, Whole> {
+pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<Vec<Seq>, FullReplayReason> {
     let mut part = part_of(candidates, changed)?;
     // The last value of all stays that of the same submission.
     let gives_last = |candidate: &&Candidate<'_>| candidate.defines.contains(LAST_VALUE);
@@ -173,14 +173,14 @@ pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<
     let again: Vec<_> = candidates.iter().filter(|candidate| runs_again(candidate)).collect();
     let loads = |name: &String| again.iter().any(|one| one.description.loads.contains(name));
     if let Some(name) = changed.iter().find(|name| !loads(name)) {
-        return Err(Whole::NotLoaded { name: name.clone() });
+        return Err(FullReplayReason::NotLoaded { name: name.clone() });
     }
     for Candidate { requested, description, .. } in &again {
         if let Some(reason) = description.runs_once.clone() {
-            return Err(Whole::Once { requested: *requested, reason });
+            return Err(FullReplayReason::Once { requested: *requested, reason });
         }
         if description.defines_others {
-            return Err(Whole::Opens { requested: *requested });
+            return Err(FullReplayReason::Opens { requested: *requested });
         }
     }
     check_meanings(candidates, runs_again)?;
@@ -188,14 +188,14 @@ pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<
 }
 
 /// What used what has changed, or is loaded again with it.
-fn part_of(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<Vec<Seq>, Whole> {
+fn part_of(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<Vec<Seq>, FullReplayReason> {
     let mut renewed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
     let mut part = Vec::new();
     for Candidate { requested, validity, touched, description, .. } in candidates {
         let requested = *requested;
         let touched = match (validity, touched) {
-            (None, _) => return Err(Whole::FromElsewhere),
-            (Some(Validity::Unknown), _) | (_, None) => return Err(Whole::Unknown { requested }),
+            (None, _) => return Err(FullReplayReason::FromElsewhere),
+            (Some(Validity::Unknown), _) | (_, None) => return Err(FullReplayReason::Unknown { requested }),
             (Some(Validity::Valid | Validity::Stale | Validity::Invalid), Some(touched)) => touched,
         };
         if touched.iter().any(|name| renewed.contains(name.as_str())) {
@@ -203,7 +203,7 @@ fn part_of(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<V
             renewed.extend(description.loads.iter().map(String::as_str));
         }
     }
-    if part.is_empty() { Err(Whole::Unused) } else { Ok(part) }
+    if part.is_empty() { Err(FullReplayReason::Unused) } else { Ok(part) }
 }
 
 /// Refuses where a name would mean something else than if all had run again: to a submission that runs again, because one that ran behind
@@ -211,14 +211,14 @@ fn part_of(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<V
 fn check_meanings<'a>(
     candidates: &[Candidate<'a>],
     runs_again: impl Fn(&Candidate<'_>) -> bool,
-) -> Result<(), Whole> {
+) -> Result<(), FullReplayReason> {
     // The scripts and names that those before use or define which run again, and those that they define.
     let (mut mentioned, mut defined): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
     let mut earlier: BTreeSet<&str> = BTreeSet::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let Candidate { requested, touched, defines, words, description, .. } = candidate;
         let gives = || candidate.gives();
-        let means = |name: &str, by: Seq| Err(Whole::Means { name: name.to_owned(), by });
+        let means = |name: &str, by: Seq| Err(FullReplayReason::Means { name: name.to_owned(), by });
         if runs_again(candidate) {
             let is_used = |(word, count): (&&'a str, &usize)| {
                 let is_used =
@@ -242,7 +242,7 @@ fn check_meanings<'a>(
             defined.extend(gives());
         } else if !mentioned.is_empty() {
             if description.defines_others {
-                return Err(Whole::Opens { requested: *requested });
+                return Err(FullReplayReason::Opens { requested: *requested });
             }
             if let Some(name) = gives().find(|name| mentioned.contains(name)) {
                 return means(name, *requested);
@@ -440,8 +440,8 @@ mod tests {
                     prop_assert!(part.is_sorted());
                     prop_assert!(all.iter().filter(uses).all(|one| part.contains(&one.requested)));
                 }
-                Err(Whole::Unused) => prop_assert!(!all.iter().any(|one| uses(&one))),
-                Err(Whole::Means { .. } | Whole::NotLoaded { .. }) => prop_assert!(all.iter().any(|one| uses(&one))),
+                Err(FullReplayReason::Unused) => prop_assert!(!all.iter().any(|one| uses(&one))),
+                Err(FullReplayReason::Means { .. } | FullReplayReason::NotLoaded { .. }) => prop_assert!(all.iter().any(|one| uses(&one))),
                 Err(other) => prop_assert!(false, "{other:?}"),
             }
         }
@@ -487,9 +487,9 @@ mod tests {
         assert_eq!(plan(&all, &set(&["a.fsx"])), Ok(vec![Seq(3), Seq(4)]));
         assert_eq!(plan(&all, &set(&["b.fsx"])), Ok(vec![Seq(1), Seq(2), Seq(3), Seq(4)]));
         assert_eq!(plan(&all, &set(&["c.fsx"])), Ok(vec![Seq(5)]));
-        assert_eq!(plan(&all, &set(&["d.dll"])), Err(Whole::Unused));
+        assert_eq!(plan(&all, &set(&["d.dll"])), Err(FullReplayReason::Unused));
         let with = plan(&all, &set(&["c.fsx", "d.dll"]));
-        assert_eq!(with, Err(Whole::NotLoaded { name: "d.dll".to_owned() }));
+        assert_eq!(with, Err(FullReplayReason::NotLoaded { name: "d.dll".to_owned() }));
     }
 
     #[test]
@@ -500,12 +500,12 @@ mod tests {
             all.iter_mut().for_each(change);
             plan(&all, &set(&["a.fsx"]))
         };
-        assert_eq!(with(|one| one.touched = None), Err(Whole::Unknown { requested: Seq(1) }));
+        assert_eq!(with(|one| one.touched = None), Err(FullReplayReason::Unknown { requested: Seq(1) }));
         assert_eq!(
             with(|one| one.validity = Some(Validity::Unknown)),
-            Err(Whole::Unknown { requested: Seq(1) })
+            Err(FullReplayReason::Unknown { requested: Seq(1) })
         );
-        assert_eq!(with(|one| one.validity = None), Err(Whole::FromElsewhere));
+        assert_eq!(with(|one| one.validity = None), Err(FullReplayReason::FromElsewhere));
     }
 
     #[test]
@@ -521,7 +521,7 @@ mod tests {
         };
         assert_eq!(all(|_| ()), Ok(vec![Seq(1), Seq(2)]));
         let once = all(|all| all[1].description.runs_once = Some("has effects".to_owned()));
-        assert_eq!(once, Err(Whole::Once { requested: Seq(2), reason: "has effects".to_owned() }));
+        assert_eq!(once, Err(FullReplayReason::Once { requested: Seq(2), reason: "has effects".to_owned() }));
         assert_eq!(
             all(|all| all[2].description.runs_once = Some("has effects".to_owned())),
             Ok(vec![Seq(1), Seq(2)])
@@ -531,7 +531,10 @@ mod tests {
                 |all: &mut [Known]| all[1].description.defines_others = true,
                 |all: &mut [Known]| all[2].description.defines_others = true,
             ];
-            assert_eq!(all(opens[index - 1]), Err(Whole::Opens { requested: Seq(index as u64 + 1) }));
+            assert_eq!(
+                all(opens[index - 1]),
+                Err(FullReplayReason::Opens { requested: Seq(index as u64 + 1) })
+            );
         }
     }
 
@@ -540,7 +543,7 @@ mod tests {
         let means = |all: &[Known]| plan(&candidates(all), &set(&["a.fsx"])).err();
         let of = |name, uses, touched: &[&str]| Known { uses, ..Known::of(touched, name, false) };
         let load = || Known::of(&["a.fsx"], "load", true);
-        let by = |seq| Some(Whole::Means { name: "k".to_owned(), by: Seq(seq) });
+        let by = |seq| Some(FullReplayReason::Means { name: "k".to_owned(), by: Seq(seq) });
         let a = &["a.fsx"][..];
         assert_eq!(means(&[of("k", None, &[]), load(), of("p", Some("k"), a)]), None);
         assert_eq!(means(&[of("k", None, &[]), load(), of("p", Some("k"), a), of("k", None, &[])]), by(4));
@@ -587,7 +590,7 @@ mod tests {
         let reload =
             Reload { in_place: Some(vec![Seq(3)]), left: vec![Seq(5), Seq(7)], of: 4, ..Reload::default() };
         insta::assert_snapshot!(reload.line(&failed), @"1 of 4 submissions ran again: #3 failed: FS0001 tax.fsx(2): no, #5, #7 did not run");
-        let because = Some(Whole::Means { name: "x".to_owned(), by: Seq(9) }.to_string());
+        let because = Some(FullReplayReason::Means { name: "x".to_owned(), by: Seq(9) }.to_string());
         let reload = Reload { of: 1, because, ..Reload::default() };
         insta::assert_snapshot!(reload.line(&[]), @"1 submission ran again in a new worker (#9 gave `x` another meaning): nothing gave another value");
     }

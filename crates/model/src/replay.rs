@@ -13,7 +13,7 @@ use crate::decide::{JobEnding, JobReport};
 use crate::diagnostic::Severity;
 use crate::error::Error;
 use crate::eval::EvalResult;
-use crate::event::{Blame, Event, EventBody, Kept};
+use crate::event::{Blame, CompletedPart, Event, EventBody};
 use crate::id::{AskId, JobId, Seq, SessionId};
 use crate::limits::Limits;
 use crate::reload::ValueChange;
@@ -31,7 +31,7 @@ pub struct Replay {
 
 /// What a submission asked when it first ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecordedAsk {
     ask: AskId,
     /// What it was answered, or why there was no answer.
     pub answer: Result<Value, Error>,
@@ -53,11 +53,11 @@ pub struct ReplayItem {
     /// The command line that it was given.
     pub command_line: Option<CommandLine>,
     /// What it asked the first time, and was answered: it is not asked anew.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<RecordedAsk>,
     /// Whether it ran to its end the first time.
     pub succeeded: bool,
     /// What it gave the first time, where that is known.
-    gave: Option<Given>,
+    gave: Option<EvalValues>,
     /// Whether the compiler had nothing to say of it the first time, where that is known.
     was_silent: bool,
 }
@@ -193,11 +193,11 @@ impl ReplayItem {
         session: SessionId,
         report: JobReport,
         limits: &Limits,
-        had: Option<&Given>,
-    ) -> Compared {
+        had: Option<&EvalValues>,
+    ) -> ReplayComparison {
         let succeeded = report.ending == JobEnding::Completed;
         let result = report.result.cut(limits.value_bytes);
-        let gives = Given::of(&result);
+        let gives = EvalValues::of(&result);
         let kind = if succeeded == self.succeeded {
             let names = self.gave.as_ref().map(|gave| gave.differing(&gives)).unwrap_or_default();
             let now = values_of(&names, &result);
@@ -210,15 +210,15 @@ impl ReplayItem {
             (true, None) | (false, _) => Vec::new(),
         };
         let divergence = kind.map(|kind| Divergence::of(session, self.session, self.requested, kind));
-        Compared { divergence, changes, gives, succeeded }
+        ReplayComparison { divergence, changes, gives, succeeded }
     }
 
     /// Whether it ran to its end the first time, and did not now.
-    pub fn fails_now(&self, compared: &Compared) -> bool {
+    pub fn fails_now(&self, compared: &ReplayComparison) -> bool {
         self.succeeded && !compared.succeeded
     }
 
-    fn changes(&self, had: &Given, gives: &Given, result: &EvalResult) -> Vec<ValueChange> {
+    fn changes(&self, had: &EvalValues, gives: &EvalValues, result: &EvalResult) -> Vec<ValueChange> {
         let names: Vec<String> =
             had.differing(gives).into_iter().filter(|name| gives.0.contains_key(name)).collect();
         let mut now = values_of(&names, result);
@@ -234,13 +234,13 @@ impl ReplayItem {
 
 /// What came of a submission that ran again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compared {
+pub struct ReplayComparison {
     /// How that differs from its first run.
     pub divergence: Option<Divergence>,
     /// What of it is another than the session had.
     pub changes: Vec<ValueChange>,
     /// The result of the replayed code.
-    pub gives: Given,
+    pub gives: EvalValues,
     succeeded: bool,
 }
 
@@ -288,9 +288,9 @@ fn values_of(names: &[String], result: &EvalResult) -> BTreeMap<String, String> 
 
 /// What a submission gave, by name, reduced to what it is compared by and how it begins. Nothing here leaves the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given(BTreeMap<String, Gave>);
+pub struct EvalValues(BTreeMap<String, ValueDigest>);
 
-impl Given {
+impl EvalValues {
     /// Whether the value of an expression is among it.
     pub fn has_last_value(&self) -> bool {
         self.0.contains_key("it")
@@ -299,13 +299,13 @@ impl Given {
 
 /// What a submission gave under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Gave {
+struct ValueDigest {
     digest: u64,
     /// How the value begins, as it is printed.
     shown: Option<String>,
 }
 
-impl Given {
+impl EvalValues {
     fn of(result: &EvalResult) -> Self {
         let bindings =
             result.bindings.iter().map(|binding| (&*binding.name, &binding.value, Some(&binding.value_type)));
@@ -317,7 +317,7 @@ impl Given {
         };
         let given = bindings.chain(last.2.is_some().then_some(last)).map(|(name, value, value_type)| {
             let shown = value.as_deref().map(|value| beginning(value, VALUE_CHARACTERS));
-            (name.to_owned(), Gave { digest: digest(value, value_type), shown })
+            (name.to_owned(), ValueDigest { digest: digest(value, value_type), shown })
         });
         Self(given.collect())
     }
@@ -418,7 +418,7 @@ impl ReplayList {
         if let (Some(pending), Raiser::Job { job }) = (&mut self.pending, raiser)
             && pending.job == job
         {
-            pending.asked.push(Asked { ask, answer: Err(Error::Cancelled) });
+            pending.asked.push(RecordedAsk { ask, answer: Err(Error::Cancelled) });
         }
     }
 
@@ -454,7 +454,7 @@ impl ReplayList {
         } else if gives_value {
             self.last_value.clear();
         }
-        let (gave, was_silent) = (Some(Given::of(result)), result.diagnostics.is_empty());
+        let (gave, was_silent) = (Some(EvalValues::of(result)), result.diagnostics.is_empty());
         self.candidates.push(Some(ReplayItem { succeeded, gave, was_silent, ..item }));
     }
 
@@ -467,15 +467,15 @@ impl ReplayList {
     }
 
     /// A submission of which at most the beginning had run to its end.
-    fn end_kept(&mut self, job: JobId, kept: Option<Kept>) {
+    fn end_kept(&mut self, job: JobId, kept: Option<CompletedPart>) {
         self.end_hidden(job, kept.is_some());
         let Some(mut item) = self.pending.take_if(|pending| pending.job == job) else { return };
-        let Some(Kept { bytes, bindings }) = kept else { return };
+        let Some(CompletedPart { bytes, bindings }) = kept else { return };
         if !item.code.is_char_boundary(bytes) {
             return;
         }
         item.code.truncate(bytes);
-        item.gave = Some(Given::of(&EvalResult { bindings, ..EvalResult::default() }));
+        item.gave = Some(EvalValues::of(&EvalResult { bindings, ..EvalResult::default() }));
         // It may have used the last value, and may have given another.
         self.last_value.clear();
         self.candidates.push(Some(ReplayItem { succeeded: true, ..item }));
@@ -610,7 +610,7 @@ mod tests {
         assert!(may(|item| item.file = Some("/a.fsx".to_owned())));
         assert!(!may(|item| item
             .asked
-            .push(Asked { ask: AskId::from_uuid(uuid::Uuid::nil()), answer: Err(Error::Cancelled) })));
+            .push(RecordedAsk { ask: AskId::from_uuid(uuid::Uuid::nil()), answer: Err(Error::Cancelled) })));
         assert!(!may(|item| item.code = "a".repeat(AHEAD_BYTES + 1)));
     }
 
@@ -656,7 +656,7 @@ mod tests {
     #[test]
     fn of_cancelled_code_the_part_that_had_run_is_run_again() {
         let cancelled = |kept: Option<usize>| {
-            let kept = kept.map(|bytes| Kept { bytes, bindings: Vec::new() });
+            let kept = kept.map(|bytes| CompletedPart { bytes, bindings: Vec::new() });
             let mut list = list_of(&["a!"]);
             list.push(requested(1, "let é = 1;; spin ()"));
             list.push(event(EventBody::EvalCancelled { job: job(1), ending: CancelEnding::Yielded, kept }));
@@ -676,7 +676,7 @@ mod tests {
         list.push(event(EventBody::EvalCancelled {
             job: job(1),
             ending: CancelEnding::Yielded,
-            kept: Some(Kept { bytes: 6, bindings: Vec::new() }),
+            kept: Some(CompletedPart { bytes: 6, bindings: Vec::new() }),
         }));
         assert_eq!(codes(list), ["a=", "b it;;"]);
     }
@@ -694,7 +694,7 @@ mod tests {
     fn a_value_of_the_part_that_is_kept_is_compared_as_well() {
         let mut list = ReplayList::default();
         list.push(requested(0, "code;; spin ()"));
-        let kept = Some(Kept { bytes: 6, bindings: result("1").bindings });
+        let kept = Some(CompletedPart { bytes: 6, bindings: result("1").bindings });
         list.push(event(EventBody::EvalCancelled { job: job(0), ending: CancelEnding::Yielded, kept }));
         let ending = JobEnding::Completed;
         let report = JobReport {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::affordance::{Action, Reach, offered, reaches};
-use crate::agent::{AgentState, JobKind, QueuedPrompt, Work, WorkEnding};
+use crate::agent::{AgentState, JobKind, JobSpec, QueuedPrompt, WorkEnding};
 use crate::ask::{Ask, AskEnding, PendingAsk, Raiser};
-use crate::entry::Placed;
+use crate::entry::TranscriptEntry;
 use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::{CommandFingerprint, Environment, Reference, References};
@@ -55,7 +55,7 @@ pub struct Session {
     /// When something last happened in it.
     pub last_activity: Timestamp,
     /// What it is doing.
-    pub life: Life,
+    pub life: Activity,
     /// The sequence number of the newest event.
     pub last_seq: Seq,
     /// The event at which its definitions began: its creation or its last reset. Replay begins after it.
@@ -223,7 +223,7 @@ const SECRET_ASKS_KEPT: usize = 64;
 /// What a session is doing, with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Life {
+pub enum Activity {
     /// The session is idle, and has no worker.
     Uninitialized,
     /// A worker is starting for the session.
@@ -386,7 +386,7 @@ impl Session {
             alias: alias.clone(),
             created_at: event.at,
             last_activity: event.at,
-            life: Life::Uninitialized,
+            life: Activity::Uninitialized,
             last_seq: event.seq,
             definitions_since: event.seq,
             evals: 0,
@@ -428,12 +428,12 @@ impl Session {
     /// Returns the state of the session.
     pub fn state(&self) -> SessionState {
         match &self.life {
-            Life::Uninitialized => SessionState::Uninitialized,
-            Life::WarmingUp { .. } => SessionState::WarmingUp,
-            Life::Ready => SessionState::Ready,
-            Life::Evaluating { .. } => SessionState::Evaluating,
-            Life::Waiting { reason, .. } => SessionState::Waiting(*reason),
-            Life::Faulted { .. } => SessionState::Faulted,
+            Activity::Uninitialized => SessionState::Uninitialized,
+            Activity::WarmingUp { .. } => SessionState::WarmingUp,
+            Activity::Ready => SessionState::Ready,
+            Activity::Evaluating { .. } => SessionState::Evaluating,
+            Activity::Waiting { reason, .. } => SessionState::Waiting(*reason),
+            Activity::Faulted { .. } => SessionState::Faulted,
         }
     }
 
@@ -467,20 +467,23 @@ impl Session {
     /// Why it is Faulted, for people.
     pub fn fault(&self) -> Option<&str> {
         match &self.life {
-            Life::Faulted { message } => Some(message),
-            Life::Uninitialized
-            | Life::WarmingUp { .. }
-            | Life::Ready
-            | Life::Evaluating { .. }
-            | Life::Waiting { .. } => None,
+            Activity::Faulted { message } => Some(message),
+            Activity::Uninitialized
+            | Activity::WarmingUp { .. }
+            | Activity::Ready
+            | Activity::Evaluating { .. }
+            | Activity::Waiting { .. } => None,
         }
     }
 
     /// The job that runs.
     pub fn running(&self) -> Option<&RunningJob> {
         match &self.life {
-            Life::Evaluating { running } | Life::Waiting { running, .. } => Some(running),
-            Life::Uninitialized | Life::WarmingUp { .. } | Life::Ready | Life::Faulted { .. } => None,
+            Activity::Evaluating { running } | Activity::Waiting { running, .. } => Some(running),
+            Activity::Uninitialized
+            | Activity::WarmingUp { .. }
+            | Activity::Ready
+            | Activity::Faulted { .. } => None,
         }
     }
 
@@ -491,7 +494,7 @@ impl Session {
 
     /// Whether its agent is shown an entry of its transcript: a reset lets it forget what was said before. What has been merged since it
     /// is shown.
-    pub fn shows(&self, placed: &Placed) -> bool {
+    pub fn shows(&self, placed: &TranscriptEntry) -> bool {
         !self.was_reset() || placed.session == self.id && placed.first > self.definitions_since
     }
 
@@ -513,7 +516,7 @@ impl Session {
             | EventBody::OutputCleared { .. }
             | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
-            | EventBody::CommandLeft { .. } => {}
+            | EventBody::CommandDequeued { .. } => {}
             EventBody::SessionForked(point) => {
                 self.transcript = Transcript::beginning_with(point.segments.clone());
                 self.begins_with.clone_from(&point.replay);
@@ -548,7 +551,7 @@ impl Session {
                     runtime: runtime.clone(),
                     ..self.surroundings.take().unwrap_or_default()
                 });
-                if self.step(Transition::WarmUpCompleted, Life::Ready) {
+                if self.step(Transition::WarmUpCompleted, Activity::Ready) {
                     let diverged: Vec<_> = diverged.iter().take(DIVERGENCES_KEPT).cloned().collect();
                     self.rebuilt = (!diverged.is_empty()).then_some(Rebuilt { diverged, is_news: true });
                     self.worker = Some(WorkerInfo {
@@ -568,7 +571,7 @@ impl Session {
                     | SessionState::Waiting(_)
                     | SessionState::Faulted => Transition::GiveUp,
                 };
-                if self.step(change, Life::Faulted { message: message.clone() }) {
+                if self.step(change, Activity::Faulted { message: message.clone() }) {
                     self.worker = None;
                 }
             }
@@ -578,7 +581,7 @@ impl Session {
                 self.version = self.version.next();
             }
             EventBody::SessionStopped => {
-                self.step(Transition::Stop, Life::Uninitialized);
+                self.step(Transition::Stop, Activity::Uninitialized);
                 self.worker = None;
                 self.summary_is_new = false;
                 self.losses.clear();
@@ -616,13 +619,13 @@ impl Session {
                     ..RunningJob::begun(event, *job, command, fingerprint, work.kind())
                 };
                 let said = match work {
-                    Work::Turn { prompt } => Some(prompt.text.as_str()),
-                    Work::Compaction { .. }
-                    | Work::Shell { .. }
-                    | Work::Setting(_)
-                    | Work::Build
-                    | Work::Rebuild
-                    | Work::Comm(_) => None,
+                    JobSpec::Turn { prompt } => Some(prompt.text.as_str()),
+                    JobSpec::Compaction { .. }
+                    | JobSpec::Shell { .. }
+                    | JobSpec::Setting(_)
+                    | JobSpec::Build
+                    | JobSpec::Rebuild
+                    | JobSpec::Comm(_) => None,
                 };
                 self.start_job(running, said);
             }
@@ -703,7 +706,7 @@ impl Session {
 
     /// A job begins; a turn, or an eval, with these words.
     fn start_job(&mut self, running: RunningJob, said: Option<&str>) {
-        if !self.step(Transition::StartEval, Life::Evaluating { running }) {
+        if !self.step(Transition::StartEval, Activity::Evaluating { running }) {
             return;
         }
         let Some(said) = said else { return };
@@ -838,7 +841,7 @@ impl Session {
                     self.asks.push(pending);
                     self.step(
                         Transition::StartWait(WaitReason::Ask),
-                        Life::Waiting { running, reason: WaitReason::Ask },
+                        Activity::Waiting { running, reason: WaitReason::Ask },
                     );
                 }
             }
@@ -855,7 +858,7 @@ impl Session {
         self.asks.retain(|pending| pending.ask.ask != ask);
         let Some(running) = self.running().cloned() else { return };
         if !self.asks.iter().any(|pending| pending.is_of_job(running.job)) {
-            self.step(Transition::EndWait, Life::Evaluating { running });
+            self.step(Transition::EndWait, Activity::Evaluating { running });
         }
     }
 
@@ -869,7 +872,8 @@ impl Session {
         if self.lane.is_empty() {
             return;
         }
-        let (principal, command) = if let EventBody::CommandLeft { principal, command, .. } = &event.body {
+        let (principal, command) = if let EventBody::CommandDequeued { principal, command, .. } = &event.body
+        {
             (principal, command)
         } else if let Metadata {
             source: Source::Client { principal, .. }, correlation: Some(command), ..
@@ -884,15 +888,15 @@ impl Session {
 
     fn running_mut(&mut self, job: JobId) -> Option<&mut RunningJob> {
         match &mut self.life {
-            Life::Evaluating { running } | Life::Waiting { running, .. } if running.job == job => {
+            Activity::Evaluating { running } | Activity::Waiting { running, .. } if running.job == job => {
                 Some(running)
             }
-            Life::Evaluating { .. }
-            | Life::Waiting { .. }
-            | Life::Uninitialized
-            | Life::WarmingUp { .. }
-            | Life::Ready
-            | Life::Faulted { .. } => None,
+            Activity::Evaluating { .. }
+            | Activity::Waiting { .. }
+            | Activity::Uninitialized
+            | Activity::WarmingUp { .. }
+            | Activity::Ready
+            | Activity::Faulted { .. } => None,
         }
     }
 
@@ -906,7 +910,7 @@ impl Session {
             | WarmUpReason::WorkerLost
             | WarmUpReason::DaemonLost => Transition::WorkerLost,
         };
-        if self.step(change, Life::WarmingUp { reason }) {
+        if self.step(change, Activity::WarmingUp { reason }) {
             self.worker = None;
             self.summary_is_new = false;
             if reason == WarmUpReason::Refreshed {
@@ -916,11 +920,11 @@ impl Session {
     }
 
     fn end_job(&mut self, job: JobId, change: Transition) -> bool {
-        self.running().is_some_and(|running| running.job == job) && self.step(change, Life::Ready)
+        self.running().is_some_and(|running| running.job == job) && self.step(change, Activity::Ready)
     }
 
     /// Goes where the state machine allows it; says whether it did.
-    fn step(&mut self, change: Transition, next: Life) -> bool {
+    fn step(&mut self, change: Transition, next: Activity) -> bool {
         let allowed = transition(self.state(), change).is_ok();
         if allowed {
             self.life = next;

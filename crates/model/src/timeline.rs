@@ -9,12 +9,12 @@ use crate::session::title;
 /// What ran, in the order in which it was accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    ran: Vec<Ran>,
+    ran: Vec<TimelineJob>,
 }
 
 /// One job that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct TimelineJob {
     /// The id of the job.
     pub job: JobId,
     /// The event that accepted it.
@@ -71,16 +71,16 @@ impl Timeline {
     }
 
     /// Returns the jobs that ran, in order.
-    pub fn ran(&self) -> &[Ran] {
+    pub fn ran(&self) -> &[TimelineJob] {
         &self.ran
     }
 
-    fn running(&mut self, job: JobId) -> Option<&mut Ran> {
+    fn running(&mut self, job: JobId) -> Option<&mut TimelineJob> {
         self.ran.iter_mut().rfind(|ran| ran.job == job && ran.ended.is_none())
     }
 }
 
-impl Ran {
+impl TimelineJob {
     /// How it ended, in a word.
     pub fn ending(&self) -> &'static str {
         match self.ended.map(|ended| ended.end) {
@@ -108,7 +108,7 @@ pub fn is_request(event: &Event) -> bool {
 }
 
 /// The job that an event begins.
-fn begun(event: &Event) -> Option<Ran> {
+fn begun(event: &Event) -> Option<TimelineJob> {
     let (job, line, file) = if let EventBody::EvalRequested { job, code, file, .. } = &event.body {
         // There is no code where it is withheld.
         (*job, title(code), file.clone())
@@ -117,7 +117,7 @@ fn begun(event: &Event) -> Option<Ran> {
     } else {
         return None;
     };
-    Some(Ran {
+    Some(TimelineJob {
         job,
         requested: event.seq,
         started: event.at,
@@ -244,7 +244,7 @@ mod tests {
             (Said::Cancelled(CancelEnding::Killed), 3),
             (requested, 4),
         ]));
-        let short = |ran: &Ran| {
+        let short = |ran: &TimelineJob| {
             let milliseconds = ran.ended.map(|ended| ended.milliseconds);
             (ran.requested.0, ran.line.clone(), ran.ending(), milliseconds)
         };

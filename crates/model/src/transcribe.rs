@@ -10,7 +10,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::Timestamp;
-use crate::agent::{Delta, Prompt, Work, WorkEnding};
+use crate::agent::{Delta, JobSpec, Prompt, WorkEnding};
 use crate::command_line::CommandLine;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::display::Display;
@@ -74,13 +74,13 @@ struct Cell {
     command_line: Option<CommandLine>,
     origin: Option<Origin>,
     printed: String,
-    shown: Vec<Shown>,
+    shown: Vec<CellDisplay>,
     is_cut: bool,
 }
 
 /// A display of a cell.
 #[derive(Debug)]
-struct Shown {
+struct CellDisplay {
     display: Display,
     at: Timestamp,
     /// How many bytes had been printed before it.
@@ -136,7 +136,7 @@ impl Transcriber {
 impl Transcriber {
     /// What an event of no cell comes to.
     fn push_of_agent(&mut self, event: &Event) -> Vec<Transcribed> {
-        if let EventBody::JobRequested { job, work: Work::Turn { prompt }, .. } = &event.body {
+        if let EventBody::JobRequested { job, work: JobSpec::Turn { prompt }, .. } = &event.body {
             self.turn = Some(Turn {
                 job: *job,
                 requested: event.seq,
@@ -220,10 +220,10 @@ impl Cell {
 
     /// Takes in a display; one that is under the name of another stands in its place.
     fn show(&mut self, display: &Display, at: Timestamp) {
-        let shown = Shown { display: display.clone(), at, printed: self.printed.len() };
-        let is_same = |other: &Shown| display.id.is_some() && other.display.id == display.id;
+        let shown = CellDisplay { display: display.clone(), at, printed: self.printed.len() };
+        let is_same = |other: &CellDisplay| display.id.is_some() && other.display.id == display.id;
         match self.shown.iter().position(is_same) {
-            Some(place) => self.shown[place] = Shown { printed: self.shown[place].printed, ..shown },
+            Some(place) => self.shown[place] = CellDisplay { printed: self.shown[place].printed, ..shown },
             None => self.shown.push(shown),
         }
     }
@@ -253,7 +253,7 @@ impl Cell {
         output.push_str(&text);
         let input = Transcribed { origin, ..place(Role::Input, code, about_code, at) };
         let (first, last) = (requested, end.seq);
-        let display = |shown: Shown| {
+        let display = |shown: CellDisplay| {
             let at = shown.at;
             let (entry, text) = shown.entry();
             Transcribed { entry, text, at, first, last, origin: None }
@@ -263,7 +263,7 @@ impl Cell {
     }
 }
 
-impl Shown {
+impl CellDisplay {
     /// The entry, and all that it says.
     fn entry(self) -> (Entry, String) {
         let Self { display: Display { id, is_value, is_update: _, is_in_place: _, data }, at: _, printed } =

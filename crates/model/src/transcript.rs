@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Placed, Role};
+use crate::entry::{Role, TranscriptEntry};
 use crate::id::SessionId;
 
 /// Entries of one session, in a row: the numbers `from` up to, not including, `to`.
@@ -242,14 +242,14 @@ fn open_calls<'a>(entries: &[Bond<'a>]) -> Vec<&'a str> {
 
 /// What an agent is shown of a transcript: the newest summary, then what it does not stand for. Older summaries are among what
 /// the newest stands for, wherever they are.
-pub fn context(entries: &[Placed]) -> Vec<&Placed> {
-    let is_summary = |placed: &Placed| placed.entry.role == Role::Summary;
+pub fn context(entries: &[TranscriptEntry]) -> Vec<&TranscriptEntry> {
+    let is_summary = |placed: &TranscriptEntry| placed.entry.role == Role::Summary;
     let Some(newest) = entries.iter().rposition(is_summary) else { return entries.iter().collect() };
     let (before, behind) = entries.split_at(newest);
     let covers = entries[newest].entry.covers();
-    let mut covered = Covered::of(&covers);
-    let mut is_shown = |placed: &&Placed| !covered.take(placed.session, placed.number);
-    let before: Vec<&Placed> = before.iter().filter(&mut is_shown).collect();
+    let mut covered = CompactedEntries::of(&covers);
+    let mut is_shown = |placed: &&TranscriptEntry| !covered.take(placed.session, placed.number);
+    let before: Vec<&TranscriptEntry> = before.iter().filter(&mut is_shown).collect();
     let rest = before.into_iter().chain(behind).filter(|placed| !is_summary(placed));
     std::iter::once(&entries[newest]).chain(rest).collect()
 }
@@ -257,12 +257,12 @@ pub fn context(entries: &[Placed]) -> Vec<&Placed> {
 /// The entries that a summary stands for, each as often as it stood in the transcript. One that is merged back later stands there once more,
 /// and the summary knows nothing of it.
 #[derive(Debug)]
-pub(crate) struct Covered<'a> {
+pub(crate) struct CompactedEntries<'a> {
     segments: &'a [Segment],
     taken: HashMap<(SessionId, u64), usize>,
 }
 
-impl<'a> Covered<'a> {
+impl<'a> CompactedEntries<'a> {
     pub(crate) fn of(segments: &'a [Segment]) -> Self {
         Self { segments, taken: HashMap::new() }
     }
@@ -483,12 +483,21 @@ mod tests {
         assert_eq!(whole_beginning(&between, 2), 0);
     }
 
-    fn placed(number: u64, role: Role, covers: &[Segment]) -> Placed {
+    fn placed(number: u64, role: Role, covers: &[Segment]) -> TranscriptEntry {
         let metadata = [("covers".to_owned(), serde_json::json!(covers))].into();
         let entry =
             crate::entry::Entry { role, content: crate::entry::Content::Text(String::new()), metadata };
         let (at, first, last) = (Default::default(), crate::id::Seq(1), crate::id::Seq(1));
-        Placed { session: session(1), number, hash: entry.hash(), entry, at, first, last, origin: None }
+        TranscriptEntry {
+            session: session(1),
+            number,
+            hash: entry.hash(),
+            entry,
+            at,
+            first,
+            last,
+            origin: None,
+        }
     }
 
     #[test]
@@ -503,8 +512,9 @@ mod tests {
             placed(4, Role::Summary, &[covers(3)]),
             said(5),
         ];
-        let shown =
-            |entries: &[Placed]| context(entries).iter().map(|placed| placed.number).collect::<Vec<_>>();
+        let shown = |entries: &[TranscriptEntry]| {
+            context(entries).iter().map(|placed| placed.number).collect::<Vec<_>>()
+        };
         assert_eq!(shown(&entries), [4, 3, 5]);
         assert_eq!(shown(&entries[..4]), [2, 1, 3], "before the second");
         assert_eq!(shown(&entries[..2]), [0, 1]);

@@ -375,13 +375,13 @@ mod tests {
     }
 
     /// A session that is told in short, and what becomes of what was said in it.
-    struct Story {
+    struct SessionHistory {
         records: Records,
         environment: Environment,
         seq: u64,
     }
 
-    impl Story {
+    impl SessionHistory {
         fn begin() -> Self {
             let environment = Environment { runtime: ".NET 8".to_owned(), ..Environment::default() };
             let mut story = Self { records: Records::default(), environment, seq: 0 };
@@ -465,7 +465,7 @@ mod tests {
 
     #[test]
     fn what_ran_again_and_gave_the_same_holds_again_and_what_gave_something_else_is_only_counted_no_more() {
-        let mut story = Story::begin();
+        let mut story = SessionHistory::begin();
         story.loads("1");
         let (_, same) = story.eval(&["a.dll"], true);
         let (other_requested, other) = story.eval(&["a.dll"], true);
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn of_a_reload_only_what_ran_again_and_did_not_fail_is_brought_up_to_date() {
-        let mut story = Story::begin();
+        let mut story = SessionHistory::begin();
         story.loads("1");
         let [ran, failed, left] = [(); 3].map(|()| story.eval(&["a.dll"], true));
         let (_, looked) = story.eval(&["a.dll"], false);
@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn of_an_eval_whose_environment_was_not_told_nothing_is_known() {
-        let mut story = Story::begin();
+        let mut story = SessionHistory::begin();
         story.records = Records::default();
         let (_, ended) = story.eval(&[], true);
         assert_eq!(story.with("1", ended).0, Some(Validity::Unknown));

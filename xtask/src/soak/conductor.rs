@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::book::Answer;
 use super::gate::held;
+use super::history::{Cursors, Transcript};
 use super::installation::kill;
 use super::processes::{self, Family, Process, family};
 use super::random::Random;
 use super::rpc::{Connection, Trouble};
 use super::stage::Stage;
-use super::story::{Cursors, Transcript};
 use super::verdict::Rest;
 
 /// How long the clients may take to come to rest: longer than any of them waits for an answer.

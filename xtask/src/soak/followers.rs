@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::gate::held;
+use super::history::{Cursor, Cursors};
 use super::random::Random;
 use super::rpc::{Connection, Trouble};
 use super::stage::Stage;
-use super::story::{Cursor, Cursors};
 
 const TICK: Duration = Duration::from_millis(200);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: a mixed load with kills against the real daemon, from outside, that ends with a verdict.
 //!
 //! [`conductor`] leads: slices of load with kills, and rest points between them. [`load`] has the clients, [`agent`] those that speak MCP,
-//! [`followers`] those that follow events. What they are told stands in [`book`] and [`story`], which know a contradiction when they see one.
+//! [`followers`] those that follow events. What they are told stands in [`book`] and [`history`], which know a contradiction when they see one.
 //! [`processes`] looks at the daemon through `/proc`, [`verdict`] says whether it grew, [`report`] shows it all. [`installation`] is the program
 //! under test, [`rpc`] the way to it.
 
@@ -10,6 +10,7 @@ mod book;
 mod conductor;
 mod followers;
 mod gate;
+mod history;
 mod installation;
 mod load;
 mod options;
@@ -18,7 +19,6 @@ mod random;
 mod report;
 mod rpc;
 mod stage;
-mod story;
 mod verdict;
 
 use std::ffi::OsString;
@@ -30,13 +30,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use conductor::{Conductor, Reckoning};
 use gate::held;
+use history::Cursors;
 use installation::Installation;
 use options::Options;
 use processes::Usage;
 use report::Report;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use stage::Stage;
-use story::Cursors;
 
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::book::Book;
 use super::gate::{Gate, held};
+use super::history::EventHistory;
 use super::installation::Installation;
-use super::story::Story;
 
 /// How many sessions are used side by side.
 pub(super) const SLOTS: usize = 4;
@@ -24,7 +24,7 @@ pub(super) struct Stage {
     /// Of those who follow events.
     pub(super) following: Gate,
     pub(super) book: Mutex<Book>,
-    pub(super) story: Mutex<Story>,
+    pub(super) story: Mutex<EventHistory>,
     /// The sessions in use, by their ids.
     pub(super) slots: Mutex<[Option<String>; SLOTS]>,
     tally: Mutex<BTreeMap<&'static str, u64>>,

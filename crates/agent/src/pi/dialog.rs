@@ -14,14 +14,14 @@ pub(crate) struct Dialog {
 }
 
 /// A dialog, and what is asked in it.
-pub(crate) struct Opened {
+pub(crate) struct OpenDialog {
     pub(crate) ask: AskId,
     pub(crate) dialog: Dialog,
     pub(crate) question: Question,
     pub(crate) timeout_ms: u64,
 }
 
-impl Opened {
+impl OpenDialog {
     /// What an extension asks, and how long it waits where it does not say; none where it asks nothing, or under a name that is none of
     /// pi's.
     pub(crate) fn of(request: &ExtensionRequest, waits_ms: u64) -> Option<Self> {
@@ -79,7 +79,7 @@ mod tests {
                 "id": "00000000-0000-0000-0000-000000000001", "method": "input", "title": "t", "timeout": timeout,
             });
             let request: ExtensionRequest = serde_json::from_value(request).unwrap();
-            Opened::of(&request, 45_000).unwrap().timeout_ms
+            OpenDialog::of(&request, 45_000).unwrap().timeout_ms
         };
         assert_eq!([waits(json!(10)), waits(json!(null))], [10, 45_000]);
     }

@@ -21,10 +21,10 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 use super::live_sessions::{self, LiveSessions};
-use super::locate::{Found, Search, choose};
+use super::locate::{FoundPi, Search, choose};
+use super::orphans::ProcessMark;
 use super::runner::{self, Start};
 use super::session_file::{Ledger, session_file};
-use super::stragglers::Mark;
 use super::translation::Patience;
 
 /// The file that pi resumes from, among a session's files.
@@ -74,13 +74,13 @@ impl PiAgents {
         if !sessions.is_dir() {
             return;
         }
-        if let Err(error) = spawn_blocking(move || Mark::end_all_in(&sessions)).await {
+        if let Err(error) = spawn_blocking(move || ProcessMark::end_all_in(&sessions)).await {
             tracing::warn!(%error, "what earlier agents left was not looked for");
         }
     }
 
     /// What is started for a session whose creator has this in its environment.
-    fn found(&self, environment: &Environment) -> Result<Found, Error> {
+    fn found(&self, environment: &Environment) -> Result<FoundPi, Error> {
         choose(&self.settings.search.of_session(environment))
             .map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
     }
@@ -106,9 +106,9 @@ impl PiAgents {
 
     fn launch(
         &self,
-        found: &Found,
+        found: &FoundPi,
         files: &Files,
-        mark: &Mark,
+        mark: &ProcessMark,
         spec: &RunnerSpec,
         has_model: bool,
     ) -> Launch {
@@ -191,7 +191,7 @@ impl RunnerFactory for PiAgents {
         let conversation = spec.conversation.clone().unwrap_or_default();
         let state = conversation.state.clone();
         let folder = self.settings.search.sessions().join(spec.session.to_string());
-        let mark = Mark::of(&folder);
+        let mark = ProcessMark::of(&folder);
         let earlier = mark.clone();
         let files = spawn_blocking(move || {
             earlier.end_earlier();

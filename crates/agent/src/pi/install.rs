@@ -10,7 +10,7 @@ use mainstay_kernel::download::{Download, DownloadError};
 use mainstay_kernel::folder::{FileError, Lock, Staging, failed};
 use tokio::process::Command;
 
-use super::locate::{Found, PACKAGE, PINNED, Search};
+use super::locate::{FoundPi, PACKAGE, PINNED, Search};
 
 /// How long fetching it (about 200 MB) may take.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -53,7 +53,7 @@ pub enum InstallError {
 ///
 /// # Errors
 /// [`InstallError`].
-pub async fn install(search: &Search, progress: OnProgress<'_>) -> Result<Found, InstallError> {
+pub async fn install(search: &Search, progress: OnProgress<'_>) -> Result<FoundPi, InstallError> {
     let place = search.own_root();
     let parent = place.parent().unwrap_or(&search.home);
     fs::create_dir_all(parent).map_err(failed("create", parent))?;

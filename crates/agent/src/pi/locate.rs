@@ -27,7 +27,7 @@ pub struct Search {
 /// A pi that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct FoundPi {
     /// The program that was found.
     pub program: PathBuf,
     /// Its version, where its package tells.
@@ -127,13 +127,13 @@ impl Search {
     }
 
     /// Returns the pi that Mainstay installed, if there is one.
-    pub(super) fn own(&self) -> Option<Found> {
+    pub(super) fn own(&self) -> Option<FoundPi> {
         found(Origin::Mainstay, self.own_root().join("node_modules/.bin").join(PROGRAM))
     }
 }
 
 /// Every pi there is, the most preferred first.
-pub fn discover(search: &Search) -> Vec<Found> {
+pub fn discover(search: &Search) -> Vec<FoundPi> {
     let configured = search.configured.clone().and_then(|path| found(Origin::Configuration, path));
     let on_path = search.path.iter().filter_map(|folder| found(Origin::Path, folder.join(PROGRAM)));
     configured.into_iter().chain(search.own()).chain(on_path).collect()
@@ -143,7 +143,7 @@ pub fn discover(search: &Search) -> Vec<Found> {
 ///
 /// # Errors
 /// [`NoPi`].
-pub fn choose(search: &Search) -> Result<Found, NoPi> {
+pub fn choose(search: &Search) -> Result<FoundPi, NoPi> {
     let first = discover(search).into_iter().next();
     match (&search.configured, first) {
         (Some(path), first) => first
@@ -153,9 +153,9 @@ pub fn choose(search: &Search) -> Result<Found, NoPi> {
     }
 }
 
-fn found(origin: Origin, program: PathBuf) -> Option<Found> {
+fn found(origin: Origin, program: PathBuf) -> Option<FoundPi> {
     let version = version_of(&program.canonicalize().ok().filter(|program| program.is_file())?);
-    Some(Found { program, version, origin })
+    Some(FoundPi { program, version, origin })
 }
 
 #[derive(Deserialize)]

@@ -6,19 +6,19 @@
 
 mod dialog;
 mod factory;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz_invariants;
 mod install;
 mod live_sessions;
 mod locate;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod promises;
+mod orphans;
 mod rpc;
 mod runner;
 mod session_file;
-mod stragglers;
 mod streams;
 mod translation;
 
 pub use factory::{PiAgents, PiSettings};
 pub use install::{InstallError, OnProgress, Progress, install};
 pub use live_sessions::LiveSessions;
-pub use locate::{Found, NoPi, Origin, PINNED, Search, choose, discover};
+pub use locate::{FoundPi, NoPi, Origin, PINNED, Search, choose, discover};

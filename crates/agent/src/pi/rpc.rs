@@ -309,7 +309,7 @@ struct PartialBlock {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct MessageBody {
     message: Map<String, Value>,
 }
 
@@ -373,7 +373,7 @@ pub(crate) fn read(line: &[u8]) -> Result<FromPi, serde_json::Error> {
     Ok(match &*head.kind {
         "response" => FromPi::Response(serde_json::from_slice(line)?),
         "message_update" => update(line)?,
-        "message_end" => FromPi::Message(serde_json::from_slice::<Said>(line)?.message),
+        "message_end" => FromPi::Message(serde_json::from_slice::<MessageBody>(line)?.message),
         "agent_start" => FromPi::AgentStart,
         "agent_end" => FromPi::AgentEnd { messages: serde_json::from_slice::<AgentEnd>(line)?.messages },
         "tool_execution_start" => {

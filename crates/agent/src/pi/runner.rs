@@ -18,8 +18,8 @@ use mainstay_engine::runner::{
 use mainstay_kernel::process::{self, Group, Launch, Unready, died_early, exit_of};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AgentNotice, AgentState, AskId, Blame, Error, JobId, Note, QueuedPrompt, RunnerInfo, RunnerNotice, Work,
-    WorkerExit,
+    AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, Note, QueuedPrompt, RunnerInfo,
+    RunnerNotice, WorkerExit,
 };
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -27,11 +27,11 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::orphans::ProcessMark;
 use super::rpc;
 use super::session_file::{Ledger, kept};
-use super::stragglers::Mark;
 use super::streams::{LastLines, Line, Lines};
-use super::translation::{Out, Patience, Translation};
+use super::translation::{Output, Patience, Translation};
 
 /// Notices on their way to the session; then pi's pipe fills up, and pi waits.
 const NOTICES: usize = 64;
@@ -59,7 +59,7 @@ pub(super) struct Start<'a> {
     pub(super) kernel: String,
     pub(super) runtime: String,
     /// What all that it starts bears.
-    pub(super) mark: Mark,
+    pub(super) mark: ProcessMark,
 }
 
 /// Starts pi, and waits until it takes commands.
@@ -113,13 +113,13 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
 struct Shared {
     translation: Mutex<Translation>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Error>>>>,
-    writer: mpsc::UnboundedSender<ToWrite>,
+    writer: mpsc::UnboundedSender<WriteRequest>,
     /// What follows of what the engine wants, but for what pi is told.
-    wake: mpsc::UnboundedSender<Vec<Out>>,
+    wake: mpsc::UnboundedSender<Vec<Output>>,
     began: Instant,
 }
 
-enum ToWrite {
+enum WriteRequest {
     Line(String),
     /// All before it is written.
     Mark(oneshot::Sender<()>),
@@ -135,19 +135,19 @@ impl Shared {
     }
 
     /// Changes the translation, and tells pi what it is to be told.
-    fn change(&self, change: impl FnOnce(&mut Translation, Duration)) -> Vec<Out> {
+    fn change(&self, change: impl FnOnce(&mut Translation, Duration)) -> Vec<Output> {
         let mut translation = self.translation();
         change(&mut translation, self.now());
         self.send(translation.take())
     }
 
     /// Tells pi what it is to be told; gives the rest. Called while the translation is held, so that lines go out in order.
-    fn send(&self, outs: Vec<Out>) -> Vec<Out> {
+    fn send(&self, outs: Vec<Output>) -> Vec<Output> {
         let mut rest = Vec::new();
         for out in outs {
             match out {
                 // The reader notices that pi is gone.
-                Out::Send(line) => drop(self.writer.send(ToWrite::Line(line))),
+                Output::Send(line) => drop(self.writer.send(WriteRequest::Line(line))),
                 other => rest.push(other),
             }
         }
@@ -160,22 +160,22 @@ impl Shared {
         // Also where nothing follows: there may be another moment to look at the time.
         self.wake.send(rest).ok();
         let (mark, written) = oneshot::channel();
-        self.writer.send(ToWrite::Mark(mark)).ok();
+        self.writer.send(WriteRequest::Mark(mark)).ok();
         // It is dropped where pi is gone.
         written.await.ok();
     }
 }
 
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<ToWrite>) {
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<WriteRequest>) {
     while let Some(next) = lines.recv().await {
         match next {
-            ToWrite::Line(line) => {
+            WriteRequest::Line(line) => {
                 if let Err(error) = stdin.write_all(line.as_bytes()).await {
                     tracing::warn!(%error, "pi takes no more commands");
                     return;
                 }
             }
-            ToWrite::Mark(mark) => drop(mark.send(())),
+            WriteRequest::Mark(mark) => drop(mark.send(())),
         }
     }
 }
@@ -184,7 +184,7 @@ struct Pi {
     info: RunnerInfo,
     shared: Arc<Shared>,
     group: Group,
-    mark: Mark,
+    mark: ProcessMark,
     last_question: AtomicU64,
 }
 
@@ -220,7 +220,7 @@ impl Process for Pi {
 
 #[async_trait]
 impl Agent for Pi {
-    async fn work(&self, job: JobId, work: Work) {
+    async fn work(&self, job: JobId, work: JobSpec) {
         self.shared.want(|translation, now| translation.work(job, work, now)).await;
     }
 
@@ -264,8 +264,8 @@ struct Reader {
     start_lines: StartLines,
     child: Child,
     group: Group,
-    mark: Mark,
-    woken: mpsc::UnboundedReceiver<Vec<Out>>,
+    mark: ProcessMark,
+    woken: mpsc::UnboundedReceiver<Vec<Output>>,
     notices: mpsc::Sender<RunnerNotice>,
     ledger: Ledger,
     working_directory: PathBuf,
@@ -273,7 +273,7 @@ struct Reader {
 
 impl Reader {
     /// Reads until pi takes commands; gives what it said meanwhile, which nobody hears yet.
-    async fn until_ready(&mut self) -> Result<Vec<Out>, Error> {
+    async fn until_ready(&mut self) -> Result<Vec<Output>, Error> {
         let mut early = Vec::new();
         self.shared.change(|_, _| {});
         loop {
@@ -281,7 +281,7 @@ impl Reader {
                 let exit = self.last_breath().await;
                 return Err(not_started(exit, self.last_lines.text()));
             };
-            let is_ready = outs.contains(&Out::Ready);
+            let is_ready = outs.contains(&Output::Ready);
             early.extend(outs);
             early.drain(..early.len().saturating_sub(EARLY_NOTICES));
             if is_ready {
@@ -290,7 +290,7 @@ impl Reader {
         }
     }
 
-    async fn run(mut self, early: Vec<Out>) {
+    async fn run(mut self, early: Vec<Output>) {
         self.pass_on(early).await;
         while let Some(outs) = self.next().await {
             self.pass_on(outs).await;
@@ -299,7 +299,7 @@ impl Reader {
     }
 
     /// What follows of the next that happens; none when pi has closed its output.
-    async fn next(&mut self) -> Option<Vec<Out>> {
+    async fn next(&mut self) -> Option<Vec<Output>> {
         let deadline = self.shared.translation().deadline();
         let look = async {
             match deadline {
@@ -331,7 +331,7 @@ impl Reader {
         }
     }
 
-    fn hear(&self, line: Line) -> Vec<Out> {
+    fn hear(&self, line: Line) -> Vec<Output> {
         let line = match line {
             Line::Whole(line) => line,
             Line::TooLong(bytes) => {
@@ -362,21 +362,21 @@ impl Reader {
         }
     }
 
-    async fn pass_on(&mut self, outs: Vec<Out>) {
+    async fn pass_on(&mut self, outs: Vec<Output>) {
         for out in outs {
             match out {
-                Out::Tell(notice) => self.tell(notice).await,
-                Out::Compacted { summary, first_kept, metadata } => {
+                Output::Tell(notice) => self.tell(notice).await,
+                Output::Compacted { summary, first_kept, metadata } => {
                     self.compacted(summary, &first_kept, metadata.into_iter().collect()).await;
                 }
-                Out::Answered { question, answer } => {
+                Output::Answered { question, answer } => {
                     let mut questions = self.shared.questions.lock().unwrap_or_else(PoisonError::into_inner);
                     // Who asked may have given up.
                     questions.remove(&question).map(|asked| asked.send(answer).ok());
                 }
-                Out::Kill => self.group.kill(),
+                Output::Kill => self.group.kill(),
                 // What is to be sent was sent already.
-                Out::Send(_) | Out::Ready => {}
+                Output::Send(_) | Output::Ready => {}
             }
         }
     }

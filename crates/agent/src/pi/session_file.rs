@@ -9,7 +9,7 @@ use mainstay_model::exchange::pi_message;
 use mainstay_model::{Role, SessionId, Timestamp};
 use serde_json::{Map, Value, json};
 
-use mainstay_model::exchange::pi_said::{Kind, Said, Shown, said};
+use mainstay_model::exchange::pi_messages::{EntryText, Kind, PiEntry, said};
 
 /// A file to resume from.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,8 @@ pub(crate) fn session_file(
 }
 
 /// Everything that was said, in pi's shapes.
-fn all_said(conversation: &Conversation) -> Vec<Said> {
-    let shown: Vec<Shown<'_>> =
+fn all_said(conversation: &Conversation) -> Vec<PiEntry> {
+    let shown: Vec<EntryText<'_>> =
         conversation.entries.iter().map(|(placed, text)| (placed, text.as_str())).collect();
     let state = conversation.state.as_ref();
     let (summary, rest) = match shown.split_first() {
@@ -67,7 +67,7 @@ fn all_said(conversation: &Conversation) -> Vec<Said> {
         Some(_) | None => (None, shown.as_slice()),
     };
     let groups = rest.chunk_by(|(one, _), (next, _)| (one.session, one.first) == (next.session, next.first));
-    let mut all: Vec<Said> = groups.flat_map(|group| said(group, state)).collect();
+    let mut all: Vec<PiEntry> = groups.flat_map(|group| said(group, state)).collect();
     if let Some(tokens) = state.and_then(|state| state.context_tokens)
         && let Some(last) = all.iter_mut().rfind(|said| said.is_whole())
     {
@@ -82,14 +82,14 @@ fn all_said(conversation: &Conversation) -> Vec<Said> {
         fields.extend(of("details").map(|details| ("details".to_owned(), details)));
         // What it stands for is not in the file, and all that is comes after it.
         fields.insert("firstKeptEntryId".to_owned(), entry_id(1).into());
-        all.insert(0, Said { kind: Kind::Other, fields, entries: 0, at: placed.at });
+        all.insert(0, PiEntry { kind: Kind::Other, fields, entries: 0, at: placed.at });
     }
     all
 }
 
 /// With an answer to each call, right behind it: a provider refuses a conversation in which one is missing, or answers nothing.
-fn paired(all: Vec<Said>) -> Vec<Said> {
-    let mut paired: Vec<Said> = Vec::with_capacity(all.len());
+fn paired(all: Vec<PiEntry>) -> Vec<PiEntry> {
+    let mut paired: Vec<PiEntry> = Vec::with_capacity(all.len());
     let mut open: Vec<(String, String)> = Vec::new();
     for said in all {
         match &said.kind {
@@ -119,8 +119,8 @@ fn paired(all: Vec<Said>) -> Vec<Said> {
     paired
 }
 
-fn close(open: &mut Vec<(String, String)>, paired: &mut Vec<Said>, at: Timestamp) {
-    paired.extend(open.drain(..).map(|(call, tool)| Said::interrupted(&call, &tool, at)));
+fn close(open: &mut Vec<(String, String)>, paired: &mut Vec<PiEntry>, at: Timestamp) {
+    paired.extend(open.drain(..).map(|(call, tool)| PiEntry::interrupted(&call, &tool, at)));
 }
 
 /// The name of an entry, by how many are before it.

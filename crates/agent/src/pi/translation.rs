@@ -15,8 +15,8 @@ use std::time::Duration;
 use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::agent::Image as Picture;
 use mainstay_model::{
-    AgentNotice, AgentState, AskId, Error, Hears, JobId, Note, Prompt, QueuedPrompt, RunnerNotice, Setting,
-    Work, WorkEnding,
+    AgentNotice, AgentState, AskId, Delivery, Error, JobId, JobSpec, Note, Prompt, QueuedPrompt,
+    RunnerNotice, Setting, WorkEnding,
 };
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ use job::{Job, Phase};
 
 /// What follows from something that was said.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Out {
+pub(crate) enum Output {
     /// Send this notice to the engine.
     Tell(RunnerNotice),
     /// Send this line to pi.
@@ -54,7 +54,7 @@ pub(crate) struct Patience {
 
 /// What pi was told and has not answered.
 #[derive(Debug, PartialEq)]
-enum Waiting {
+enum PendingRequest {
     /// How it is when it has come up.
     Started,
     /// To go on as it did before; what.
@@ -93,7 +93,7 @@ enum Step {
 pub(crate) struct Translation {
     patience: Patience,
     last: u64,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, PendingRequest>,
     dialogs: HashMap<AskId, Dialog>,
     job: Option<Job>,
     state: AgentState,
@@ -105,7 +105,7 @@ pub(crate) struct Translation {
     /// Whether it is being set to the model before.
     is_cycling: bool,
     session_file: Option<String>,
-    out: VecDeque<Out>,
+    out: VecDeque<Output>,
 }
 
 impl Translation {
@@ -125,12 +125,12 @@ impl Translation {
             session_file: None,
             out: VecDeque::new(),
         };
-        new.send(&Command::GetState, Waiting::Started);
+        new.send(&Command::GetState, PendingRequest::Started);
         new
     }
 
     /// What follows, and has not been taken yet.
-    pub(crate) fn take(&mut self) -> Vec<Out> {
+    pub(crate) fn take(&mut self) -> Vec<Output> {
         self.out.drain(..).collect()
     }
 
@@ -145,27 +145,27 @@ impl Translation {
     }
 
     /// Starts a job of the agent.
-    pub(crate) fn work(&mut self, id: JobId, work: Work, now: Duration) {
+    pub(crate) fn work(&mut self, id: JobId, work: JobSpec, now: Duration) {
         self.is_cycling = false;
         let (phase, command) = match work {
-            Work::Turn { prompt } => {
+            JobSpec::Turn { prompt } => {
                 let (message, images) = said(prompt);
                 (Phase::turn(), Command::Prompt { message, images, streaming_behavior: FOLLOW_UP })
             }
-            Work::Compaction { instructions } => {
+            JobSpec::Compaction { instructions } => {
                 (Phase::Compaction, Command::Compact { custom_instructions: instructions })
             }
-            Work::Shell { is_private: true, .. } => {
+            JobSpec::Shell { is_private: true, .. } => {
                 let message =
                     "pi 0.73.1 cannot run a command without telling its model of it; run it in a shell"
                         .to_owned();
                 return self.agent(AgentNotice::Ended { job: id, ending: WorkEnding::failed(message) });
             }
-            Work::Shell { line, .. } => {
+            JobSpec::Shell { line, .. } => {
                 (Phase::Shell { command: line.clone() }, Command::Bash { command: line })
             }
-            Work::Setting(setting) => (Phase::Setting, command_of(setting)),
-            Work::Build | Work::Rebuild | Work::Comm(_) => {
+            JobSpec::Setting(setting) => (Phase::Setting, command_of(setting)),
+            JobSpec::Build | JobSpec::Rebuild | JobSpec::Comm(_) => {
                 let ending = WorkEnding::failed("an agent has nothing to build");
                 return self.agent(AgentNotice::Ended { job: id, ending });
             }
@@ -177,17 +177,17 @@ impl Translation {
             (Phase::Setting, _) => Step::Set,
         };
         self.job = Some(Job::new(id, phase, now));
-        self.send(&command, Waiting::Step(step));
+        self.send(&command, PendingRequest::Step(step));
     }
 
     /// Says something to it while it works.
     pub(crate) fn steer(&mut self, queued: QueuedPrompt) {
         let (message, images) = said(queued.prompt);
         let command = match queued.hears {
-            Hears::Next => Command::Steer { message, images },
-            Hears::AtEnd => Command::FollowUp { message, images },
+            Delivery::Steer => Command::Steer { message, images },
+            Delivery::FollowUp => Command::FollowUp { message, images },
         };
-        self.send(&command, Waiting::Steered);
+        self.send(&command, PendingRequest::Steered);
     }
 
     /// Stops the job it is at.
@@ -203,14 +203,14 @@ impl Translation {
         };
         self.cancel_dialogs();
         if let Some(command) = command {
-            self.send(&command, Waiting::Stopped);
+            self.send(&command, PendingRequest::Stopped);
         }
     }
 
     /// Passes on the answer to an ask.
     pub(crate) fn answer(&mut self, ask: AskId, answer: &Result<Value, Error>, now: Duration) {
         let Some(dialog) = self.dialogs.remove(&ask) else { return };
-        self.out.push_back(Out::Send(match answer {
+        self.out.push_back(Output::Send(match answer {
             Ok(value) => dialog.answered(value),
             Err(_) => dialog.cancelled(),
         }));
@@ -227,7 +227,7 @@ impl Translation {
             AgentQuestion::State => Command::GetState,
             AgentQuestion::Statistics => Command::GetSessionStats,
         };
-        self.send(&command, Waiting::Question(number));
+        self.send(&command, PendingRequest::Question(number));
     }
 
     /// When to look again whether its model says anything.
@@ -246,24 +246,24 @@ impl Translation {
         match (&job.phase, job.silent_since) {
             (Phase::Turn(_), None) => {
                 job.silent_since = Some(now);
-                self.send(&Command::Abort, Waiting::Stopped);
+                self.send(&Command::Abort, PendingRequest::Stopped);
             }
             // Nothing stops a compaction, and this turn was not to be stopped.
             (Phase::Turn(_) | Phase::Compaction | Phase::Shell { .. } | Phase::Setting, _) => {
                 self.end(WorkEnding::failed(job::said_nothing(silence)));
-                self.out.push_back(Out::Kill);
+                self.out.push_back(Output::Kill);
             }
         }
     }
 
-    fn send(&mut self, command: &Command, waiting: Waiting) {
+    fn send(&mut self, command: &Command, waiting: PendingRequest) {
         self.last += 1;
         self.waiting.insert(self.last, waiting);
-        self.out.push_back(Out::Send(request(self.last, command)));
+        self.out.push_back(Output::Send(request(self.last, command)));
     }
 
     fn agent(&mut self, notice: AgentNotice) {
-        self.out.push_back(Out::Tell(RunnerNotice::Agent(notice)));
+        self.out.push_back(Output::Tell(RunnerNotice::Agent(notice)));
     }
 
     fn note(&mut self, note: Note) {
@@ -296,7 +296,7 @@ impl Translation {
 
     fn cancel_dialogs(&mut self) {
         for (_, dialog) in std::mem::take(&mut self.dialogs) {
-            self.out.push_back(Out::Send(dialog.cancelled()));
+            self.out.push_back(Output::Send(dialog.cancelled()));
         }
     }
 }

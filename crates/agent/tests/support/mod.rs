@@ -12,8 +12,8 @@ use std::time::Duration;
 use mainstay_agent::pi::{PiAgents, PiSettings, Search};
 use mainstay_engine::runner::{Agent, Conversation, Runner, RunnerFactory, RunnerSpec};
 use mainstay_model::{
-    AgentNotice, AskId, Error, JobId, Message, Note, Placed, Principal, Prompt, Question, RunnerInfo,
-    RunnerNotice, Seq, SessionId, SessionKind, Timestamp, Work, WorkEnding, WorkerExit,
+    AgentNotice, AskId, Error, JobId, JobSpec, Message, Note, Principal, Prompt, Question, RunnerInfo,
+    RunnerNotice, Seq, SessionId, SessionKind, Timestamp, TranscriptEntry, WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -151,7 +151,7 @@ impl Pi {
     }
 
     /// Gives it something to do, without waiting for the end.
-    pub(crate) async fn begin(&mut self, work: Work) -> JobId {
+    pub(crate) async fn begin(&mut self, work: JobSpec) -> JobId {
         self.jobs += 1;
         let job = JobId::from_uuid(Uuid::from_u128(self.jobs));
         self.agent.work(job, work).await;
@@ -159,13 +159,13 @@ impl Pi {
     }
 
     /// Gives it something to do, and waits for the end.
-    pub(crate) async fn work(&mut self, work: Work) -> Done {
+    pub(crate) async fn work(&mut self, work: JobSpec) -> Done {
         self.begin(work).await;
         self.done().await
     }
 
     pub(crate) async fn prompt(&mut self, text: &str) -> Done {
-        self.work(Work::Turn { prompt: Prompt::text(text) }).await
+        self.work(JobSpec::Turn { prompt: Prompt::text(text) }).await
     }
 
     /// The next that it says.
@@ -308,7 +308,10 @@ pub(crate) fn conversation(messages: &[Message]) -> Conversation {
             let hash = entry.hash();
             let at = Timestamp::from_second(1_790_000_000 + i64::try_from(seq).unwrap()).unwrap();
             let (first, last) = (Seq(seq), Seq(seq));
-            entries.push((Placed { session, number, hash, entry, at, first, last, origin: None }, text));
+            entries.push((
+                TranscriptEntry { session, number, hash, entry, at, first, last, origin: None },
+                text,
+            ));
         }
     }
     Conversation { entries, state: None, name: "a session".to_owned() }

@@ -33,11 +33,11 @@ impl Place for Position {
 pub(super) struct Recent<P> {
     after: P,
     last: P,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<RecentEvent>,
     bytes: usize,
 }
 
-struct Kept {
+struct RecentEvent {
     event: Arc<Event>,
     bytes: usize,
 }
@@ -75,7 +75,7 @@ impl<P: Place> Recent<P> {
         let bytes = json_bytes(&event);
         self.last = P::of(&event);
         self.bytes += bytes;
-        self.kept.push_back(Kept { event, bytes });
+        self.kept.push_back(RecentEvent { event, bytes });
         while self.kept.len() > EVENTS || (self.bytes > BYTES && self.kept.len() > 1) {
             let Some(oldest) = self.kept.pop_front() else { return };
             self.bytes -= oldest.bytes;

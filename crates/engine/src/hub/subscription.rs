@@ -38,9 +38,9 @@ pub enum Cursor {
 }
 
 /// Every wanted event after a cursor, exactly once, in order: first those in the log, then live ones.
-pub(crate) struct Subscription(Of);
+pub(crate) struct Subscription(SubscribedStream);
 
-enum Of {
+enum SubscribedStream {
     Session(Follower<OneSession>),
     Log(Follower<AllSessions>),
 }
@@ -52,18 +52,18 @@ impl Subscription {
         after: Seq,
         live: watch::Receiver<Recent<Seq>>,
     ) -> Self {
-        Self(Of::Session(Follower::new(OneSession(session), sources, after, live)))
+        Self(SubscribedStream::Session(Follower::new(OneSession(session), sources, after, live)))
     }
 
     pub(super) fn of_log(sources: Sources, after: Position, live: watch::Receiver<Recent<Position>>) -> Self {
-        Self(Of::Log(Follower::new(AllSessions, sources, after, live)))
+        Self(SubscribedStream::Log(Follower::new(AllSessions, sources, after, live)))
     }
 
     /// Nothing in the log comes after its cursor that is not published to it, so that it need not look.
     pub(crate) const fn begins_at_the_end(&mut self) {
         match &mut self.0 {
-            Of::Session(follower) => follower.is_behind = false,
-            Of::Log(follower) => follower.is_behind = false,
+            SubscribedStream::Session(follower) => follower.is_behind = false,
+            SubscribedStream::Log(follower) => follower.is_behind = false,
         }
     }
 
@@ -74,16 +74,16 @@ impl Subscription {
     /// goes down.
     pub(crate) async fn next(&mut self) -> Result<Arc<Event>, Error> {
         match &mut self.0 {
-            Of::Session(follower) => follower.next().await,
-            Of::Log(follower) => follower.next().await,
+            SubscribedStream::Session(follower) => follower.next().await,
+            SubscribedStream::Log(follower) => follower.next().await,
         }
     }
 
     /// The next event that is wanted, where it was read already or published lately.
-    pub(crate) fn at_hand(&mut self) -> Option<Arc<Event>> {
+    pub(crate) fn try_next(&mut self) -> Option<Arc<Event>> {
         match &mut self.0 {
-            Of::Session(follower) => follower.at_hand(),
-            Of::Log(follower) => follower.at_hand(),
+            SubscribedStream::Session(follower) => follower.try_next(),
+            SubscribedStream::Log(follower) => follower.try_next(),
         }
     }
 
@@ -91,8 +91,10 @@ impl Subscription {
     /// subscription that begins here goes on where this one is.
     pub(crate) fn cursor(&self) -> Cursor {
         match &self.0 {
-            Of::Session(follower) => Cursor::Session { session: follower.stream.0, after: follower.cursor },
-            Of::Log(follower) => Cursor::Log { after: follower.cursor },
+            SubscribedStream::Session(follower) => {
+                Cursor::Session { session: follower.stream.0, after: follower.cursor }
+            }
+            SubscribedStream::Log(follower) => Cursor::Log { after: follower.cursor },
         }
     }
 }
@@ -203,7 +205,7 @@ impl<S: Stream> Follower<S> {
     }
 
     /// What comes next without a look into the log.
-    fn at_hand(&mut self) -> Option<Arc<Event>> {
+    fn try_next(&mut self) -> Option<Arc<Event>> {
         if let Some(event) = self.take() {
             return Some(Arc::new(event));
         }

@@ -15,7 +15,7 @@ use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use super::{explore, explore_a_part};
 use crate::claims::Claims;
-use crate::commit::{Commit, Heard, commit_in_order};
+use crate::commit::{Commit, CommitReceivers, commit_in_order};
 use crate::hub::{Cursor, Hub, Subscription};
 use crate::sync::time::Instant;
 
@@ -114,7 +114,8 @@ impl Stage {
         let (hub, log) = (Arc::clone(&self.hub), Arc::clone(&self.log));
         spawn(async move {
             let (commits, queued) = mpsc::unbounded_channel();
-            let (claims, heard) = (Arc::<Claims>::default(), Heard::by_nobody(Arc::new(projection(session))));
+            let (claims, heard) =
+                (Arc::<Claims>::default(), CommitReceivers::by_nobody(Arc::new(projection(session))));
             let committer = spawn(commit_in_order(session, hub, claims, heard, queued));
             for number in 0..appends {
                 let appended = log.append(append(session, Seq(number * events + 1), events));

@@ -12,8 +12,8 @@ use mainstay_log::{
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
-    Seq, Session, SessionId, SessionState, Timestamp,
+    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
+    Session, SessionId, SessionState, Timestamp, TranscriptEntry,
 };
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -258,7 +258,7 @@ impl Log for MemoryLog {
         unreachable!("sessions are named by their ids here")
     }
 
-    async fn own_entries(&self, _: SessionId, _: u64, _: usize) -> Result<Vec<Placed>, Error> {
+    async fn own_entries(&self, _: SessionId, _: u64, _: usize) -> Result<Vec<TranscriptEntry>, Error> {
         Ok(Vec::new())
     }
 
@@ -266,7 +266,7 @@ impl Log for MemoryLog {
         Ok(0)
     }
 
-    async fn search(&self, _: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+    async fn search(&self, _: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
         Ok(Vec::new())
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Span;
 use uuid::Uuid;
 
-use crate::commit::Heard;
+use crate::commit::CommitReceivers;
 
 pub(super) fn session(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(number))
@@ -46,7 +46,7 @@ fn body() -> EventBody {
     }
 }
 
-impl Heard {
+impl CommitReceivers {
     /// There is no task that hears.
     pub(super) fn by_nobody(before: Arc<Session>) -> Self {
         let (visible, through, failed) =

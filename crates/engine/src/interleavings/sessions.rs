@@ -18,7 +18,7 @@ use super::explore_a_part;
 use super::memory_log::MemoryLog;
 use super::worker::Workers;
 use crate::claims::CommandKey;
-use crate::creation::{Beginning, Creation};
+use crate::creation::{Creation, CreationSource};
 use crate::runner::RunnerFactory;
 use crate::{Cursor, Engine};
 
@@ -262,7 +262,7 @@ impl Daemon {
             name: Some(name.to_owned()),
             alias: None,
         };
-        let creation = Creation::new(id(name), Beginning::Empty(create));
+        let creation = Creation::new(id(name), CreationSource::Empty(create));
         let begun = self.engine.begin_creation(client(), creation, None, &Span::none()).await.unwrap();
         match begun.ended().await.unwrap().outcome {
             Outcome::Done { response: Response::Created { session } } => session,

@@ -15,8 +15,8 @@ use super::explore;
 use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use crate::claims::{Claims, CommandKey};
-use crate::commit::{Commit, Heard, commit_in_order};
-use crate::dependencies::{Dependant, Waited, Waiter};
+use crate::commit::{Commit, CommitReceivers, commit_in_order};
+use crate::dependencies::{Dependant, WaitResult, Waiter};
 use crate::hub::Hub;
 use crate::sync::time::Instant;
 
@@ -131,7 +131,7 @@ impl Stage {
         waited.recv().await.unwrap().result
     }
 
-    fn start_to_wait(&self, number: u128, others: &[u128]) -> (Waiter, mpsc::Receiver<Waited>) {
+    fn start_to_wait(&self, number: u128, others: &[u128]) -> (Waiter, mpsc::Receiver<WaitResult>) {
         let depends_on = others.iter().map(|other| key(*other).1).collect();
         let dependant = Dependant { key: key(number), session: session(number), depends_on, limit_ms: 1 };
         let (tell, told) = mpsc::channel(1);
@@ -165,7 +165,8 @@ impl Stage {
         commits.send(commit).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));
-        commit_in_order(session, hub, Arc::clone(&self.claims), Heard::by_nobody(after), queued).await;
+        commit_in_order(session, hub, Arc::clone(&self.claims), CommitReceivers::by_nobody(after), queued)
+            .await;
     }
 }
 

@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 
 use mainstay_model::OutputStream;
-use mainstay_model::outcome::PutOut;
+use mainstay_model::outcome::OutputItem;
 
 use super::DISPLAY_BYTES;
 
 /// The newest output of one job, and how much older output it has displaced.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
-    held: VecDeque<PutOut>,
+    held: VecDeque<OutputItem>,
     bytes: usize,
-    left_out: LeftOut,
+    left_out: OmittedOutput,
 }
 
 /// How many bytes were left out, by stream; and how many displays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LeftOut {
+struct OmittedOutput {
     stdout: usize,
     stderr: usize,
     displays: usize,
@@ -28,8 +28,8 @@ impl Tail {
     pub(super) fn print(&mut self, stream: OutputStream, text: &str, limit: usize) {
         self.bytes += text.len();
         match self.held.back_mut() {
-            Some(PutOut::Printed(of, held)) if *of == stream => held.push_str(text),
-            Some(_) | None => self.held.push_back(PutOut::Printed(stream, text.to_owned())),
+            Some(OutputItem::Printed(of, held)) if *of == stream => held.push_str(text),
+            Some(_) | None => self.held.push_back(OutputItem::Printed(stream, text.to_owned())),
         }
         // Not at each write: what is dropped at the front of a text moves all of the text.
         if self.bytes > limit.saturating_mul(2) {
@@ -38,7 +38,7 @@ impl Tail {
     }
 
     /// Holds a display, and as much of what is held already as `limit` bytes allow. Gives the bytes of the forms of the displays it displaced.
-    pub(super) fn show(&mut self, shown: PutOut, limit: usize) -> usize {
+    pub(super) fn show(&mut self, shown: OutputItem, limit: usize) -> usize {
         self.bytes += size(&shown);
         self.held.push_back(shown);
         self.shrink(limit)
@@ -46,14 +46,14 @@ impl Tail {
 
     /// Whether anything came that is held, or was left out.
     pub(super) fn has_any(&self) -> bool {
-        !self.held.is_empty() || self.left_out != LeftOut::default()
+        !self.held.is_empty() || self.left_out != OmittedOutput::default()
     }
 
     /// Gives what is held and forgets it, each stream's part headed by how much of it was left out.
-    pub(super) fn end(&mut self, limit: usize) -> Vec<PutOut> {
+    pub(super) fn end(&mut self, limit: usize) -> Vec<OutputItem> {
         self.shrink(limit);
         self.begin_at_a_line();
-        let LeftOut { stdout, stderr, displays } = std::mem::take(&mut self.left_out);
+        let OmittedOutput { stdout, stderr, displays } = std::mem::take(&mut self.left_out);
         self.bytes = 0;
         let marks = [(OutputStream::Stdout, stdout, displays), (OutputStream::Stderr, stderr, 0)];
         marks.into_iter().filter_map(mark).chain(self.held.drain(..)).collect()
@@ -71,18 +71,18 @@ impl Tail {
         {
             let over = self.bytes - limit;
             match first {
-                PutOut::Printed(stream, text) if text.len() > over => {
+                OutputItem::Printed(stream, text) if text.len() > over => {
                     let from = text.ceil_char_boundary(over);
                     text.drain(..from);
                     self.bytes -= from;
                     self.left_out.add(*stream, from);
                 }
-                PutOut::Printed(stream, text) => {
+                OutputItem::Printed(stream, text) => {
                     self.bytes -= text.len();
                     self.left_out.add(*stream, text.len());
                     self.held.pop_front();
                 }
-                PutOut::Displayed(display) => {
+                OutputItem::Displayed(display) => {
                     forms += display.data.form_bytes();
                     self.bytes -= size(first);
                     self.left_out.displays += 1;
@@ -95,7 +95,7 @@ impl Tail {
 
     /// Half a line at the front says little, and reads as a whole one.
     fn begin_at_a_line(&mut self) {
-        if let Some(PutOut::Printed(stream, text)) = self.held.front_mut()
+        if let Some(OutputItem::Printed(stream, text)) = self.held.front_mut()
             && self.left_out.of(*stream) > 0
             && let Some(end) = text.find('\n').filter(|end| end + 1 < text.len())
         {
@@ -105,7 +105,7 @@ impl Tail {
     }
 }
 
-impl LeftOut {
+impl OmittedOutput {
     fn of_mut(&mut self, stream: OutputStream) -> &mut usize {
         match stream {
             OutputStream::Stdout => &mut self.stdout,
@@ -123,7 +123,7 @@ impl LeftOut {
 }
 
 /// The line that stands in the place of what was left out of a stream.
-fn mark((stream, bytes, displays): (OutputStream, usize, usize)) -> Option<PutOut> {
+fn mark((stream, bytes, displays): (OutputStream, usize, usize)) -> Option<OutputItem> {
     let displays = match displays {
         0 => None,
         1 => Some("1 display".to_owned()),
@@ -136,14 +136,14 @@ fn mark((stream, bytes, displays): (OutputStream, usize, usize)) -> Option<PutOu
     let bytes = (bytes > 0).then(|| format!("{bytes} bytes of {name}"));
     let left_out = bytes.into_iter().chain(displays).collect::<Vec<_>>();
     (!left_out.is_empty())
-        .then(|| PutOut::Printed(stream, format!("\n[… {} left out …]\n", left_out.join(" and "))))
+        .then(|| OutputItem::Printed(stream, format!("\n[… {} left out …]\n", left_out.join(" and "))))
 }
 
 /// How many bytes of the limit something takes.
-fn size(put_out: &PutOut) -> usize {
+fn size(put_out: &OutputItem) -> usize {
     match put_out {
-        PutOut::Printed(_, text) => text.len(),
-        PutOut::Displayed(display) => display.data.text().len() + DISPLAY_BYTES,
+        OutputItem::Printed(_, text) => text.len(),
+        OutputItem::Displayed(display) => display.data.text().len() + DISPLAY_BYTES,
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
 
     const STREAMS: [OutputStream; 2] = [OutputStream::Stdout, OutputStream::Stderr];
 
-    fn printed(stream: OutputStream, text: &str) -> PutOut {
-        PutOut::Printed(stream, text.to_owned())
+    fn printed(stream: OutputStream, text: &str) -> OutputItem {
+        OutputItem::Printed(stream, text.to_owned())
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
                 };
                 let all: String = writes.iter().filter_map(of_stream).collect();
                 let held: String = tail.held.iter().filter_map(|held| match held {
-                    PutOut::Printed(of, text) if *of == stream => Some(text.as_str()),
+                    OutputItem::Printed(of, text) if *of == stream => Some(text.as_str()),
                     _ => None,
                 }).collect();
                 prop_assert!(all.ends_with(&held));

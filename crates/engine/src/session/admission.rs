@@ -9,15 +9,15 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::{
-    Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
-    QueuedCommand, RateScope, SessionCommand, SessionState, Version, Work,
+    Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, JobSpec, Outcome, Principal,
+    QueuedCommand, RateScope, SessionCommand, SessionState, Version,
 };
 use uuid::Uuid;
 
 use super::{SessionTask, now};
-use crate::accepted::{Arrival, Reply};
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
+use crate::pending_commands::{Arrival, Reply};
 use crate::trace::{CommandTrace, CommitTrace};
 
 impl SessionTask {
@@ -118,8 +118,8 @@ impl SessionTask {
                 self.accepted.accept(identity, Some(reply));
                 let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
                 match place {
-                    Place::Now => self.carry_out(command, fingerprint, deadline),
-                    Place::Lane => self.queue(command, fingerprint, deadline),
+                    QueuePlace::Now => self.carry_out(command, fingerprint, deadline),
+                    QueuePlace::Lane => self.queue(command, fingerprint, deadline),
                 }
             }
             Err(error) => {
@@ -140,13 +140,13 @@ impl SessionTask {
     }
 
     /// Where a command goes, if it goes anywhere.
-    fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
+    fn admissible(&mut self, command: &Command) -> Result<QueuePlace, Error> {
         self.must_be_there()?;
         command.validate(&self.shared.limits)?;
         if command.body.rules().starts_worker {
             self.shared.must_serve(&self.session.kind)?;
         }
-        if let SessionCommand::Work(Work::Turn { .. }) = &command.body
+        if let SessionCommand::Work(JobSpec::Turn { .. }) = &command.body
             && let Some(provider) = self.provider()
         {
             self.shared.breakers.check_provider(&self.session.kind, provider)?;
@@ -190,7 +190,7 @@ impl SessionTask {
         Ok(())
     }
 
-    fn place(&self, command: &Command) -> Result<Place, Error> {
+    fn place(&self, command: &Command) -> Result<QueuePlace, Error> {
         if self.is_draining && command.body.rules().begins_work {
             return Err(Error::DaemonStopping);
         }
@@ -198,7 +198,7 @@ impl SessionTask {
             return self.place_of_cancel(&command.source.principal(), target);
         }
         if self.takes_back_first(&command.body) {
-            return Ok(Place::Now);
+            return Ok(QueuePlace::Now);
         }
         let (state, action) = (self.session.state(), command.body.action());
         if !action.is_of(&self.session.kind) {
@@ -207,7 +207,7 @@ impl SessionTask {
         let is_offered = availability(state, action) != Availability::Refused;
         let has_turn = is_offered && self.lane.is_empty();
         if is_offered && !command.is_serial() || has_turn && command.depends_on.is_empty() {
-            return Ok(Place::Now);
+            return Ok(QueuePlace::Now);
         }
         // What depends on others waits for them, whatever it says of its turn.
         let may_wait = command.admission == Admission::Queue || has_turn;
@@ -221,7 +221,7 @@ impl SessionTask {
         if self.lane.len() >= limit {
             return Err(Error::LaneFull { limit });
         }
-        Ok(Place::Lane)
+        Ok(QueuePlace::Lane)
     }
 
     /// Whether it is an answer that must not be stored.
@@ -249,11 +249,11 @@ impl SessionTask {
     }
 
     /// A cancel that names its command passes everything, as long as that command runs, asks or waits here.
-    fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
+    fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<QueuePlace, Error> {
         let runs = self.session.running().is_some_and(|running| running.answers(principal, target));
         let asks = self.session.ask_of(principal, target).is_some();
         if runs || asks || self.lane.has(principal, target) {
-            Ok(Place::Now)
+            Ok(QueuePlace::Now)
         } else {
             Err(Error::NotRunning { command: target.clone() })
         }
@@ -301,7 +301,7 @@ enum Stored {
 }
 
 /// Where a command goes.
-enum Place {
+enum QueuePlace {
     /// It is carried out.
     Now,
     /// It waits for its turn.

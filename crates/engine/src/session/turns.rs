@@ -7,7 +7,7 @@ use mainstay_model::decide::Identity;
 use mainstay_model::{Error, Input, Notice, Outcome, PendingAsk, Response, RunningJob, SessionState};
 
 use super::{SessionTask, now};
-use crate::dependencies::{Dependant, Waited, Waiter};
+use crate::dependencies::{Dependant, WaitResult, Waiter};
 use crate::lane::Queued;
 
 impl SessionTask {
@@ -57,7 +57,7 @@ impl SessionTask {
     }
 
     /// Hears that a command has what it depends on, or never will.
-    pub(super) fn has_waited(&mut self, Waited { key, result }: Waited) {
+    pub(super) fn has_waited(&mut self, WaitResult { key, result }: WaitResult) {
         if self.waiter.take_if(|waiter| waiter.is_of(&key)).is_none() {
             return;
         }

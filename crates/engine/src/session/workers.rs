@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::breaker::is_of_provider;
-use mainstay_model::outcome::PutOut;
-use mainstay_model::reload::Whole;
+use mainstay_model::outcome::OutputItem;
+use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
     Action, AgentNotice, Delta, Error, JobId, JobKind, Notice, RunnerNotice, RunningJob, WorkEnding,
     WorkerExit,
@@ -17,13 +17,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::hub::Live;
-use crate::output::{OutputBuffer, Piece};
+use crate::output::{OutputBuffer, OutputPiece};
 use crate::progress::Report;
 use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, StartLines, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
-use crate::warm_up::{FromWorker, ReloadWanted, WarmUp, exited};
+use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
 
 impl SessionTask {
@@ -32,7 +32,7 @@ impl SessionTask {
     }
 
     /// Starts a worker; where one was there that could not run again what depends on what has changed, `because` of this.
-    fn start_worker_for(&mut self, after: Duration, because: Option<Whole>) {
+    fn start_worker_for(&mut self, after: Duration, because: Option<FullReplayReason>) {
         self.drop_worker();
         let kind = self.session.kind.clone();
         let Some(factory) = self.shared.factories.iter().find(|factory| factory.serves(&kind)) else {
@@ -72,11 +72,11 @@ impl SessionTask {
     /// Has the worker run again what depends on what has changed.
     pub(super) fn reload(&mut self) {
         let Some(Runner::Kernel(kernel)) = self.runner() else {
-            return self.start_worker_for(Duration::ZERO, Some(Whole::NoWorker));
+            return self.start_worker_for(Duration::ZERO, Some(FullReplayReason::NoWorker));
         };
-        let wanted = ReloadWanted { kernel, up_to: self.session.last_seq };
+        let wanted = ReloadRequest { kernel, up_to: self.session.last_seq };
         if !self.worker.as_ref().is_some_and(|worker| worker.reload(wanted)) {
-            self.start_worker_for(Duration::ZERO, Some(Whole::NoWorker));
+            self.start_worker_for(Duration::ZERO, Some(FullReplayReason::NoWorker));
         }
     }
 
@@ -291,32 +291,32 @@ impl SessionTask {
         }
     }
 
-    pub(super) fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+    pub(super) fn record_output(&mut self, pieces: impl IntoIterator<Item = OutputPiece>) {
         let withheld = self.session.running().filter(|running| running.withheld).map(|running| running.job);
         for mut piece in pieces {
-            if let Piece::Chunk(_, put_out) = &mut piece {
+            if let OutputPiece::Chunk(_, put_out) = &mut piece {
                 self.secrets_out_of(put_out);
             }
             let notice = match piece {
-                Piece::Chunk(job, put_out) if job.is_some() && job == withheld => {
+                OutputPiece::Chunk(job, put_out) if job.is_some() && job == withheld => {
                     self.unstored.push(put_out);
                     continue;
                 }
-                Piece::Chunk(job, PutOut::Printed(stream, text)) => {
+                OutputPiece::Chunk(job, OutputItem::Printed(stream, text)) => {
                     Notice::Runner(RunnerNotice::Output { job, stream, text })
                 }
-                Piece::Chunk(job, PutOut::Displayed(display)) => {
+                OutputPiece::Chunk(job, OutputItem::Displayed(display)) => {
                     Notice::Runner(RunnerNotice::Display { job, display })
                 }
-                Piece::Cleared { job, .. } if Some(job) == withheld => {
+                OutputPiece::Cleared { job, .. } if Some(job) == withheld => {
                     self.unstored.clear();
                     continue;
                 }
-                Piece::Cleared { job, is_replaced } => {
+                OutputPiece::Cleared { job, is_replaced } => {
                     Notice::Runner(RunnerNotice::Cleared { job, is_replaced })
                 }
-                Piece::Comm(job, message) => Notice::Runner(RunnerNotice::Comm { job, message }),
-                Piece::Cut(job) => {
+                OutputPiece::Comm(job, message) => Notice::Runner(RunnerNotice::Comm { job, message }),
+                OutputPiece::Cut(job) => {
                     Notice::OutputCut { job, limit: self.shared.limits.output_bytes_per_job as u64 }
                 }
             };
@@ -325,10 +325,10 @@ impl SessionTask {
         self.keep_flush_time();
     }
 
-    fn secrets_out_of(&self, put_out: &mut PutOut) {
+    fn secrets_out_of(&self, put_out: &mut OutputItem) {
         match put_out {
-            PutOut::Printed(_, text) => self.secrets.mask(text),
-            PutOut::Displayed(display) => self.secrets.mask_display(display),
+            OutputItem::Printed(_, text) => self.secrets.mask(text),
+            OutputItem::Displayed(display) => self.secrets.mask_display(display),
         }
     }
 

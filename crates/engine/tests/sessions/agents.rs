@@ -10,9 +10,9 @@ use mainstay_model::breaker::BreakerState;
 use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, Admission, AgentNotice, AskId, Error, ForkSession, Hears, Limits, Outcome, Part, PartRole,
-    Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState, Setting,
-    ThinkingLevel, Work, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
+    Action, Admission, AgentNotice, AskId, Delivery, Error, ForkSession, JobSpec, Limits, Outcome, Part,
+    PartRole, Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState,
+    Setting, ThinkingLevel, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::scripted_agent::{Given, Script};
 use crate::support::{CANCEL, Client, Daemon, Running, command, eval, id, next_id, patient, quick};
 
 fn prompt(text: &str) -> SessionCommand {
-    SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) })
+    SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text(text) })
 }
 
 /// Prompts in its turn, without waiting for anything.
@@ -29,7 +29,7 @@ fn say(talk: &Client, text: &str) -> Running {
     talk.send(command(next_id(), Admission::Queue, prompt(text)))
 }
 
-fn steer(text: &str, hears: Hears) -> SessionCommand {
+fn steer(text: &str, hears: Delivery) -> SessionCommand {
     SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears })
 }
 
@@ -169,12 +169,12 @@ async fn what_is_said_while_an_agent_works_passes_its_turn_and_is_not_lost_with_
     let talk = daemon.agent_session().await;
     let running = say(&talk, "hello");
     script.work().await;
-    for (text, hears) in [("stop", Hears::Next), ("and then", Hears::AtEnd)] {
+    for (text, hears) in [("stop", Delivery::Steer), ("and then", Delivery::FollowUp)] {
         talk.submit(steer(text, hears)).await.unwrap();
         let Given::Steered(queued) = script.next().await else { panic!("it is told at once") };
         assert_eq!((queued.prompt.text.as_str(), queued.hears), (text, hears));
     }
-    script.tell(AgentNotice::Queue(vec![(Hears::AtEnd, "and then".to_owned())])).await;
+    script.tell(AgentNotice::Queue(vec![(Delivery::FollowUp, "and then".to_owned())])).await;
     talk.until("queueChanged").await;
     script.exit(WorkerExit::Signal(9)).await;
     assert_eq!(ending(running).await, WorkEnding::Interrupted);
@@ -216,11 +216,11 @@ async fn turns_settings_and_lines_of_a_shell_take_turns() {
     let (daemon, mut script) = Daemon::with_agents(quick()).await;
     let talk = daemon.agent_session().await;
     let first = say(&talk, "one");
-    assert_eq!(script.work().await, Work::Turn { prompt: Prompt::text("one") });
-    let level = Work::Setting(Setting::Thinking { level: ThinkingLevel::High });
+    assert_eq!(script.work().await, JobSpec::Turn { prompt: Prompt::text("one") });
+    let level = JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::High });
     let second = talk.send(command(next_id(), Admission::Queue, SessionCommand::Work(level.clone())));
     talk.until_count("commandQueued", 2).await;
-    let shell = Work::Shell { line: "ls".to_owned(), is_private: false };
+    let shell = JobSpec::Shell { line: "ls".to_owned(), is_private: false };
     let third = talk.send(command(next_id(), Admission::Queue, SessionCommand::Work(shell.clone())));
     talk.until_count("commandQueued", 3).await;
     script.done().await;
@@ -256,7 +256,7 @@ async fn a_summary_stands_for_all_but_what_is_kept_and_the_next_process_is_shown
     let talk = daemon.agent_session().await;
     turn(&talk, &mut script, "one", "1").await;
     turn(&talk, &mut script, "two", "2").await;
-    let compact = SessionCommand::Work(Work::Compaction { instructions: None });
+    let compact = SessionCommand::Work(JobSpec::Compaction { instructions: None });
     let running = talk.send(command(next_id(), Admission::Queue, compact));
     script.work().await;
     let notice =
@@ -368,7 +368,10 @@ async fn kernels_are_not_spoken_to_and_agents_run_no_code() {
     let listed = daemon.local.query(talk.id, tests).await;
     assert_eq!(listed, Err(Error::NotOfKind { action: Action::Test, kind: SessionKind::pi() }));
     assert_eq!(repl.submit(prompt("hello")).await, refused(Action::Prompt, SessionKind::fsharp()));
-    assert_eq!(repl.submit(steer("no", Hears::Next)).await, refused(Action::Steer, SessionKind::fsharp()));
+    assert_eq!(
+        repl.submit(steer("no", Delivery::Steer)).await,
+        refused(Action::Steer, SessionKind::fsharp())
+    );
     let offered = |client: &Client| {
         let (local, id) = (daemon.local.clone(), client.id);
         async move { local.status(id).await.unwrap().session.offered() }
@@ -453,7 +456,8 @@ async fn turns_that_fail_with_a_provider_keep_others_from_it_for_a_while() {
     );
     // What is no turn is done all the same: a model of another provider is chosen, and its turns begin.
     let set = Setting::Model { provider: "third".to_owned(), id: "m".to_owned() };
-    let running = talk.send(command(next_id(), Admission::Queue, SessionCommand::Work(Work::Setting(set))));
+    let running =
+        talk.send(command(next_id(), Admission::Queue, SessionCommand::Work(JobSpec::Setting(set))));
     script.work().await;
     script.tell(uses("third")).await;
     script.done().await;

@@ -1,15 +1,15 @@
 //! What a front end says to a kernel beside code: a job like another, whose outcome is stored.
 
 use mainstay_model::{
-    Admission, CommId, CommMessage, CommStep, CreateSession, Error, Outcome, Response, SessionCommand,
-    SessionKind, Work, WorkEnding, YieldReason,
+    Admission, CommId, CommMessage, CommStep, CreateSession, Error, JobSpec, Outcome, Response,
+    SessionCommand, SessionKind, WorkEnding, YieldReason,
 };
 use serde_json::{Value, json};
 
 use crate::support::{Client, Daemon, command, create, next_id};
 
 fn moved() -> SessionCommand {
-    SessionCommand::Work(Work::Comm(Box::new(CommMessage {
+    SessionCommand::Work(JobSpec::Comm(Box::new(CommMessage {
         comm: CommId::new("slider").unwrap(),
         step: CommStep::Say,
         data: json!({ "value": 7 }),

@@ -1,7 +1,7 @@
 //! What creates sessions, under conditions: once under a key, and once others have succeeded.
 
 use futures::future::join_all;
-use mainstay_engine::{Beginning, Creation};
+use mainstay_engine::{Creation, CreationSource};
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
@@ -21,7 +21,7 @@ fn behind(command: &str, name: &str, depends_on: &[&str]) -> Creation {
 }
 
 fn plain(command: &str, name: &str) -> Creation {
-    Creation::new(id(command), Beginning::Empty(create(name)))
+    Creation::new(id(command), CreationSource::Empty(create(name)))
 }
 
 async fn carry_out(daemon: &Daemon, creation: Creation) -> Result<Answered, Error> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::FutureExt;
-use mainstay_engine::{Cursor, Followed};
+use mainstay_engine::{ClientSubscription, Cursor};
 use mainstay_model::command;
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventFilter, EventKind, Position, Seq, SessionCommand, SourceName,
@@ -57,7 +57,7 @@ async fn follow(
         if let Ok(event) = tokio::time::timeout(Duration::from_micros(50), subscription.next()).await {
             seen.push(event.unwrap().as_ref().clone());
             for _ in 0..at_hand.next().copied().unwrap_or_default() {
-                seen.extend(subscription.at_hand().map(|event| event.as_ref().clone()));
+                seen.extend(subscription.try_next().map(|event| event.as_ref().clone()));
             }
             if seen.len() % manner.stays == 0 {
                 subscription = client.follow(subscription.cursor(), filter.clone()).await.unwrap();
@@ -82,9 +82,9 @@ fn has_reached(cursor: Cursor, end: Cursor) -> bool {
 }
 
 /// In parts: which of the sessions, kinds, source, and the how manieth of the commands.
-type Wanted = (BTreeSet<usize>, BTreeSet<EventKind>, Option<SourceName>, Option<usize>);
+type Expected = (BTreeSet<usize>, BTreeSet<EventKind>, Option<SourceName>, Option<usize>);
 
-fn any_wanted() -> impl Strategy<Value = Wanted> {
+fn any_wanted() -> impl Strategy<Value = Expected> {
     let kinds = ["sessionRenamed", "evalRequested", "evalCompleted", "outputProduced", "sessionFaulted"];
     let kinds = kinds.map(|kind| kind.parse::<EventKind>().unwrap()).to_vec();
     let sources = ["cli", "worker", "system", "nobody"].map(|source| source.parse().unwrap()).to_vec();
@@ -270,11 +270,11 @@ async fn a_follower_sees_the_daemon_stop_after_the_last_event() {
 
 /// Everything, from the first event of the log on.
 /// What the local principal wants is there at once: nothing is looked up for it.
-fn at_once(followed: impl Future<Output = Result<Followed, Error>>) -> Followed {
+fn at_once(followed: impl Future<Output = Result<ClientSubscription, Error>>) -> ClientSubscription {
     followed.now_or_never().unwrap().unwrap()
 }
 
-fn from_the_first(daemon: &Daemon) -> Followed {
+fn from_the_first(daemon: &Daemon) -> ClientSubscription {
     at_once(daemon.local.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default()))
 }
 

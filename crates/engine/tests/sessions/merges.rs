@@ -3,7 +3,7 @@
 use std::iter::once;
 use std::ops::Range;
 
-use mainstay_engine::{Merge, Merged, Stopped};
+use mainstay_engine::{Merge, MergeStop, Merged};
 use mainstay_model::command;
 use mainstay_model::{CommandId, Error, EvalEnding, Origin, SessionCommand};
 
@@ -82,7 +82,7 @@ async fn a_merge_stops_at_the_first_failure_and_says_what_was_not_run() {
     }
     let merged = merge(&daemon, &into, next_id(), &from, once(0..8)).await.unwrap();
     assert_eq!((indices(&merged), &merged.left), (vec![0], &vec![4, 6]));
-    let Some(Stopped::Ended(stopped)) = merged.stopped else { panic!("{merged:?}") };
+    let Some(MergeStop::Ended(stopped)) = merged.stopped else { panic!("{merged:?}") };
     assert!(matches!((stopped.index, stopped.outcome.ending), (2, EvalEnding::Raised { .. })));
     assert_eq!(names(&into).await, "a");
 }
@@ -99,7 +99,7 @@ async fn a_merge_that_is_sent_again_runs_nothing_twice() {
     assert_eq!(into.count("evalRequested").await, 3);
     let other = merge(&daemon, &into, id("m"), &from, once(2..6)).await.unwrap();
     let conflict = Error::CommandConflict { command: id("m.1") };
-    assert_eq!(other.stopped, Some(Stopped::Refused { index: 2, error: conflict }));
+    assert_eq!(other.stopped, Some(MergeStop::Refused { index: 2, error: conflict }));
     assert_eq!(other.left, [4]);
 }
 
@@ -129,7 +129,7 @@ async fn a_merge_takes_its_turn_and_may_be_cancelled() {
         into.submit(SessionCommand::Cancel(command::Cancel { target: Some(id("m.2")) })).await.unwrap();
     };
     let (merged, ()) = tokio::join!(merging, cancelling);
-    let Some(Stopped::Ended(stopped)) = merged.unwrap().stopped else { panic!("it was not stopped") };
+    let Some(MergeStop::Ended(stopped)) = merged.unwrap().stopped else { panic!("it was not stopped") };
     assert_eq!(stopped.outcome.ending, EvalEnding::Cancelled);
     assert_eq!(names(&into).await, "a");
 }

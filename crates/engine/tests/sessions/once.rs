@@ -26,7 +26,7 @@ struct Sent {
     name: usize,
     /// In one of two sessions.
     session: usize,
-    said: Said,
+    said: SentCommand,
     key: Option<usize>,
     timeout_ms: Option<u64>,
     /// How many turns of the scheduler come first.
@@ -35,7 +35,7 @@ struct Sent {
 
 /// What a command says: what its fingerprint is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Said {
+struct SentCommand {
     what: What,
     depends_on: Vec<usize>,
     if_version: Option<u64>,
@@ -61,7 +61,7 @@ fn any_sent() -> impl Strategy<Value = Sent> {
         2 => Just(What::Ask),
     ];
     let said = (what, prop::collection::vec(0_usize..5, 0..2), prop::option::weighted(0.1, 0_u64..3))
-        .prop_map(|(what, depends_on, if_version)| Said { what, depends_on, if_version });
+        .prop_map(|(what, depends_on, if_version)| SentCommand { what, depends_on, if_version });
     let pause = prop_oneof![Just(0), 0_usize..200];
     let key = prop::option::weighted(0.3, 0_usize..2);
     let timeout_ms = prop::option::weighted(0.3, 1_u64..20);
@@ -78,7 +78,7 @@ fn any_life() -> impl Strategy<Value = Vec<Sent>> {
 struct Case {
     number: usize,
     /// What each id said first among those that were answered, where, and its answer.
-    outcomes: BTreeMap<CommandId, (usize, Said, Outcome)>,
+    outcomes: BTreeMap<CommandId, (usize, SentCommand, Outcome)>,
 }
 
 impl Case {

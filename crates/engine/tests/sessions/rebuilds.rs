@@ -1,15 +1,15 @@
 //! Building a session's project: the session is as it was until the build has succeeded.
 
 use mainstay_model::{
-    Admission, CreateSession, Diagnostic, Error, Outcome, ProjectChoice, Response, SessionCommand,
-    SessionState, Severity, TextPosition, Work, WorkEnding, YieldReason,
+    Admission, CreateSession, Diagnostic, Error, JobSpec, Outcome, ProjectChoice, Response, SessionCommand,
+    SessionState, Severity, TextPosition, WorkEnding, YieldReason,
 };
 use serde_json::json;
 
 use crate::scripted::Build;
 use crate::support::{CANCEL, Client, Daemon, command, create, next_id, quick};
 
-const REBUILD: SessionCommand = SessionCommand::Work(Work::Rebuild);
+const REBUILD: SessionCommand = SessionCommand::Work(JobSpec::Rebuild);
 
 async fn session_of_project(daemon: &Daemon) -> Client {
     let create =
@@ -72,7 +72,7 @@ async fn a_build_that_succeeds_runs_the_definitions_again_with_a_new_worker() {
     session.eval("define a").await;
     let before = session.now().await;
     assert!(matches!(
-        ending(session.submit(SessionCommand::Work(Work::Build)).await),
+        ending(session.submit(SessionCommand::Work(JobSpec::Build)).await),
         WorkEnding::Done { .. }
     ));
     session.until_count("warmUpCompleted", 2).await;

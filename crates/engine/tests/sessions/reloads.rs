@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mainstay_engine::Reloading;
 use mainstay_model::command;
-use mainstay_model::reload::Whole;
+use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
     Event, EventBody, Reload, Seq, SessionCommand, SessionState, ValidityCounts, WarmUpReason,
 };
@@ -99,7 +99,7 @@ async fn where_it_cannot_be_a_new_worker_runs_all_and_the_reason_is_told() {
     let (session, _folder, path) = using(&daemon, "use lib.fsx\nprint once").await;
     write(&path, "2");
     let requested = Seq(9);
-    let because = Whole::Once { requested, reason: "has effects".to_owned() };
+    let because = FullReplayReason::Once { requested, reason: "has effects".to_owned() };
     let planned = session.attached.reloading(session.id).await.unwrap();
     assert_eq!(planned, Reloading { in_place: Err(because), of: 4 });
     refresh(&session, false).await;
@@ -108,7 +108,7 @@ async fn where_it_cannot_be_a_new_worker_runs_all_and_the_reason_is_told() {
     assert_eq!((daemon.workers.started(), stale(&session).await), (2, 0));
     session.submit(SessionCommand::Stop).await.unwrap();
     let planned = session.attached.reloading(session.id).await.unwrap();
-    assert_eq!(planned, Reloading { in_place: Err(Whole::NoWorker), of: 4 });
+    assert_eq!(planned, Reloading { in_place: Err(FullReplayReason::NoWorker), of: 4 });
 }
 
 #[tokio::test]

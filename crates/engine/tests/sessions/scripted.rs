@@ -30,8 +30,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
-    CodeText, CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory,
-    RunnerSpec, StartedRunner, Submission, Upcoming,
+    CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartPreparation, StartedRunner, Submission, Upcoming,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::reload::Description;
@@ -155,7 +155,7 @@ impl RunnerFactory for Scripted {
         Ok(())
     }
 
-    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
+    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
         let takes = std::mem::take(&mut *self.gathers_for.lock().unwrap());
         tokio::time::sleep(takes).await;
         Ok(Some(Arc::new("gathered")))

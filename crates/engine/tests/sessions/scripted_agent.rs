@@ -9,8 +9,8 @@ use mainstay_engine::runner::{
     StartedRunner,
 };
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, Message, Part, PartRole, Question, QueuedPrompt, RunnerInfo,
-    RunnerNotice, SessionKind, Work, WorkEnding, WorkerExit, YieldReason,
+    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question, QueuedPrompt,
+    RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -21,7 +21,7 @@ pub(crate) enum Given {
     /// It was started, with this conversation.
     Started(Conversation),
     /// A job for the agent.
-    Work(JobId, Work),
+    Work(JobId, JobSpec),
     /// Something to hear while it works.
     Steered(QueuedPrompt),
     /// An answer to what it asked.
@@ -131,7 +131,7 @@ impl Process for ScriptedAgent {
 
 #[async_trait]
 impl Agent for ScriptedAgent {
-    async fn work(&self, job: JobId, work: Work) {
+    async fn work(&self, job: JobId, work: JobSpec) {
         self.tell_test(Given::Work(job, work));
     }
 
@@ -160,7 +160,7 @@ impl Script {
     }
 
     /// The work it is given next; a start before it is passed over.
-    pub(crate) async fn work(&mut self) -> Work {
+    pub(crate) async fn work(&mut self) -> JobSpec {
         loop {
             match self.next().await {
                 Given::Work(_, work) => return work,

@@ -13,8 +13,8 @@ use mainstay_log::{
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
-    Seq, Session, SessionId, Timestamp,
+    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
+    Session, SessionId, Timestamp, TranscriptEntry,
 };
 use tokio::sync::watch;
 
@@ -113,7 +113,12 @@ impl Log for StoreDouble {
         self.inner.resolve(reference).await
     }
 
-    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+    async fn own_entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<TranscriptEntry>, Error> {
         self.inner.own_entries(session, from, limit).await
     }
 
@@ -121,7 +126,7 @@ impl Log for StoreDouble {
         self.inner.count_own_entries(session).await
     }
 
-    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
         self.inner.search(filter).await
     }
 

@@ -363,8 +363,8 @@ fn told(body: &EventBody) -> String {
             format!("lost the worker by {exit}, {attempt} in a row")
         }
         EventBody::CommandQueued(_) => "queued".to_owned(),
-        EventBody::CommandLeft { error: Some(error), .. } => format!("left the lane: {}", error.code()),
-        EventBody::CommandLeft { error: None, .. } => "left the lane".to_owned(),
+        EventBody::CommandDequeued { error: Some(error), .. } => format!("left the lane: {}", error.code()),
+        EventBody::CommandDequeued { error: None, .. } => "left the lane".to_owned(),
         EventBody::AskRaised(ask) => format!("asks {}", ask.question.prompt),
         EventBody::AskEnded { ending: AskEnding::Answered { value }, .. } => format!("answered {value}"),
         EventBody::AskEnded { ending: AskEnding::Withheld, .. } => "answered with a secret".to_owned(),

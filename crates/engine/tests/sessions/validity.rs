@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mainstay_engine::Outlook;
+use mainstay_engine::RefreshOutlook;
 use mainstay_model::command;
 use mainstay_model::{
     Action, Admission, Error, SessionCommand, SessionKind, SessionState, Validity, ValidityCounts,
@@ -158,7 +158,7 @@ async fn a_refresh_runs_the_definitions_again_against_what_is_there_now() {
     let answer = session.give(refresh.clone()).await.unwrap();
     session.until_count("warmUpCompleted", 2).await;
     assert_eq!(session.give(refresh).await.unwrap(), answer, "sent again it is answered and not carried out");
-    assert_eq!((outlook().await, counts(&session).await), (Outlook::default(), stale(0)));
+    assert_eq!((outlook().await, counts(&session).await), (RefreshOutlook::default(), stale(0)));
     assert_eq!(session.count("warmUpStarted").await, 2);
     assert_eq!(session.eval("use lib.txt").await.bindings[0].value.as_deref(), Some("2"));
     fs::remove_file(&path).unwrap();

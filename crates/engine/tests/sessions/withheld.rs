@@ -1,7 +1,7 @@
 //! Code that is stored nowhere.
 
 use mainstay_model::command;
-use mainstay_model::outcome::PutOut;
+use mainstay_model::outcome::OutputItem;
 use mainstay_model::{
     Admission, Command, DivergenceKind, Error, EvalOutcome, EventBody, Outcome, Response, Seq, SessionCommand,
 };
@@ -46,8 +46,8 @@ async fn who_asked_is_told_what_the_log_does_not_have() {
         .put_out
         .iter()
         .map(|put_out| match put_out {
-            PutOut::Printed(_, text) => text.as_str(),
-            PutOut::Displayed(display) => display.data.text(),
+            OutputItem::Printed(_, text) => text.as_str(),
+            OutputItem::Displayed(display) => display.data.text(),
         })
         .collect();
     assert_eq!(printed, "secretsecret toosecret");

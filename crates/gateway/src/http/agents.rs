@@ -2,16 +2,16 @@
 
 use axum::response::Response;
 use mainstay_model::agent::Setting;
-use mainstay_model::{Action, Hears, Prompt, QueuedPrompt, SessionCommand, Work};
+use mainstay_model::{Action, Delivery, JobSpec, Prompt, QueuedPrompt, SessionCommand};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::bare::record;
-use super::body::Said;
+use super::body::Body;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
 use super::problem::Problem;
-use super::submitting::{Terms, submit};
+use super::submission::{Terms, submit};
 
 type Answer = Result<Response, Problem>;
 
@@ -30,21 +30,21 @@ pub(super) struct Say {
 
 record!(Say { text, at_end | terms });
 
-pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
+pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Body(say): Body<Say>) -> Answer {
     let Say { text, terms, .. } = say;
-    work(caller, prefer, key, terms, Work::Turn { prompt: Prompt::text(text) }).await
+    work(caller, prefer, key, terms, JobSpec::Turn { prompt: Prompt::text(text) }).await
 }
 
 /// A job, which takes its turn; an agent at rest is started for it.
-async fn work(caller: Caller, prefer: Prefer, key: Key, terms: Terms, work: Work) -> Answer {
+async fn work(caller: Caller, prefer: Prefer, key: Key, terms: Terms, work: JobSpec) -> Answer {
     let session = caller.place(&terms, &key, Some(Action::Prompt)).await?;
     submit(&caller, session, SessionCommand::Work(work), terms.sent(key), prefer).await
 }
 
-pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
+pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Body(say): Body<Say>) -> Answer {
     let Say { text, at_end, terms } = say;
     let session = caller.place(&terms, &key, Some(Action::Steer)).await?;
-    let hears = if at_end { Hears::AtEnd } else { Hears::Next };
+    let hears = if at_end { Delivery::FollowUp } else { Delivery::Steer };
     let body = SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
@@ -66,10 +66,10 @@ pub(super) async fn compact(
     caller: Caller,
     prefer: Prefer,
     key: Key,
-    Said(compact): Said<Compact>,
+    Body(compact): Body<Compact>,
 ) -> Answer {
     let Compact { instructions, terms } = compact;
-    work(caller, prefer, key, terms, Work::Compaction { instructions }).await
+    work(caller, prefer, key, terms, JobSpec::Compaction { instructions }).await
 }
 
 /// Runs a line of a shell where an agent's tools act.
@@ -87,9 +87,9 @@ pub(super) struct Shell {
 
 record!(Shell { line, is_private | terms });
 
-pub(super) async fn shell(caller: Caller, prefer: Prefer, key: Key, Said(shell): Said<Shell>) -> Answer {
+pub(super) async fn shell(caller: Caller, prefer: Prefer, key: Key, Body(shell): Body<Shell>) -> Answer {
     let Shell { line, is_private, terms } = shell;
-    work(caller, prefer, key, terms, Work::Shell { line, is_private }).await
+    work(caller, prefer, key, terms, JobSpec::Shell { line, is_private }).await
 }
 
 /// Has an agent go on otherwise.
@@ -109,8 +109,8 @@ pub(super) async fn settings(
     caller: Caller,
     prefer: Prefer,
     key: Key,
-    Said(settings): Said<Settings>,
+    Body(settings): Body<Settings>,
 ) -> Answer {
     let Settings { setting, terms } = settings;
-    work(caller, prefer, key, terms, Work::Setting(setting)).await
+    work(caller, prefer, key, terms, JobSpec::Setting(setting)).await
 }

@@ -14,9 +14,9 @@ use super::problem::Problem;
 use crate::rpc::server::Daemon;
 
 /// What was said. An empty body says as much as `{}`.
-pub(super) struct Said<T>(pub(super) T);
+pub(super) struct Body<T>(pub(super) T);
 
-impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Said<T> {
+impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {
@@ -33,9 +33,9 @@ impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Said<T> {
 }
 
 /// What was said, of what has no form in BARE.
-pub(super) struct SaidInJson<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Daemon> for SaidInJson<T> {
+impl<T: DeserializeOwned> FromRequest<Daemon> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {

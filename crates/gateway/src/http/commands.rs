@@ -4,18 +4,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Merge, WaitingAsk};
 use mainstay_model::command;
-use mainstay_model::{Action, CommandId, Error, SessionCommand, SessionId, Work};
+use mainstay_model::{Action, CommandId, Error, JobSpec, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::asked::Named;
 use super::bare::record;
-use super::body::Said;
+use super::body::Body;
 use super::caller::Caller;
+use super::params::PathParams;
 use super::prefer::{Key, Prefer};
 use super::problem::Problem;
-use super::submitting::{AT_ONCE, Accepted, Terms, submit, waited};
+use super::submission::{AT_ONCE, Accepted, Terms, submit, waited};
 use crate::command::{answered_before, id_of};
 use crate::view::MergeView;
 
@@ -49,7 +49,7 @@ pub(super) struct Exec {
 
 record!(Exec { code, file | terms });
 
-pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
+pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Body(exec): Body<Exec>) -> Answer {
     let Exec { code, file, terms } = exec;
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
     let body =
@@ -69,7 +69,7 @@ pub(super) struct Load {
 
 record!(Load { file | terms });
 
-pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): Said<Load>) -> Answer {
+pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Body(load): Body<Load>) -> Answer {
     let Load { file, terms } = load;
     // It is read as the daemon's user.
     caller.client.require_all("read files of the daemon's user")?;
@@ -119,7 +119,7 @@ pub(super) struct Cancel {
 
 record!(Cancel { target | terms });
 
-pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Said(cancel): Said<Cancel>) -> Answer {
+pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Body(cancel): Body<Cancel>) -> Answer {
     let Cancel { target, terms } = cancel;
     let session = caller.place(&terms, &key, None).await?;
     submit(&caller, session, SessionCommand::Cancel(command::Cancel { target }), terms.sent(key), prefer)
@@ -132,7 +132,7 @@ async fn plain(caller: Caller, prefer: Prefer, key: Key, terms: Terms, body: Ses
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
-pub(super) async fn reset(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+pub(super) async fn reset(caller: Caller, prefer: Prefer, key: Key, Body(terms): Body<Terms>) -> Answer {
     plain(caller, prefer, key, terms, SessionCommand::Reset).await
 }
 
@@ -153,25 +153,25 @@ pub(super) async fn hard_reset(
     caller: Caller,
     prefer: Prefer,
     key: Key,
-    Said(reset): Said<HardReset>,
+    Body(reset): Body<HardReset>,
 ) -> Answer {
     let HardReset { rebuild, terms } = reset;
     let command = match rebuild {
-        true => SessionCommand::Work(Work::Rebuild),
+        true => SessionCommand::Work(JobSpec::Rebuild),
         false => SessionCommand::HardReset,
     };
     plain(caller, prefer, key, terms, command).await
 }
 
-pub(super) async fn start(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+pub(super) async fn start(caller: Caller, prefer: Prefer, key: Key, Body(terms): Body<Terms>) -> Answer {
     plain(caller, prefer, key, terms, SessionCommand::Start).await
 }
 
-pub(super) async fn stop(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+pub(super) async fn stop(caller: Caller, prefer: Prefer, key: Key, Body(terms): Body<Terms>) -> Answer {
     plain(caller, prefer, key, terms, SessionCommand::Stop).await
 }
 
-pub(super) async fn delete(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+pub(super) async fn delete(caller: Caller, prefer: Prefer, key: Key, Body(terms): Body<Terms>) -> Answer {
     let session = caller.session_or_deleted().await?;
     submit(&caller, session, SessionCommand::Delete, terms.sent(key), prefer).await
 }
@@ -188,7 +188,7 @@ pub(super) struct Rename {
 
 record!(Rename { name | terms });
 
-pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename): Said<Rename>) -> Answer {
+pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Body(rename): Body<Rename>) -> Answer {
     let Rename { name, terms } = rename;
     plain(caller, prefer, key, terms, SessionCommand::Rename(command::Rename { name })).await
 }
@@ -214,7 +214,7 @@ pub(super) async fn merge(
     caller: Caller,
     Prefer(wait): Prefer,
     Key(key): Key,
-    Said(merge): Said<MergeFrom>,
+    Body(merge): Body<MergeFrom>,
 ) -> Answer {
     let MergeFrom { from, entries, command_id } = merge;
     caller.must_name_session(key.as_ref())?;
@@ -259,8 +259,8 @@ pub(super) async fn answer(
     caller: Caller,
     prefer: Prefer,
     key: Key,
-    Named(reference): Named,
-    Said(answer): Said<AnswerAsk>,
+    PathParams(reference): PathParams,
+    Body(answer): Body<AnswerAsk>,
 ) -> Answer {
     let AnswerAsk { value, decline, terms } = answer;
     let (session, ask) = match answered_before(&caller.client, &reference, terms.command_id()).await? {
@@ -279,7 +279,7 @@ pub(super) async fn answer(
 }
 
 /// Ends the daemon, once every session is at rest.
-pub(super) async fn shut_down(caller: Caller, Said(_): Said<Terms>) -> Answer {
+pub(super) async fn shut_down(caller: Caller, Body(_): Body<Terms>) -> Answer {
     caller.client.require_all("stop the daemon")?;
     caller.daemon.stop.cancel();
     Ok(StatusCode::ACCEPTED.into_response())

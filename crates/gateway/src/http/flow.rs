@@ -38,12 +38,12 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 pub(super) const PIECE_BYTES: usize = 16 * 1024;
 
 /// What a stream tells.
-pub(super) trait Tells: Send + 'static {
+pub(super) trait ChunkSource: Send + 'static {
     /// What comes next, waited for; none once there is nothing more to tell. Dropping the future loses nothing.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 
     /// What comes next, where it is there already.
-    fn at_hand(&mut self) -> Option<Bytes> {
+    fn try_next(&mut self) -> Option<Bytes> {
         None
     }
 }
@@ -93,7 +93,7 @@ struct Flow<T> {
 ///
 /// # Errors
 /// [`Error::TooManyConnections`].
-pub(super) fn answer(caller: &Caller, tells: impl Tells) -> Result<Response, Error> {
+pub(super) fn answer(caller: &Caller, tells: impl ChunkSource) -> Result<Response, Error> {
     let shared = &caller.daemon.http;
     let pace = Pace::begin(&caller.daemon)?;
     let compressed = || Arc::clone(&shared.compressed).try_acquire_owned().ok();
@@ -116,7 +116,7 @@ pub(super) fn answer(caller: &Caller, tells: impl Tells) -> Result<Response, Err
     Ok(response)
 }
 
-impl<T: Tells> Flow<T> {
+impl<T: ChunkSource> Flow<T> {
     /// What is sent next; none at the end.
     async fn piece(&mut self) -> Option<Bytes> {
         self.pace.wait().await;
@@ -144,10 +144,10 @@ impl<T: Tells> Flow<T> {
             () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(ALIVE)),
         };
         // Most often nothing is, and what was written for all goes out as it is.
-        let Some(second) = self.tells.at_hand() else { return Some(first) };
+        let Some(second) = self.tells.try_next() else { return Some(first) };
         let mut piece = [first, second].concat();
         while piece.len() < PIECE_BYTES {
-            let Some(more) = self.tells.at_hand() else { break };
+            let Some(more) = self.tells.try_next() else { break };
             piece.extend_from_slice(&more);
         }
         Some(piece.into())
@@ -162,7 +162,7 @@ fn pause(streams: usize) -> Duration {
 
 /// In which words signals are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Wording {
+pub(super) enum SignalEncoding {
     /// As server-sent events (`text/event-stream`).
     Events,
     /// As frames in JSON.
@@ -171,7 +171,7 @@ pub(super) enum Wording {
     Bare,
 }
 
-impl Wording {
+impl SignalEncoding {
     /// Signals to merge into what a client has, and where they stand.
     pub(super) fn tell(self, id: Option<u64>, signals: &AnySignals<'_>) -> Bytes {
         match self {

@@ -6,10 +6,10 @@ use mainstay_model::{Error, HistoryPage, LineNumber, NewLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, Named};
 use super::bare::told;
-use super::body::Said;
+use super::body::Body;
 use super::caller::Caller;
+use super::params::{PathParams, QueryParams};
 use super::problem::Problem;
 
 /// Lines of one answer, where it is not said how many.
@@ -23,16 +23,16 @@ type Answer<T> = Result<Json<T>, Problem>;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "KeptLine")]
-pub(super) struct Kept {
+pub(super) struct StoredLine {
     /// Its place in the history.
     number: LineNumber,
 }
 
-told!(Kept { number });
+told!(StoredLine { number });
 
 /// Keeps a line, once under its id.
-pub(super) async fn keep(caller: Caller, Said(line): Said<NewLine>) -> Answer<Kept> {
-    Ok(Json(Kept { number: caller.client.add_history(line).await? }))
+pub(super) async fn keep(caller: Caller, Body(line): Body<NewLine>) -> Answer<StoredLine> {
+    Ok(Json(StoredLine { number: caller.client.add_history(line).await? }))
 }
 
 /// Chooses the lines of history that are listed.
@@ -52,7 +52,7 @@ pub(super) struct ListHistory {
 }
 
 /// The principal's own lines, newest first.
-pub(super) async fn list(caller: Caller, Asked(list): Asked<ListHistory>) -> Answer<HistoryPage> {
+pub(super) async fn list(caller: Caller, QueryParams(list): QueryParams<ListHistory>) -> Answer<HistoryPage> {
     let ListHistory { folder, session, q, before, limit } = list;
     let session = match session {
         Some(_) => Some(caller.session(None).await?),
@@ -82,7 +82,7 @@ pub(super) struct Line {
 }
 
 /// All that one line says.
-pub(super) async fn line(caller: Caller, Named(number): Named) -> Answer<Line> {
+pub(super) async fn line(caller: Caller, PathParams(number): PathParams) -> Answer<Line> {
     let number = number.parse().map_err(|_| Error::InvalidArgument {
         argument: "number".to_owned(),
         reason: format!("`{number}` is no number of a line"),

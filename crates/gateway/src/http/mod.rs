@@ -1,40 +1,40 @@
 //! HTTP for editors, pages and scripts: commands in, streams out. Source: seed 000, "The Tao of Datastar"; protocols/sagefs.md, "HTTP".
 //!
-//! A POST hands a command over and is answered `202` with where to hear of it ([`submitting`]); a GET is a stream of Datastar's events
-//! ([`streams`], [`signals`], [`flow`]), the same over WebSocket ([`socket`]), or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the
+//! A POST hands a command over and is answered `202` with where to hear of it ([`submission`]); a GET is a stream of Datastar's events
+//! ([`streams`], [`signals`], [`flow`]), the same over WebSocket ([`socket`]), or reads what is there now ([`queries`]). [`endpoint`] is what the router and the document of the
 //! API ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads what was sent, [`problem`] is the one
 //! table from errors to answers, and [`coding`] compresses them. Commands
 //! and sockets speak JSON or BARE ([`media`], [`bare`]).
 
 mod agents;
-mod asked;
 pub(crate) mod bare;
 mod body;
 mod caller;
-mod checking;
 mod coding;
 mod commands;
-mod creating;
+mod create;
+mod diagnostics;
+mod encode_cache;
 mod endpoint;
-mod exchanging;
-mod exploring;
+mod explore;
 mod flow;
 pub(crate) mod history;
+mod import_export;
 mod media;
 mod metrics;
 mod notebooks;
 mod openapi;
+mod params;
 mod portable;
 mod prefer;
 pub(crate) mod problem;
-mod reading;
+mod queries;
 mod recorders;
+mod requested_kind;
 mod signals;
 mod socket;
 mod streams;
-mod submitting;
-mod wanted_kind;
-mod written;
+mod submission;
 
 use std::sync::Arc;
 
@@ -49,12 +49,12 @@ pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
 pub use openapi::schemas;
 pub(crate) use problem::{Problem, status_of};
 
-use self::checking::Checks;
+use self::diagnostics::Checks;
+use self::encode_cache::EncodeCache;
 use self::endpoint::{Answer, Endpoint};
 use self::signals::{
     CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
 };
-use self::written::Written;
 use crate::KnownKind;
 use crate::browser::Links;
 use crate::health::Health;
@@ -77,7 +77,7 @@ pub struct Shared {
     /// Places for those of them that are compressed.
     compressed: Arc<Semaphore>,
     /// What streams tell of events.
-    written: Written,
+    written: EncodeCache,
 }
 
 impl Shared {
@@ -91,7 +91,7 @@ impl Shared {
             links: Links::default(),
             streams: places(limits.streams),
             compressed: places(limits.compressed_streams),
-            written: Written::default(),
+            written: EncodeCache::default(),
         }
     }
 
@@ -106,8 +106,8 @@ impl Shared {
 fn endpoints() -> Vec<Endpoint> {
     use agents::{Compact, Say, Settings, Shell};
     use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-    use reading::{ListAsks, ListEntries, ListKinds, ListSessions, RecentEvents, Search};
-    use submitting::Terms;
+    use queries::{ListAsks, ListEntries, ListKinds, ListSessions, RecentEvents, Search};
+    use submission::Terms;
     vec![
         Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
         Endpoint::command::<Load, EvalView, _, _>("/load", "Runs a script", commands::load).of_a_session(),
@@ -170,25 +170,25 @@ fn endpoints() -> Vec<Endpoint> {
         )
         .of_a_session()
         .answers(Answer::Json(endpoint::schema_of::<NotebookView>)),
-        Endpoint::command::<checking::Check, checking::Checked, _, _>(
+        Endpoint::command::<diagnostics::Check, diagnostics::Checked, _, _>(
             "/diagnostics",
             "Checks code without running it",
-            checking::check,
+            diagnostics::check,
         )
         .of_a_session(),
-        Endpoint::command::<checking::Complete, CompletionsSignal, _, _>(
+        Endpoint::command::<diagnostics::Complete, CompletionsSignal, _, _>(
             "/completions",
             "Asks what could stand at a cursor",
-            checking::complete,
+            diagnostics::complete,
         )
         .of_a_session(),
-        Endpoint::creation::<creating::Fork, _, _>(
+        Endpoint::creation::<create::Fork, _, _>(
             "/fork",
             "Creates a session that begins with entries of another, and has its values",
-            creating::fork,
+            create::fork,
         )
         .of_a_session(),
-        Endpoint::creation::<creating::Create, _, _>("/sessions", "Creates a session", creating::create),
+        Endpoint::creation::<create::Create, _, _>("/sessions", "Creates a session", create::create),
         Endpoint::command::<Terms, CommandView, _, _>(
             "/sessions/{session}",
             "Deletes a session; those that were forked off it stay whole",
@@ -198,14 +198,14 @@ fn endpoints() -> Vec<Endpoint> {
         Endpoint::text(
             "/export",
             "A session as the text of a file: whole, to read, or as code",
-            exchanging::export,
+            import_export::export,
         )
         .of_a_session()
-        .with_query::<exchanging::Export>(),
-        Endpoint::creation_in_json::<exchanging::Import, exchanging::ImportView, _, _>(
+        .with_query::<import_export::Export>(),
+        Endpoint::creation_in_json::<import_export::Import, import_export::ImportView, _, _>(
             "/import",
             "Creates a session of a session file; its code runs again, and in an agent's conversation nothing runs",
-            exchanging::import,
+            import_export::import,
         ),
         Endpoint::command::<AnswerAsk, CommandView, _, _>(
             "/asks/{ask}",
@@ -233,7 +233,7 @@ fn endpoints() -> Vec<Endpoint> {
             "Every event; with `*` as the session those of all, behind places in the log",
             streams::events,
         )
-        .with_query::<streams::Chosen>(),
+        .with_query::<streams::EventsQuery>(),
         Endpoint::stream::<DiagnosticsSignals, _, _>(
             "/diagnostics",
             "The diagnostics of code that was checked",
@@ -245,91 +245,91 @@ fn endpoints() -> Vec<Endpoint> {
             streams::completions,
         ),
         Endpoint::socket("/stream", "Any of these streams as a WebSocket, in JSON or BARE", socket::stream)
-            .with_query::<socket::Chosen>(),
+            .with_query::<socket::SocketQuery>(),
         Endpoint::read::<Vec<KnownKind>, _, _>(
             "/kinds",
             "The kinds of sessions that can be created, the one used last first; then those that lack something, with what that is",
-            reading::kinds,
+            queries::kinds,
         )
         .with_query::<ListKinds>(),
         Endpoint::read::<Vec<SessionView>, _, _>(
             "/sessions",
             "The sessions, the most recently active first",
-            reading::sessions,
+            queries::sessions,
         )
         .with_query::<ListSessions>(),
-        Endpoint::read::<SessionView, _, _>("/sessions/{session}", "A session", reading::session),
+        Endpoint::read::<SessionView, _, _>("/sessions/{session}", "A session", queries::session),
         Endpoint::read::<Vec<EntryView>, _, _>(
             "/sessions/{session}/entries",
             "Entries of a session's transcript",
-            reading::entries,
+            queries::entries,
         )
         .with_query::<ListEntries>(),
         Endpoint::read::<Vec<Event>, _, _>(
             "/events/recent",
             "The newest events of a session, or those behind one, oldest first",
-            reading::recent_events,
+            queries::recent_events,
         )
         .of_a_session()
         .with_query::<RecentEvents>(),
-        Endpoint::read::<reading::DaemonView, _, _>(
+        Endpoint::read::<queries::DaemonView, _, _>(
             "/daemon",
             "The daemon, and how much it has to do",
-            reading::daemon,
+            queries::daemon,
         ),
         Endpoint::read::<Vec<RelativeView>, _, _>(
             "/sessions/{session}/lineage",
             "The sessions it comes from, and those that come from it",
-            reading::lineage,
+            queries::lineage,
         ),
         Endpoint::read::<Members, _, _>(
             "/members",
             "What a namespace, module or type holds",
-            exploring::members,
+            explore::members,
         )
         .of_a_session()
-        .with_query::<exploring::ListMembers>(),
+        .with_query::<explore::ListMembers>(),
         Endpoint::read::<Symbols, _, _>(
             "/symbols",
             "What is loaded or referred to that has a text in its name",
-            exploring::symbols,
+            explore::symbols,
         )
         .of_a_session()
-        .with_query::<exploring::FindSymbols>(),
+        .with_query::<explore::FindSymbols>(),
         Endpoint::read::<Vec<Binding>, _, _>(
             "/values",
             "What the session's code bound, the newest first",
-            exploring::values,
+            explore::values,
         )
         .of_a_session(),
         Endpoint::read::<Startup, _, _>(
             "/startup",
             "What the session's worker brought in before its own code: its project, and the scripts of its user",
-            reading::startup,
+            queries::startup,
         )
         .of_a_session(),
         Endpoint::read::<Tests, _, _>(
             "/tests",
             "The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them",
-            exploring::tests,
+            explore::tests,
         )
         .of_a_session()
-        .with_query::<exploring::ListTests>(),
-        Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", reading::asks)
+        .with_query::<explore::ListTests>(),
+        Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", queries::asks)
             .with_query::<ListAsks>(),
         Endpoint::read::<CommandView, _, _>(
             "/commands/{command}",
             "What became of a command",
-            reading::command,
+            queries::command,
         ),
-        Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", reading::search)
+        Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", queries::search)
             .with_query::<Search>(),
-        Endpoint::command::<NewLine, history::Kept, _, _>(
+        Endpoint::command::<NewLine, history::StoredLine, _, _>(
             "/history",
             "Keeps a line of the principal's own history, once under its id",
             history::keep,
         )
-        .answers(Answer::Json(endpoint::schema_of::<history::Kept>)),
+        .answers(Answer::Json(endpoint::schema_of::<history::StoredLine>)),
         Endpoint::read::<HistoryPage, _, _>(
             "/history",
             "Lines of the principal's own history, newest first",

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::bare::record;
-use super::body::Said;
+use super::body::Body;
 use super::caller::Caller;
 use super::problem::Problem;
-use crate::notebook::{CellRun, Evaluate, NotebookView, Opened, Wanted};
+use crate::notebook::{CellRun, CellSelection, Evaluate, NotebookFile, NotebookView};
 use crate::path::absolute;
 use crate::view::EvalView;
 
@@ -34,15 +34,15 @@ pub(super) struct RunNotebook {
 
 record!(RunNotebook { path, from, cell, again });
 
-pub(super) async fn run(caller: Caller, Said(run): Said<RunNotebook>) -> Result<Json<NotebookView>, Problem> {
+pub(super) async fn run(caller: Caller, Body(run): Body<RunNotebook>) -> Result<Json<NotebookView>, Problem> {
     let RunNotebook { path, from, cell, again } = run;
     caller.client.require_all("read files")?;
     let path = absolute(&path)?;
-    let opened = Opened::read(&path, caller.daemon.engine.limits().message_bytes).await?;
+    let opened = NotebookFile::read(&path, caller.daemon.engine.limits().message_bytes).await?;
     let session = caller.session(Some(Action::Eval)).await?;
     let about = caller.client.status(session).await?.session;
     let client = caller.client.clone();
-    let wanted = Wanted { from, cell, again, begun: Vec::new() };
+    let wanted = CellSelection { from, cell, again, begun: Vec::new() };
     // A client that goes away does not stop it in the middle of a cell.
     let cells = Cells { client: client.clone(), session };
     let ran = tokio::spawn(async move { opened.run(&client, &about, wanted, cells).await });

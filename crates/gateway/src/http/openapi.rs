@@ -15,7 +15,7 @@ use super::media::Media;
 use super::portable;
 use super::problem::ProblemDocument;
 use super::signals::{AnySignals, Frame};
-use super::submitting::Accepted;
+use super::submission::Accepted;
 use crate::rpc::server::Daemon;
 use crate::view::SessionView;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mainstay_engine::runner::Completions;
-use mainstay_model::agent::Work;
+use mainstay_model::agent::JobSpec;
 use mainstay_model::{
     Action, Binding, CommandId, Delta, Diagnostic, Display, EvalResult, Event, EventBody, EventKind, Failure,
     JobPart, Message, OutputStream, Principal, Seq, Session, SessionId, SessionState, Source, Timestamp,
@@ -576,11 +576,13 @@ fn agents(event: &Event) -> Option<EvalSignals<'_>> {
     let (command_id, seq) = (event.metadata.correlation.as_ref(), event.seq);
     if let EventBody::JobRequested { work, .. } = &event.body {
         return Some(match work {
-            Work::Turn { prompt } => requested(event, &prompt.text, None),
-            Work::Shell { line, .. } => requested(event, line, None),
-            Work::Compaction { .. } | Work::Setting(_) | Work::Build | Work::Rebuild | Work::Comm(_) => {
-                step(event, JobState::Running)
-            }
+            JobSpec::Turn { prompt } => requested(event, &prompt.text, None),
+            JobSpec::Shell { line, .. } => requested(event, line, None),
+            JobSpec::Compaction { .. }
+            | JobSpec::Setting(_)
+            | JobSpec::Build
+            | JobSpec::Rebuild
+            | JobSpec::Comm(_) => step(event, JobState::Running),
         });
     }
     if let EventBody::JobEnded { ending, duration_ms, .. } = &event.body {

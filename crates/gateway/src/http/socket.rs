@@ -15,12 +15,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::asked::Asked;
 use super::caller::Caller;
-use super::flow::{KEEP_ALIVE, PIECE_BYTES, Pace, Tells, Wording};
+use super::flow::{ChunkSource, KEEP_ALIVE, PIECE_BYTES, Pace, SignalEncoding};
 use super::media::Media;
+use super::params::QueryParams;
 use super::problem::Problem;
-use super::streams::{After, Completions, Diagnostics, Kinds, Status, Told};
+use super::streams::{After, Completions, Diagnostics, EventChunks, Kinds, Status};
 use crate::rpc::server::{Daemon, LAST_ANSWERS};
 
 /// Bytes of what a client may say, which is nothing: more is not read to be refused.
@@ -35,9 +35,9 @@ const UNSUPPORTED: u16 = 1003;
 
 /// What is to be told.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Chosen {
+pub(super) struct SocketQuery {
     /// The stream that the client chose.
-    of: Of,
+    of: StreamName,
     /// Of `events`, only those of these kinds, with commas between; all where it is left out.
     #[allow(dead_code, reason = "`Kinds` reads it")]
     kinds: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct Chosen {
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
-enum Of {
+enum StreamName {
     Eval,
     Status,
     Events,
@@ -58,7 +58,7 @@ enum Of {
 /// Serves a chosen stream as a web socket at `GET /stream`.
 pub(super) async fn stream(
     caller: Caller,
-    Asked(Chosen { of, kinds: _ }): Asked<Chosen>,
+    QueryParams(SocketQuery { of, kinds: _ }): QueryParams<SocketQuery>,
     after: After,
     Kinds(kinds): Kinds,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -74,20 +74,24 @@ async fn open(
     caller: &Caller,
     upgrade: WebSocketUpgrade,
     media: Media,
-    of: Of,
+    of: StreamName,
     after: After,
     kinds: BTreeSet<EventKind>,
 ) -> Result<Response, Error> {
     let wording = match media {
-        Media::Json => Wording::Json,
-        Media::Bare => Wording::Bare,
+        Media::Json => SignalEncoding::Json,
+        Media::Bare => SignalEncoding::Bare,
     };
     match of {
-        Of::Eval => answer(caller, upgrade, media, Told::of_jobs(caller, after, wording).await?),
-        Of::Status => answer(caller, upgrade, media, Status::begin(caller, after, wording).await?),
-        Of::Events => answer(caller, upgrade, media, Told::of_events(caller, after, kinds, wording).await?),
-        Of::Diagnostics => answer(caller, upgrade, media, Diagnostics::begin(caller, wording).await?),
-        Of::Completions => answer(caller, upgrade, media, Completions::begin(caller, wording).await?),
+        StreamName::Eval => {
+            answer(caller, upgrade, media, EventChunks::of_jobs(caller, after, wording).await?)
+        }
+        StreamName::Status => answer(caller, upgrade, media, Status::begin(caller, after, wording).await?),
+        StreamName::Events => {
+            answer(caller, upgrade, media, EventChunks::of_events(caller, after, kinds, wording).await?)
+        }
+        StreamName::Diagnostics => answer(caller, upgrade, media, Diagnostics::begin(caller, wording).await?),
+        StreamName::Completions => answer(caller, upgrade, media, Completions::begin(caller, wording).await?),
     }
 }
 
@@ -113,7 +117,7 @@ fn answer(
     caller: &Caller,
     upgrade: WebSocketUpgrade,
     media: Media,
-    tells: impl Tells,
+    tells: impl ChunkSource,
 ) -> Result<Response, Error> {
     let daemon = caller.daemon.clone();
     let pace = Pace::begin(&daemon)?;
@@ -126,7 +130,7 @@ fn answer(
 }
 
 /// Why a socket is closed.
-enum End {
+enum CloseReason {
     /// There is nothing more to tell.
     Over,
     /// The daemon goes down.
@@ -137,24 +141,24 @@ enum End {
     Gone,
 }
 
-async fn serve(socket: WebSocket, daemon: Daemon, media: Media, pace: Pace, tells: impl Tells) {
+async fn serve(socket: WebSocket, daemon: Daemon, media: Media, pace: Pace, tells: impl ChunkSource) {
     let _answering = daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let stopped = daemon.stopped.clone();
     let end = {
-        let telling = Telling { sink: &mut sink, media, pace, stopped: stopped.clone() };
+        let telling = SocketWriter { sink: &mut sink, media, pace, stopped: stopped.clone() };
         tokio::select! {
             end = telling.all(tells) => end,
             end = heard(stream) => end,
-            () = too_late(&stopped) => End::Gone,
+            () = too_late(&stopped) => CloseReason::Gone,
         }
     };
     let (code, reason) = match end {
-        End::Over => (NORMAL, "There is nothing more to tell"),
-        End::ShutDown => (GOING_AWAY, "Server shutting down"),
-        End::Spoken => (UNSUPPORTED, "This socket only tells; commands go in with POST"),
+        CloseReason::Over => (NORMAL, "There is nothing more to tell"),
+        CloseReason::ShutDown => (GOING_AWAY, "Server shutting down"),
+        CloseReason::Spoken => (UNSUPPORTED, "This socket only tells; commands go in with POST"),
         // It may have said so, and then waits for the same of us.
-        End::Gone => return drop(tokio::time::timeout(LAST_ANSWERS, sink.flush()).await),
+        CloseReason::Gone => return drop(tokio::time::timeout(LAST_ANSWERS, sink.flush()).await),
     };
     let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     // A client that reads nothing is not waited for.
@@ -168,28 +172,28 @@ async fn too_late(stopped: &CancellationToken) {
 }
 
 /// Waits until the client goes, or says what nobody asked it.
-async fn heard(mut stream: SplitStream<WebSocket>) -> End {
+async fn heard(mut stream: SplitStream<WebSocket>) -> CloseReason {
     loop {
         match stream.next().await {
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
             // Of what is too large, it is only known that it is said; of a connection that broke nothing is lost by another word.
-            Some(Ok(Message::Text(_) | Message::Binary(_)) | Err(_)) => return End::Spoken,
-            Some(Ok(Message::Close(_))) | None => return End::Gone,
+            Some(Ok(Message::Text(_) | Message::Binary(_)) | Err(_)) => return CloseReason::Spoken,
+            Some(Ok(Message::Close(_))) | None => return CloseReason::Gone,
         }
     }
 }
 
 /// The stream of events to one client of a web socket.
-struct Telling<'a> {
+struct SocketWriter<'a> {
     sink: &'a mut SplitSink<WebSocket, Message>,
     media: Media,
     pace: Pace,
     stopped: CancellationToken,
 }
 
-impl Telling<'_> {
+impl SocketWriter<'_> {
     /// Tells all there is, as the client takes it.
-    async fn all(mut self, mut tells: impl Tells) -> End {
+    async fn all(mut self, mut tells: impl ChunkSource) -> CloseReason {
         loop {
             self.pace.wait().await;
             let next = tokio::select! {
@@ -197,24 +201,24 @@ impl Telling<'_> {
                 biased;
                 told = tells.next() => match told {
                     Some(told) => self.tell(told, &mut tells).await,
-                    None => return if self.stopped.is_cancelled() { End::ShutDown } else { End::Over },
+                    None => return if self.stopped.is_cancelled() { CloseReason::ShutDown } else { CloseReason::Over },
                 },
-                () = self.stopped.cancelled() => return End::ShutDown,
+                () = self.stopped.cancelled() => return CloseReason::ShutDown,
                 () = tokio::time::sleep(KEEP_ALIVE) => self.sink.send(Message::Ping(Bytes::new())).await,
             };
             if next.is_err() {
-                return End::Gone;
+                return CloseReason::Gone;
             }
             self.pace.sent();
         }
     }
 
     /// Tells this, with all that is at hand behind it.
-    async fn tell(&mut self, first: Bytes, tells: &mut impl Tells) -> Result<(), axum::Error> {
+    async fn tell(&mut self, first: Bytes, tells: &mut impl ChunkSource) -> Result<(), axum::Error> {
         let mut bytes = first.len();
         self.sink.feed(message(self.media, first)).await?;
         while bytes < PIECE_BYTES {
-            let Some(more) = tells.at_hand() else { break };
+            let Some(more) = tells.try_next() else { break };
             bytes += more.len();
             self.sink.feed(message(self.media, more)).await?;
         }

@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::Response;
-use mainstay_engine::{Client, Cursor, Followed};
+use mainstay_engine::{Client, ClientSubscription, Cursor};
 use mainstay_model::{
     Action, Error, Event, EventFilter, EventKind, Position, Seq, Session, SessionId, Timestamp,
 };
@@ -19,13 +19,13 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Shared;
 use super::caller::{Caller, query};
-use super::checking::{Files, Finding, Findings, Place};
-use super::flow::{self, Tells, Wording};
+use super::diagnostics::{Files, Finding, Findings, Place};
+use super::encode_cache::EventView;
+use super::flow::{self, ChunkSource, SignalEncoding};
 use super::problem::Problem;
 use super::signals::{
     self, AnySignals, CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EventSignals,
 };
-use super::written::Telling;
 
 /// Events that are looked through for the last job.
 const LOOKED_BACK: u64 = 10_000;
@@ -76,22 +76,22 @@ impl After {
 
 /// Streams the sessions' states at `GET /status`.
 pub(super) async fn status(caller: Caller, after: After) -> Answer {
-    Ok(flow::answer(&caller, Status::begin(&caller, after, Wording::Events).await?)?)
+    Ok(flow::answer(&caller, Status::begin(&caller, after, SignalEncoding::Events).await?)?)
 }
 
 /// How a session is.
 pub(super) struct Status {
-    wording: Wording,
+    wording: SignalEncoding,
     session: SessionId,
     client: Client,
-    followed: Followed,
+    followed: ClientSubscription,
     last_eval_ms: Option<u64>,
     /// Whether something has happened that was not told yet.
     is_due: bool,
 }
 
 impl Status {
-    pub(super) async fn begin(caller: &Caller, after: After, wording: Wording) -> Result<Self, Error> {
+    pub(super) async fn begin(caller: &Caller, after: After, wording: SignalEncoding) -> Result<Self, Error> {
         let session = caller.session(None).await?;
         let stored = caller.client.status(session).await?.session;
         after.known(stored.last_seq.0)?;
@@ -109,14 +109,14 @@ impl Status {
     }
 }
 
-impl Tells for Status {
+impl ChunkSource for Status {
     // State, and no history: who comes again, or is slow, is told how things are.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.is_due {
             let event = self.followed.next().await.ok()?;
             self.hear(&event);
         }
-        while let Some(event) = self.followed.at_hand() {
+        while let Some(event) = self.followed.try_next() {
             self.hear(&event);
         }
         let status = self.client.status(self.session).await.ok()?;
@@ -165,27 +165,31 @@ async fn last_job(client: &Client, session: &Session) -> Result<Seq, Error> {
 
 /// Streams evals and their output at `GET /eval`.
 pub(super) async fn eval(caller: Caller, after: After) -> Answer {
-    Ok(flow::answer(&caller, Told::of_jobs(&caller, after, Wording::Events).await?)?)
+    Ok(flow::answer(&caller, EventChunks::of_jobs(&caller, after, SignalEncoding::Events).await?)?)
 }
 
 /// Streams all events at `GET /events`.
 pub(super) async fn events(caller: Caller, after: After, Kinds(kinds): Kinds) -> Answer {
-    Ok(flow::answer(&caller, Told::of_events(&caller, after, kinds, Wording::Events).await?)?)
+    Ok(flow::answer(&caller, EventChunks::of_events(&caller, after, kinds, SignalEncoding::Events).await?)?)
 }
 
 /// What is told of each event.
-pub(super) struct Told {
-    wording: Wording,
+pub(super) struct EventChunks {
+    wording: SignalEncoding,
     /// What comes before all events.
     first: Option<Bytes>,
-    followed: Followed,
-    telling: Telling,
+    followed: ClientSubscription,
+    telling: EventView,
     shared: Arc<Shared>,
 }
 
-impl Told {
+impl EventChunks {
     /// The jobs of a session: the last one from its beginning, then all that come.
-    pub(super) async fn of_jobs(caller: &Caller, after: After, wording: Wording) -> Result<Self, Error> {
+    pub(super) async fn of_jobs(
+        caller: &Caller,
+        after: After,
+        wording: SignalEncoding,
+    ) -> Result<Self, Error> {
         let session = caller.session(None).await?;
         let stored = caller.client.status(session).await?.session;
         let after = after.known(stored.last_seq.0)?;
@@ -198,7 +202,7 @@ impl Told {
         let idle = AnySignals::Eval(signals::idle(from, stored.last_activity));
         let first = after.is_none().then(|| wording.tell(Some(from.0), &idle));
         let shared = Arc::clone(&caller.daemon.http);
-        Ok(Self { wording, first, followed, telling: Telling::Jobs, shared })
+        Ok(Self { wording, first, followed, telling: EventView::Jobs, shared })
     }
 
     /// What happens: in one session, or with `*` in all that may be seen.
@@ -206,7 +210,7 @@ impl Told {
         caller: &Caller,
         after: After,
         kinds: BTreeSet<EventKind>,
-        wording: Wording,
+        wording: SignalEncoding,
     ) -> Result<Self, Error> {
         let cursor = match caller.means_all() {
             true => {
@@ -220,7 +224,7 @@ impl Told {
             }
         };
         let followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
-        let telling = if caller.means_all() { Telling::OfAll } else { Telling::OfSession };
+        let telling = if caller.means_all() { EventView::OfAll } else { EventView::OfSession };
         Ok(Self { wording, first: None, followed, telling, shared: Arc::clone(&caller.daemon.http) })
     }
 
@@ -229,16 +233,16 @@ impl Told {
         let Self { telling, wording, .. } = *self;
         let whole = |id| Some(wording.tell(Some(id), &AnySignals::Event(EventSignals { event })));
         self.shared.written.of((telling, wording), event, || match telling {
-            Telling::Jobs => {
+            EventView::Jobs => {
                 signals::eval(event).map(|told| wording.tell(Some(event.seq.0), &AnySignals::Eval(told)))
             }
-            Telling::OfSession => whole(event.seq.0),
-            Telling::OfAll => whole(event.position.0),
+            EventView::OfSession => whole(event.seq.0),
+            EventView::OfAll => whole(event.position.0),
         })
     }
 }
 
-impl Tells for Told {
+impl ChunkSource for EventChunks {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -251,9 +255,9 @@ impl Tells for Told {
         }
     }
 
-    fn at_hand(&mut self) -> Option<Bytes> {
+    fn try_next(&mut self) -> Option<Bytes> {
         loop {
-            let event = self.followed.at_hand()?;
+            let event = self.followed.try_next()?;
             if let Some(told) = self.of(&event) {
                 return Some(told);
             }
@@ -264,7 +268,7 @@ impl Tells for Told {
 /// The events that a client asks for.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
-pub(super) struct Chosen {
+pub(super) struct EventsQuery {
     /// Only those of these kinds, with commas between; all where it is left out.
     kinds: Option<String>,
 }
@@ -284,7 +288,7 @@ impl<S: Sync> FromRequestParts<S> for Kinds {
 
 /// Streams warnings and errors at `GET /diagnostics`.
 pub(super) async fn diagnostics(caller: Caller) -> Answer {
-    Ok(flow::answer(&caller, Diagnostics::begin(&caller, Wording::Events).await?)?)
+    Ok(flow::answer(&caller, Diagnostics::begin(&caller, SignalEncoding::Events).await?)?)
 }
 
 /// Turns the diagnostics of all files into signals.
@@ -296,7 +300,7 @@ fn kept(files: Files) -> DiagnosticsSignals {
 
 /// The diagnostics of code that its principal has checked: those there are, then each that are found.
 pub(super) struct Diagnostics {
-    wording: Wording,
+    wording: SignalEncoding,
     place: Place,
     /// The reset behind which they were found.
     since: Seq,
@@ -305,11 +309,11 @@ pub(super) struct Diagnostics {
     /// The files of which something was told.
     known: BTreeSet<String>,
     findings: Findings,
-    followed: Followed,
+    followed: ClientSubscription,
 }
 
 impl Diagnostics {
-    pub(super) async fn begin(caller: &Caller, wording: Wording) -> Result<Self, Error> {
+    pub(super) async fn begin(caller: &Caller, wording: SignalEncoding) -> Result<Self, Error> {
         let session = caller.session(Some(Action::Check)).await?;
         let stored = caller.client.status(session).await?.session;
         let place: Place = (caller.client.principal().clone(), session);
@@ -352,7 +356,7 @@ impl Diagnostics {
     }
 }
 
-impl Tells for Diagnostics {
+impl ChunkSource for Diagnostics {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -379,20 +383,20 @@ impl Tells for Diagnostics {
 
 /// Streams completions as they are asked for at `GET /completions`.
 pub(super) async fn completions(caller: Caller) -> Answer {
-    Ok(flow::answer(&caller, Completions::begin(&caller, Wording::Events).await?)?)
+    Ok(flow::answer(&caller, Completions::begin(&caller, SignalEncoding::Events).await?)?)
 }
 
 /// The completions that its principal asks for.
 pub(super) struct Completions {
-    wording: Wording,
+    wording: SignalEncoding,
     place: Place,
     first: Option<Bytes>,
     findings: Findings,
-    followed: Followed,
+    followed: ClientSubscription,
 }
 
 impl Completions {
-    pub(super) async fn begin(caller: &Caller, wording: Wording) -> Result<Self, Error> {
+    pub(super) async fn begin(caller: &Caller, wording: SignalEncoding) -> Result<Self, Error> {
         let session = caller.session(Some(Action::Complete)).await?;
         let newest = caller.client.status(session).await?.session.last_seq;
         let place: Place = (caller.client.principal().clone(), session);
@@ -405,11 +409,11 @@ impl Completions {
     }
 }
 
-fn told(wording: Wording, completions: Option<CompletionsSignal>) -> Bytes {
+fn told(wording: SignalEncoding, completions: Option<CompletionsSignal>) -> Bytes {
     wording.tell(None, &AnySignals::Completions(CompletionsSignals { completions }))
 }
 
-impl Tells for Completions {
+impl ChunkSource for Completions {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);

@@ -18,8 +18,8 @@ use super::get_result::{Awaited, awaited};
 use super::merge::{CherryPick, MergeSession};
 use super::notebook::RunNotebook;
 use super::offer::Works;
+use super::running_calls::RunningCall;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
-use super::under_way::UnderWay;
 
 /// Answers an ask that waits.
 #[derive(Deserialize, JsonSchema)]
@@ -80,7 +80,7 @@ fn asking(call: &Call, session: &Session, pending: &PendingAsk) -> Option<Comman
     let principal = call.client().principal();
     let running = session.running().filter(|running| pending.is_of_job(running.job))?;
     // A part that asks is of the call that runs the whole.
-    let is_whole = |left: &Arc<UnderWay>| {
+    let is_whole = |left: &Arc<RunningCall>| {
         let has_parts =
             [RunNotebook::NAME, MergeSession::NAME, CherryPick::NAME].contains(&left.tool.as_str());
         left.end().is_none() && has_parts && *left.source() == running.source

@@ -1,6 +1,6 @@
 //! One call: on whose behalf, on which session, and whether someone still waits for it.
 //!
-//! A call that names no session takes the one that [`super::meant`] says. Where there is none, what runs or looks at code creates one.
+//! A call that names no session takes the one that [`super::session_resolver`] says. Where there is none, what runs or looks at code creates one.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,16 +20,16 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use super::bounds::Within;
-use super::clients::{Habits, RESULTS, Results};
-use super::elicitation::Complaints;
-use super::meant::{Fits, Meant};
+use super::clients::{ClientProfile, RESULTS, Results};
+use super::elicitation::InvalidAnswers;
 use super::names::Names;
 use super::orphans::{Orphan, orphans};
 use super::repeats::Repeatable;
-use super::running::Running;
+use super::running_calls::{Origin, RunningCall, RunningCalls};
+use super::running_command::RunningCommand;
 use super::server::Server;
+use super::session_resolver::{SessionPredicate, SessionResolver};
 use super::tool::LONGEST_WAIT;
-use super::under_way::{CallsUnderWay, Origin, UnderWay};
 use crate::command::anonymous;
 use crate::trace::within;
 
@@ -49,7 +49,7 @@ pub(super) struct Call {
     name: String,
     /// The client's folder, where it is known.
     folder: Option<String>,
-    under_way: Arc<UnderWay>,
+    under_way: Arc<RunningCall>,
     /// What its bridge says of it.
     repeatable: Repeatable,
     /// What is to be said of the session that was created for want of one.
@@ -71,9 +71,9 @@ pub(super) struct Call {
 
 /// What a repeated call goes on with.
 pub(super) struct Continued {
-    pub(super) running: Running,
+    pub(super) running: RunningCommand,
     /// What it brought that is no answer.
-    pub(super) invalid: Complaints,
+    pub(super) invalid: InvalidAnswers,
 }
 
 impl Call {
@@ -102,7 +102,7 @@ impl Call {
             request: context.id.clone(),
             closing: server.closing.clone(),
         };
-        let under_way = UnderWay::new(id, client.source(), tool, origin);
+        let under_way = RunningCall::new(id, client.source(), tool, origin);
         Ok(Self {
             server: server.clone(),
             context: context.clone(),
@@ -133,12 +133,12 @@ impl Call {
     }
 
     /// What is kept of it while it is under way.
-    pub(super) fn under_way(&self) -> &Arc<UnderWay> {
+    pub(super) fn under_way(&self) -> &Arc<RunningCall> {
         &self.under_way
     }
 
     /// All calls that are under way.
-    pub(super) fn calls(&self) -> &CallsUnderWay {
+    pub(super) fn calls(&self) -> &RunningCalls {
         &self.server.daemon.mcp.calls
     }
 
@@ -154,8 +154,8 @@ impl Call {
     }
 
     /// How its client treats what it is answered.
-    pub(super) fn habits(&self) -> &'static Habits {
-        Habits::of(&self.name)
+    pub(super) fn habits(&self) -> &'static ClientProfile {
+        ClientProfile::of(&self.name)
     }
 
     /// The names of tools that its client is shown.
@@ -241,7 +241,7 @@ impl Call {
     }
 
     /// What the call goes on with; none where it begins something.
-    pub(super) fn continued(&self) -> Option<&Running> {
+    pub(super) fn continued(&self) -> Option<&RunningCommand> {
         self.continued.get().map(|continued| &continued.running)
     }
 
@@ -266,7 +266,11 @@ impl Call {
     }
 
     /// The same; the most recently active one counts where it fits.
-    async fn find_for(&self, reference: Option<&str>, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
+    async fn find_for(
+        &self,
+        reference: Option<&str>,
+        fits: SessionPredicate<'_>,
+    ) -> Result<Option<SessionId>, Error> {
         let found = match reference {
             Some(reference) => Some(self.client.resolve(reference).await?),
             None => match self.repeatable.session_before(&self.client).await {
@@ -305,7 +309,7 @@ impl Call {
         &self,
         reference: Option<&str>,
         action: Action,
-        fits: Fits<'_>,
+        fits: SessionPredicate<'_>,
         kind: Option<&SessionKind>,
     ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
@@ -356,8 +360,8 @@ impl Call {
     }
 
     /// What tells which session is meant where none is named.
-    pub(super) fn meant(&self) -> Meant {
-        Meant {
+    pub(super) fn meant(&self) -> SessionResolver {
+        SessionResolver {
             client: self.client.clone(),
             folder: self.folder.clone(),
             last_used: self.server.last_used(),

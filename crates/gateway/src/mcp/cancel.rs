@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
-use mainstay_engine::{CommandStatus, Followed};
+use mainstay_engine::{ClientSubscription, CommandStatus};
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
@@ -92,7 +92,7 @@ async fn of_call(call: &Call, id: CommandId) -> Result<(SessionId, CommandId), E
 }
 
 /// Waits for a job's end.
-async fn ending(events: &mut Followed, job: JobId) -> Result<&'static str, Error> {
+async fn ending(events: &mut ClientSubscription, job: JobId) -> Result<&'static str, Error> {
     loop {
         let event = events.next().await?;
         let Some((of, end)) = event.body.job_end() else { continue };

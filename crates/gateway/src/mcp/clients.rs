@@ -38,7 +38,7 @@ impl Results {
 
 /// How a client treats what it is answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Habits {
+pub(super) struct ClientProfile {
     /// How the name begins that it gives itself.
     name: &'static str,
     /// The form of results that its model sees once and whole; by the protocol's version where none is given.
@@ -63,7 +63,7 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 /// The habits that a client is taken to have that is not among those below: a program, which reads all it is given.
-const UNKNOWN: Habits = Habits {
+const UNKNOWN: ClientProfile = ClientProfile {
     name: "",
     results: None,
     wait: seconds(50),
@@ -74,11 +74,11 @@ const UNKNOWN: Habits = Habits {
 };
 
 /// The clients that are known, each with what of it was seen on the wire.
-const KNOWN: [Habits; 5] = [
+const KNOWN: [ClientProfile; 5] = [
     // Where there is a structured result it drops the content, pictures too. It gives up after 300 s whatever it hears, earlier where its user
     // says so, in the very words with which it cancels for its user. GPT-6 calls tools from scripts, and after 30 s reads that its script runs, and nothing of
     // what Mainstay says. Of a model that it does not know it cuts the middle from 11,000 characters on, of others from 40,000.
-    Habits {
+    ClientProfile {
         name: "codex",
         results: Some(Results::Text),
         wait: seconds(25),
@@ -88,7 +88,7 @@ const KNOWN: [Habits; 5] = [
         ..UNKNOWN
     },
     // It drops the text where there is a structured result. Its model knows names alone, and searches for the rest, but for what is marked.
-    Habits {
+    ClientProfile {
         name: "claude-code",
         results: Some(Results::Text),
         wait: seconds(120),
@@ -98,7 +98,7 @@ const KNOWN: [Habits; 5] = [
         ..UNKNOWN
     },
     // It gives up after 60 s of silence; whatever it hears counts. Of more than 2,000 lines it shows the first, and of an error all.
-    Habits {
+    ClientProfile {
         name: "opencode",
         results: Some(Results::Text),
         wait: seconds(50),
@@ -107,7 +107,7 @@ const KNOWN: [Habits; 5] = [
         ..UNKNOWN
     },
     // Of an error it shows text and structured result, one behind the other, however long.
-    Habits {
+    ClientProfile {
         name: "gemini-cli",
         results: Some(Results::Text),
         wait: seconds(120),
@@ -117,7 +117,7 @@ const KNOWN: [Habits; 5] = [
         ..UNKNOWN
     },
     // It shows text and structured result, one behind the other, of an error twice.
-    Habits {
+    ClientProfile {
         name: "qwen-cli",
         results: Some(Results::Text),
         wait: seconds(120),
@@ -128,7 +128,7 @@ const KNOWN: [Habits; 5] = [
     },
 ];
 
-impl Habits {
+impl ClientProfile {
     /// Those of the client that calls itself so.
     pub(super) fn of(name: &str) -> &'static Self {
         KNOWN.iter().find(|habits| name.starts_with(habits.name)).unwrap_or(&UNKNOWN)
@@ -169,17 +169,17 @@ mod tests {
             "qwen-cli-mcp-client-mainstay",
         ] {
             assert_eq!(
-                Habits::of(name).results(Some(&ProtocolVersion::V_2025_06_18)),
+                ClientProfile::of(name).results(Some(&ProtocolVersion::V_2025_06_18)),
                 Results::Text,
                 "{name}"
             );
         }
-        assert_eq!(Habits::of("mcp"), &UNKNOWN);
+        assert_eq!(ClientProfile::of("mcp"), &UNKNOWN);
     }
 
     #[test]
     fn programs_get_structured_results_where_their_version_has_them() {
-        let of = |version: Option<ProtocolVersion>| Habits::of("it").results(version.as_ref());
+        let of = |version: Option<ProtocolVersion>| ClientProfile::of("it").results(version.as_ref());
         assert_eq!(of(Some(ProtocolVersion::V_2025_11_25)), Results::Structured);
         assert_eq!(of(Some(ProtocolVersion::V_2025_06_18)), Results::Structured);
         assert_eq!(of(Some(ProtocolVersion::V_2025_03_26)), Results::Text);
@@ -188,19 +188,19 @@ mod tests {
 
     #[test]
     fn who_gives_up_at_a_limit_is_told_from_who_cancels() {
-        let habits = Habits::of("opencode");
+        let habits = ClientProfile::of("opencode");
         let soon = Duration::from_secs(3);
         assert!(habits.is_given_up(Some("McpError: MCP error -32001: Request timed out"), soon));
         assert!(
-            Habits::of("codex")
+            ClientProfile::of("codex")
                 .is_given_up(Some("MCP request cancelled by caller"), Duration::from_secs(300))
         );
         assert!(
-            !Habits::of("codex")
+            !ClientProfile::of("codex")
                 .is_given_up(Some("MCP request cancelled by caller"), Duration::from_secs(50))
         );
         assert!(!habits.is_given_up(Some("AbortError: This operation was aborted"), soon));
-        assert!(!Habits::of("it").is_given_up(None, Duration::from_secs(900)));
+        assert!(!ClientProfile::of("it").is_given_up(None, Duration::from_secs(900)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::prompts::{Argument, Named};
 const SESSIONS: usize = 100;
 
 /// What is to be completed.
-enum Wanted {
+enum CompletionTarget {
     Session,
     /// Only cells that failed, where it is to be repaired.
     Cell {
@@ -26,7 +26,7 @@ enum Wanted {
     Type,
 }
 
-impl Wanted {
+impl CompletionTarget {
     fn of(reference: &Reference, argument: &str) -> Option<Self> {
         match reference {
             Reference::Prompt(prompt) => match Named::read(&prompt.name)?.argument(argument)? {
@@ -49,17 +49,17 @@ impl Wanted {
 }
 
 /// Values, at least those that are shown, and how many there are at least.
-type Found = (Vec<String>, usize);
+type CompletionValues = (Vec<String>, usize);
 
 /// What may stand for an argument; nothing where nothing is known.
 pub(super) async fn complete(call: &Call, request: &CompleteRequestParams) -> Result<CompletionInfo, Error> {
     let begun = request.argument.value.as_str();
     let given = request.context.as_ref().and_then(|context| context.arguments.as_ref());
-    let (values, total) = match Wanted::of(&request.r#ref, &request.argument.name) {
-        None => Found::default(),
-        Some(Wanted::Session) => sessions(call, begun).await?,
-        Some(Wanted::Cell { failed }) => numbers(call, session_of(given), begun, failed).await?,
-        Some(Wanted::Type) => types(call, begun).await?,
+    let (values, total) = match CompletionTarget::of(&request.r#ref, &request.argument.name) {
+        None => CompletionValues::default(),
+        Some(CompletionTarget::Session) => sessions(call, begun).await?,
+        Some(CompletionTarget::Cell { failed }) => numbers(call, session_of(given), begun, failed).await?,
+        Some(CompletionTarget::Type) => types(call, begun).await?,
     };
     let shown: Vec<String> = values.into_iter().take(CompletionInfo::MAX_VALUES).collect();
     let has_more = total > shown.len();
@@ -75,7 +75,7 @@ fn session_of(given: Option<&HashMap<String, String>>) -> Option<&str> {
 }
 
 /// Names first, each session's id behind its own.
-async fn sessions(call: &Call, begun: &str) -> Result<Found, Error> {
+async fn sessions(call: &Call, begun: &str) -> Result<CompletionValues, Error> {
     let filter = SessionFilter { limit: Some(SESSIONS), ..SessionFilter::default() };
     let sessions = call.client().sessions(filter).await?;
     let names = sessions.into_iter().flat_map(|session| [session.name.clone(), session.id.short()]);
@@ -85,8 +85,13 @@ async fn sessions(call: &Call, begun: &str) -> Result<Found, Error> {
 }
 
 /// Lists the numbers of entries, newest first.
-async fn numbers(call: &Call, session: Option<&str>, begun: &str, failed: bool) -> Result<Found, Error> {
-    let Some(session) = call.find(session).await? else { return Ok(Found::default()) };
+async fn numbers(
+    call: &Call,
+    session: Option<&str>,
+    begun: &str,
+    failed: bool,
+) -> Result<CompletionValues, Error> {
+    let Some(session) = call.find(session).await? else { return Ok(CompletionValues::default()) };
     let (mut newest, mut total) = (VecDeque::new(), 0);
     cells::visit(call.client(), session, |place, item| {
         let is_wanted = match &item {
@@ -107,8 +112,8 @@ async fn numbers(call: &Call, session: Option<&str>, begun: &str, failed: bool) 
 }
 
 /// Of what the session in use has and refers to. No session is created or started for it.
-async fn types(call: &Call, begun: &str) -> Result<Found, Error> {
-    let nothing = Found::default();
+async fn types(call: &Call, begun: &str) -> Result<CompletionValues, Error> {
+    let nothing = CompletionValues::default();
     if begun.is_empty() {
         return Ok(nothing);
     }

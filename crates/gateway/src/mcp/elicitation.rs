@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Followed;
+use mainstay_engine::ClientSubscription;
 use mainstay_model::command;
 use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId, Timestamp};
 use rmcp::model::{
@@ -15,7 +15,7 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::running::Running;
+use super::running_command::RunningCommand;
 use super::state;
 
 /// The member that has the answer where that is no object: forms have members.
@@ -24,11 +24,11 @@ const ANSWER: &str = "answer";
 const ATTEMPTS: usize = 3;
 
 /// Why answers are none, by the ask.
-pub(super) type Complaints = BTreeMap<AskId, String>;
+pub(super) type InvalidAnswers = BTreeMap<AskId, String>;
 
 /// How a client is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ElicitationMode {
     /// It shows no forms.
     Never,
     /// While its call is under way.
@@ -37,7 +37,7 @@ pub(super) enum Way {
     ByAnswer,
 }
 
-impl Way {
+impl ElicitationMode {
     /// How the client of a call is asked.
     pub(super) fn of(call: &Call) -> Self {
         if call.server().declines_unseen() {
@@ -109,7 +109,7 @@ fn is_unseen(call: &Call, result: &ElicitResult, took: Duration) -> bool {
 }
 
 /// Waits until an ask has ended.
-async fn over(events: &mut Followed, ended: AskId) {
+async fn over(events: &mut ClientSubscription, ended: AskId) {
     while let Ok(event) = events.next().await {
         if matches!(&event.body, EventBody::AskEnded { ask, .. } if *ask == ended) {
             return;
@@ -120,7 +120,7 @@ async fn over(events: &mut Followed, ended: AskId) {
 /// The answer that asks a client and has it repeat its call; none where it can be shown nothing of it.
 pub(super) fn required(
     call: &Call,
-    running: &Running,
+    running: &RunningCommand,
     pending: &[PendingAsk],
 ) -> Result<Option<InputRequiredResult>, Error> {
     let requests = requests(call, pending);
@@ -151,8 +151,8 @@ pub(super) async fn take(
     session: SessionId,
     (pending, since): (&[PendingAsk], Option<Timestamp>),
     mut responses: InputResponses,
-) -> Result<Complaints, Error> {
-    let mut invalid = Complaints::new();
+) -> Result<InvalidAnswers, Error> {
+    let mut invalid = InvalidAnswers::new();
     let took = since.and_then(|since| Duration::try_from(Timestamp::now().duration_since(since)).ok());
     for pending in pending {
         let Some(response) = responses.remove(&pending.ask.ask.to_string()) else { continue };

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::offer::Works;
-use super::running::carried_out;
+use super::running_command::carried_out;
 use super::text::{TEXT_BYTES, shortened, shortened_again};
 use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
 use crate::view::{DisplayView, EvalView};

@@ -23,7 +23,7 @@ const REMARK_BYTES: usize = 160;
 const UNFINISHED: &str = "the session is still warming up: what its code defines may be missing yet";
 
 /// What a session answered.
-struct Asked {
+struct ExploreResult {
     session: SessionId,
     answer: KernelAnswer,
     /// What is to be known of the answer besides.
@@ -31,13 +31,13 @@ struct Asked {
 }
 
 /// Asks a session. One that still warms up does not say that it has not what may yet come.
-async fn ask(call: &Call, session: Option<&str>, query: KernelQuery) -> Result<Asked, Error> {
+async fn ask(call: &Call, session: Option<&str>, query: KernelQuery) -> Result<ExploreResult, Error> {
     let session = call.workplace(session, Action::Explore).await?;
     let ready = call.bring_up(session).await?;
     let is_warming_up = ready.state() == SessionState::WarmingUp;
     match call.client().query(session, query).await {
         Err(Error::InvalidArgument { .. }) if is_warming_up => Err(ready.refusal(Action::Explore)),
-        answer => Ok(Asked { session, answer: answer?, note: is_warming_up.then_some(UNFINISHED) }),
+        answer => Ok(ExploreResult { session, answer: answer?, note: is_warming_up.then_some(UNFINISHED) }),
     }
 }
 
@@ -137,7 +137,7 @@ async fn explore(
     from: Option<Within<1, { u32::MAX }>>,
 ) -> Result<ExploreAnswer, Error> {
     let first = Within::given(from, "from", 1)? as usize;
-    let Asked { session, answer, note } = ask(call, session, KernelQuery::Members { name }).await?;
+    let ExploreResult { session, answer, note } = ask(call, session, KernelQuery::Members { name }).await?;
     let Members { name, kind, documentation, bases, interfaces, mut members } = answer.members()?;
     let filter = filter.map(str::to_lowercase);
     members.retain(|member| filter.as_ref().is_none_or(|part| member.name.to_lowercase().contains(part)));
@@ -292,7 +292,7 @@ impl Tool for FindSymbols {
         let Self { session_id, text, limit } = self;
         let limit = Within::given(limit, "limit", SYMBOLS)?;
         let query = KernelQuery::Symbols { text, limit };
-        let Asked { session, answer, note } = ask(call, session_id.as_deref(), query).await?;
+        let ExploreResult { session, answer, note } = ask(call, session_id.as_deref(), query).await?;
         let found = answer.symbols()?;
         let symbols = found.items.into_iter().map(SymbolLine::from).collect();
         Ok(SymbolsAnswer { session_id: session.short(), symbols, found: found.found, note })
@@ -361,7 +361,8 @@ impl Tool for GetValues {
 
     async fn carry_out(self, call: &Call) -> Result<ValuesAnswer, Error> {
         let Self { session_id, filter } = self;
-        let Asked { session, answer, note } = ask(call, session_id.as_deref(), KernelQuery::Values).await?;
+        let ExploreResult { session, answer, note } =
+            ask(call, session_id.as_deref(), KernelQuery::Values).await?;
         let mut values = answer.values()?;
         values.retain(|binding| filter.as_ref().is_none_or(|part| binding.name.contains(part)));
         let left_out = left_out(values.len());

@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_engine::{CommandStatus, Followed};
+use mainstay_engine::{ClientSubscription, CommandStatus};
 use mainstay_model::affordance::offered;
 use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk};
 use rmcp::model::CallToolResult;
@@ -19,11 +19,11 @@ use super::cancel::CancelEval;
 use super::get_output::{GetOutput, put_out};
 use super::notebook::RunNotebook;
 use super::offer::Works;
-use super::running::{WAITS_TURN, asks_of};
+use super::running_calls::{CallResult, RunningCall};
+use super::running_command::{WAITS_TURN, asks_of};
 use super::tasks::result_of;
 use super::text::ending;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Listed, Tool, Waits};
-use super::under_way::{Ended, UnderWay};
 
 /// How much of what code has printed so far is told, in bytes.
 const PRINTED_BYTES: usize = 4 * 1024;
@@ -98,7 +98,7 @@ pub(super) async fn awaited(call: &Call, id: &CommandId, wait: Duration) -> Resu
 /// longer, and stops nothing.
 async fn of_command(call: &Call, id: &CommandId, wait: Duration) -> Result<Awaited, Error> {
     let mut waited = std::pin::pin!(sleep(wait));
-    let mut events: Option<Followed> = None;
+    let mut events: Option<ClientSubscription> = None;
     loop {
         let session = match call.client().command(id).await? {
             CommandStatus::Ended(stored) => return as_result(result_of(call, id, *stored).await),
@@ -127,7 +127,7 @@ async fn of_command(call: &Call, id: &CommandId, wait: Duration) -> Result<Await
     }
 }
 
-fn as_result(ended: Ended) -> Result<Awaited, Error> {
+fn as_result(ended: CallResult) -> Result<Awaited, Error> {
     let result = ended.map_err(|error| Error::BadRequest { reason: error.message.into_owned() })?;
     Ok(Awaited::Ended(Box::new(result)))
 }
@@ -179,7 +179,7 @@ struct AskedLine {
 pub(super) async fn still_running(
     call: &Call,
     id: &CommandId,
-    under_way: Option<&Arc<UnderWay>>,
+    under_way: Option<&Arc<RunningCall>>,
 ) -> Result<StillRunning, Error> {
     let session = under_way.map_or_else(|| call.session(), |under_way| under_way.session());
     let mut still = StillRunning {
@@ -202,7 +202,7 @@ pub(super) async fn still_running(
     let is_of = |command: &CommandId| command == id || command.is_part_of(id);
     let Some(running) = status.running() else { return Ok(still) };
     // A cell of a notebook has an id of its own.
-    let is_cell_of = |under_way: &Arc<UnderWay>| {
+    let is_cell_of = |under_way: &Arc<RunningCall>| {
         under_way.tool == RunNotebook::NAME && *under_way.source() == running.source
     };
     let is_own = is_of(&running.command) || under_way.is_some_and(is_cell_of);

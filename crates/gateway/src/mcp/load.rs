@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 
 use super::call::Call;
 use super::eval::{Code, EvalAnswer, run};
-use super::exchange::unusable;
+use super::import_export::unusable;
 use super::offer::Works;
 use super::tool::{Effect, Tool, Waits};
 use crate::path::absolute;

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mainstay_engine::{Client, Cursor, Followed};
+use mainstay_engine::{Client, ClientSubscription, Cursor};
 use mainstay_model::{Error, Event, EventBody, EventFilter, Position, Source};
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer};
@@ -27,7 +27,7 @@ pub(super) struct Log {
     client: Client,
     peer: Peer<RoleServer>,
     threshold: Threshold,
-    events: Followed,
+    events: ClientSubscription,
     /// Where what was looked at ends.
     seen: Position,
 }

@@ -14,7 +14,7 @@ use super::error::next_step_in;
 use super::eval::EvalAnswer;
 use super::names::Names;
 use super::offer::Works;
-use super::running;
+use super::running_command;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use crate::entries::{numbered, with_context};
 use crate::view::{BroughtView, MergeView, RefusedView};
@@ -110,7 +110,7 @@ impl Tool for MergeSession {
     async fn carry_out(self, call: &Call) -> Result<MergeAnswer, Error> {
         let Self { session_id, from, entries, at, idempotency_key } = self;
         let entries = numbered(&entries).map_err(|reason| invalid("entries", reason))?;
-        Brought { session_id, from, entries, at, key: idempotency_key }.bring(call).await
+        MergeRequest { session_id, from, entries, at, key: idempotency_key }.bring(call).await
     }
 }
 
@@ -129,7 +129,7 @@ impl Tool for CherryPick {
             return Err(invalid("entry", "it is 0, and entries are numbered from 1 on".to_owned()));
         }
         let entries = vec![with_context(entry, context.unwrap_or_default())];
-        Brought { session_id, from, entries, at, key: idempotency_key }.bring(call).await
+        MergeRequest { session_id, from, entries, at, key: idempotency_key }.bring(call).await
     }
 }
 
@@ -138,7 +138,7 @@ fn invalid(argument: &str, reason: String) -> Error {
 }
 
 /// What is brought, and where to.
-struct Brought {
+struct MergeRequest {
     session_id: Option<String>,
     from: String,
     entries: Vec<Range<u64>>,
@@ -147,7 +147,7 @@ struct Brought {
     key: Option<String>,
 }
 
-impl Brought {
+impl MergeRequest {
     async fn bring(self, call: &Call) -> Result<MergeAnswer, Error> {
         let Self { session_id, from, entries, at, key } = self;
         let client = call.client();
@@ -171,7 +171,8 @@ impl Brought {
             call.say("other code runs; this waits for its turn").await;
         }
         let merged =
-            running::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge)).await??;
+            running_command::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge))
+                .await??;
         let view = MergeView::load(client, session, merged).await?;
         Ok(MergeAnswer::of_run(session, call.names(), view))
     }

@@ -2,16 +2,16 @@
 //!
 //! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer. [`offer`] says which of them a client
 //! is shown, [`names`] what they are called there. [`resources`] is what is read without calling a tool, [`prompts`] what people have an
-//! agent begin with, [`followers`] tells who follows resources of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
+//! agent begin with, [`subscriptions`] tells who follows resources of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
 //! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
-//! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`in_time`] answers before its client's patience ends ([`clients`]),
-//! [`under_way`] keeps what goes on then, and `get_result` and `get_output` find it; [`elicitation`] and [`tasks`] answer before it has ended,
-//! [`orphans`] tells of what others left running, [`places`] has how many calls may be under way, [`settings`] has what a user decides, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
+//! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running_command`] waits for what takes its time, [`deadline`] answers before its client's patience ends ([`clients`]),
+//! [`running_calls`] keeps what goes on then, and `get_result` and `get_output` find it; [`elicitation`] and [`tasks`] answer before it has ended,
+//! [`orphans`] tells of what others left running, [`places`] has how many calls may be under way, [`settings`] has what a user decides, [`session_resolver`] says which session that is about, [`arguments`] what is wrong with its arguments,
 //! [`error`] the one table from errors to answers, [`kinds`] which kinds of sessions there are, [`repeats`] what a bridge says of a call that it may have to send again.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
 //! a limit, events by cursor. The newest protocol has no session of the transport, so every answer has the handle of ours, and a call
-//! that says it needs nothing else; one that does not takes a session by the rule in [`meant`].
+//! that says it needs nothing else; one that does not takes a session by the rule in [`session_resolver`].
 
 mod arguments;
 mod ask;
@@ -21,6 +21,7 @@ mod cancel;
 mod cells;
 mod clients;
 mod completion;
+mod deadline;
 mod diagnose;
 mod diagnostic;
 mod elicitation;
@@ -28,20 +29,16 @@ mod ended;
 mod error;
 mod eval;
 mod events;
-mod exchange;
 mod explore;
-mod followers;
 mod fork;
 mod get_output;
 mod get_result;
-mod in_time;
-mod kept;
+mod import_export;
 mod kinds;
 mod lifecycle;
 mod lines;
 mod load;
 mod logging;
-mod meant;
 mod merge;
 mod names;
 mod notebook;
@@ -54,20 +51,24 @@ mod query;
 mod rebuild;
 mod refresh;
 mod repeats;
+mod replay_buffer;
 mod resources;
 mod resumption;
 mod review;
-mod running;
+mod running_calls;
+mod running_command;
 mod scaffold;
 mod schema;
 mod search;
 mod server;
+mod session_resolver;
 mod settings;
 mod sse;
-mod stale;
+mod staleness;
 mod startup;
 mod state;
 mod status;
+mod subscriptions;
 mod switch;
 mod tasks;
 mod tests;
@@ -75,7 +76,6 @@ mod text;
 mod timeline;
 mod tool;
 mod transport;
-mod under_way;
 
 pub use clients::{RESULTS, Results};
 pub use lines::{AnyLines, unreadable};

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::eval::{EvalAnswer, view_of};
 use super::offer::Works;
-use super::running::{Running, carried_out_among};
+use super::running_command::{RunningCommand, carried_out_among};
 use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
-use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted};
+use crate::notebook::{CellRun, CellSelection, CellView, Evaluate, NotebookFile, NotebookView};
 use crate::path::absolute;
 use crate::view::EvalView;
 
@@ -78,9 +78,9 @@ impl Tool for RunNotebook {
     async fn carry_out(self, call: &Call) -> Result<NotebookAnswer, Error> {
         call.client().require_all("read files")?;
         let Self { session_id, path, from, cell, again } = self;
-        let opened = Opened::read(&absolute(&path)?, call.limits().message_bytes).await?;
+        let opened = NotebookFile::read(&absolute(&path)?, call.limits().message_bytes).await?;
         let (session, begun) = match call.continued() {
-            Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
+            Some(RunningCommand { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
             None => {
                 let fits = |session: &Session| opened.is_for(session);
                 let place = call.workplace_for(session_id.as_deref(), Action::Eval, &fits, opened.kind());
@@ -91,7 +91,7 @@ impl Tool for RunNotebook {
             return Ok(NotebookAnswer::cut_off(session));
         }
         let ready = call.bring_up(session).await?;
-        let wanted = Wanted { from, cell, again, begun };
+        let wanted = CellSelection { from, cell, again, begun };
         let cells = Cells { call, session, ran: Vec::new() };
         let file = opened.path().display().to_string();
         let ran = opened.run(call.client(), &ready, wanted, cells).await?;

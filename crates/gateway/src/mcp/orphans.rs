@@ -12,8 +12,8 @@ use mainstay_model::{Error, Session, Source, Timestamp};
 
 use super::get_result::GetResult;
 use super::names::Names;
+use super::running_calls::{RunningCall, RunningCalls};
 use super::tool::Listed;
-use super::under_way::{CallsUnderWay, UnderWay};
 use crate::view::Orphaned;
 
 /// Among how many live sessions such code is looked for.
@@ -67,7 +67,7 @@ impl Orphan {
         Some(Self::Running { session: session.id.short(), by, seconds })
     }
 
-    async fn ended(client: &Client, call: &UnderWay, folder: Option<&str>) -> Option<Self> {
+    async fn ended(client: &Client, call: &RunningCall, folder: Option<&str>) -> Option<Self> {
         let session = client.status(call.session()?).await.ok()?.session;
         let Source::Client { name, .. } = call.source() else { return None };
         let is_here = folder.is_none_or(|folder| session.working_directory == folder);
@@ -105,7 +105,7 @@ impl Display for Orphan {
 /// of its principal has ended untold.
 pub(super) async fn orphans(
     client: &Client,
-    calls: &CallsUnderWay,
+    calls: &RunningCalls,
     folder: Option<String>,
 ) -> Result<Vec<Orphan>, Error> {
     let mut orphans = Vec::new();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use super::call::Call;
-use super::exchange::unusable;
+use super::import_export::unusable;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::path::absolute;

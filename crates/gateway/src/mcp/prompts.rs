@@ -121,9 +121,9 @@ pub(super) fn list() -> Vec<Prompt> {
 }
 
 /// What was given for a prompt's arguments: each is text and known.
-struct Given(JsonObject);
+struct PromptArguments(JsonObject);
 
-impl Given {
+impl PromptArguments {
     fn read(prompt: Named, arguments: JsonObject) -> Result<Self, ErrorData> {
         for (name, value) in &arguments {
             if prompt.argument(name).is_none() {
@@ -160,7 +160,7 @@ pub(super) async fn get(
     arguments: JsonObject,
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = Named::read(name).ok_or_else(|| invalid(format!("there is no prompt `{name}`")))?;
-    let given = Given::read(prompt, arguments)?;
+    let given = PromptArguments::read(prompt, arguments)?;
     let messages = match prompt {
         Named::ExploreType => vec![said(explore_type(given.required(Argument::Type)?))],
         Named::TddCycle => vec![said(tdd_cycle(given.required(Argument::Goal)?))],

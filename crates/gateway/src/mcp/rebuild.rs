@@ -7,7 +7,7 @@ use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
-    Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Severity, Work,
+    Action, Diagnostic, Error, EventBody, JobSpec, Response, Session, SessionCommand, SessionId, Severity,
     WorkEnding, WorkOutcome,
 };
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::offer::Works;
-use super::running::carried_out;
+use super::running_command::carried_out;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool, Waits};
 use crate::view::for_each_between;
@@ -91,7 +91,7 @@ impl Tool for HardResetSession {
         if self.rebuild == Some(true) {
             let session = call.existing(reference, Action::Rebuild).await?;
             let ready = call.bring_up(session).await?;
-            let work = if keep { Work::Build } else { Work::Rebuild };
+            let work = if keep { JobSpec::Build } else { JobSpec::Rebuild };
             let command = call.command(SessionCommand::Work(work));
             return match carried_out(call, &ready, command).await? {
                 Response::Worked(outcome) => ResetAnswer::of_build(call, session, outcome).await,

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::{Outlook, Reloading};
+use mainstay_engine::{RefreshOutlook, Reloading};
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::{
@@ -142,7 +142,7 @@ async fn rebuilding(
 }
 
 impl RefreshAnswer {
-    fn new(session: &Session, outlook: &Outlook) -> Self {
+    fn new(session: &Session, outlook: &RefreshOutlook) -> Self {
         Self {
             session_id: session.id.short(),
             state: session.state().name(),

@@ -1,5 +1,5 @@
 //! Sessions of the transport whose clients may lose a connection of streamable HTTP: who comes back with the id of the last event it has
-//! is told what it missed ([`Kept`]), and what comes. Only the versions before 2026-07-28 have such sessions.
+//! is told what it missed ([`ReplayBuffer`]), and what comes. Only the versions before 2026-07-28 have such sessions.
 //!
 //! None of it outlives the daemon: a client whose session is not known (404) begins a new one, and finds its work again by the handle that
 //! every answer has, and the answer to what it sent by its idempotency key.
@@ -21,7 +21,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{EventStore, ServerSseMessage, SessionManager};
 use rmcp::transport::streamable_http_server::{RestoreOutcome, SessionId};
 
-use super::kept::Kept;
+use super::replay_buffer::ReplayBuffer;
 
 /// The id of what a stream of no request begins with.
 const BEFORE_ALL: &str = "0";
@@ -32,14 +32,14 @@ const BEFORE_ALL: &str = "0";
 /// with. Clients of older versions know no such event, and Gemini CLI loses all tools over one, since it reads the nothing as JSON.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
-    kept: Kept,
+    kept: ReplayBuffer,
     /// Those of a version that knows events without data.
     primed: Mutex<HashSet<SessionId>>,
 }
 
 impl Sessions {
     pub(super) fn new(config: SessionConfig, limits: &Limits) -> Self {
-        let kept = Kept::new(limits.mcp_kept_bytes, limits.mcp_streams);
+        let kept = ReplayBuffer::new(limits.mcp_kept_bytes, limits.mcp_streams);
         let mut inner = LocalSessionManager::default().with_event_store(Arc::new(kept.clone()));
         inner.session_config = config;
         Self { inner, kept, primed: Mutex::default() }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
-use crate::scaffold::{Asked, Scaffolded, scaffolded};
+use crate::scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
 
 /// Asks for property tests of a function.
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ impl Tool for ScaffoldTest {
         let Self { session_id, name, signature, framework, inverse } = self;
         let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         call.bring_up(session).await?;
-        let asked = Asked { name, signature, framework, inverse };
+        let asked = ScaffoldRequest { name, signature, framework, inverse };
         let Scaffolded { signature, code } = scaffolded(call.client(), session, asked).await?;
         Ok(ScaffoldAnswer { session_id: session.short(), signature, code })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::Found;
+use mainstay_engine::SearchHit;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{Action, Error, Validity};
@@ -79,8 +79,8 @@ impl Tool for SearchSessions {
     }
 }
 
-impl From<Found> for Hit {
-    fn from(Found { session, index, placed, snippet, validity }: Found) -> Self {
+impl From<SearchHit> for Hit {
+    fn from(SearchHit { session, index, placed, snippet, validity }: SearchHit) -> Self {
         Self {
             session_id: session.id.short(),
             name: session.name,

@@ -30,14 +30,14 @@ use super::call::Call;
 use super::cancel::CancelEval;
 use super::ended::EndedSessions;
 use super::events::GetRecentEvents;
-use super::followers::{self, Followable, Followers, Tell};
 use super::get_result::GetResult;
 use super::offer::of_principal;
 use super::orphans::FirstAnswer;
 use super::places::Places;
 use super::resources::uri::Address;
+use super::subscriptions::{self, NotifyChange, Subscribable, Subscriptions};
 use super::tool::{self, TOOLS, Tool as _, Waits};
-use super::{completion, error, in_time, logging, prompts, repeats, resources, state, tasks};
+use super::{completion, deadline, error, logging, prompts, repeats, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by the session's status and by refusals.
@@ -74,7 +74,7 @@ pub struct Server {
     /// Whether the connection, or the transport's session, has had an answer.
     pub(super) first_answer: FirstAnswer,
     /// What the connection follows, or the transport's session: it ends with the last copy of this.
-    followers: Arc<Followers>,
+    followers: Arc<Subscriptions>,
     /// The sessions of the transport that their clients have ended.
     ended: EndedSessions,
 }
@@ -310,7 +310,7 @@ impl Server {
                 logging::beside(&call, &context.peer, wanted, carried_out).await
             }
         };
-        let answer = in_time::answer(&call, wait, carried_out).await;
+        let answer = deadline::answer(&call, wait, carried_out).await;
         answer.map(|answer| repeats::with_session(answer, call.repeatable(), self.last_used()))
     }
 }
@@ -506,7 +506,7 @@ impl ServerHandler for Server {
         accepted.resources_list_changed = requested.resources_list_changed;
         let is_ours = |uri: &&String| Address::read(uri).is_some();
         let of_ours =
-            |uris: &Vec<String>| uris.iter().filter(is_ours).take(followers::MOST).cloned().collect();
+            |uris: &Vec<String>| uris.iter().filter(is_ours).take(subscriptions::MOST).cloned().collect();
         accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(of_ours);
         Some(accepted)
     }
@@ -522,7 +522,7 @@ impl ServerHandler for Server {
                 let (sink, uri) = (sink.clone(), name.clone());
                 async move { sink.notify_resource_updated(uri).await }
             });
-            let found = Followable::of(call.client(), &resources::address(uri)?).await;
+            let found = Subscribable::of(call.client(), &resources::address(uri)?).await;
             let found = found.map_err(|error| resources::refused(uri, &error))?;
             followed.push(Box::pin(found.tell_of_changes(tell)));
         }
@@ -532,7 +532,7 @@ impl ServerHandler for Server {
                 let sink = sink.clone();
                 async move { sink.notify_resource_list_changed().await }
             });
-            let list = Followable::list(call.client()).await.map_err(|error| error::of_protocol(&error))?;
+            let list = Subscribable::list(call.client()).await.map_err(|error| error::of_protocol(&error))?;
             followed.push(Box::pin(list.tell_of_changes(tell)));
         }
         tokio::select! {
@@ -546,7 +546,7 @@ impl ServerHandler for Server {
 }
 
 /// Tells by sending this.
-fn told<F, E>(send: impl Fn() -> F + Send + Sync + 'static) -> Tell
+fn told<F, E>(send: impl Fn() -> F + Send + Sync + 'static) -> NotifyChange
 where
     F: Future<Output = Result<(), E>> + Send + 'static,
 {

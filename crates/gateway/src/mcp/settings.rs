@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clients::Results;
 use super::names::Names;
-use super::under_way::CallsUnderWay;
+use super::running_calls::RunningCalls;
 
 /// The settings, `[mcp]` in `config.toml`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -22,12 +22,12 @@ pub struct Settings {
 #[derive(Default)]
 pub struct Shared {
     pub(super) settings: Settings,
-    pub(super) calls: CallsUnderWay,
+    pub(super) calls: RunningCalls,
 }
 
 impl Shared {
     /// Creates the shared state with these settings.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, calls: CallsUnderWay::default() }
+        Self { settings, calls: RunningCalls::default() }
     }
 }

@@ -42,37 +42,37 @@ pub fn sse_routes(daemon: Daemon) -> Router {
     Router::new()
         .route("/sse", get(open))
         .route("/message", post(said))
-        .with_state(Held { daemon, streams: Streams::default() })
+        .with_state(SseState { daemon, streams: Streams::default() })
 }
 
 #[derive(Clone)]
-struct Held {
+struct SseState {
     daemon: Daemon,
     streams: Streams,
 }
 
 /// The streams there are. A connection has one at most, so `http-connections` bounds them.
 #[derive(Clone, Default)]
-struct Streams(Arc<Mutex<HashMap<Uuid, Heard>>>);
+struct Streams(Arc<Mutex<HashMap<Uuid, StreamInput>>>);
 
 /// Where what a client says is taken.
-struct Heard {
+struct StreamInput {
     principal: Principal,
     lines: mpsc::Sender<io::Result<Bytes>>,
 }
 
 /// A stream that is there as long as this is.
-struct Place {
+struct StreamGuard {
     streams: Streams,
     id: Uuid,
 }
 
 impl Streams {
-    fn open(&self, principal: Principal) -> (Place, mpsc::Receiver<io::Result<Bytes>>) {
+    fn open(&self, principal: Principal) -> (StreamGuard, mpsc::Receiver<io::Result<Bytes>>) {
         let (lines, said) = mpsc::channel(WAITING);
         let id = Uuid::new_v4();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Heard { principal, lines });
-        (Place { streams: self.clone(), id }, said)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, StreamInput { principal, lines });
+        (StreamGuard { streams: self.clone(), id }, said)
     }
 
     /// Where what a principal says on a stream of its own is taken.
@@ -82,15 +82,15 @@ impl Streams {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.streams.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
 /// Serves the older transport's stream at `GET /sse`.
-async fn open(State(held): State<Held>, Extension(access): Extension<Access>, uri: Uri) -> Response {
-    let Held { daemon, streams } = held;
+async fn open(State(held): State<SseState>, Extension(access): Extension<Access>, uri: Uri) -> Response {
+    let SseState { daemon, streams } = held;
     let (place, mut said) = streams.open(access.principal.clone());
     let (answers, events) = duplex(BUFFER_BYTES);
     let lines = StreamReader::new(poll_fn(move |context| said.poll_recv(context)));
@@ -106,7 +106,7 @@ async fn open(State(held): State<Held>, Extension(access): Extension<Access>, ur
 }
 
 /// What a stream tells: the address, then each answer, and something now and then.
-fn told(place: Place, events: DuplexStream) -> impl Stream<Item = io::Result<String>> {
+fn told(place: StreamGuard, events: DuplexStream) -> impl Stream<Item = io::Result<String>> {
     let first = format!("event: endpoint\ndata: /message?sessionId={}\n\n", place.id);
     let lines = FramedRead::new(events, LinesCodec::new());
     let rest = unfold((place, lines), |(place, mut lines)| async move {
@@ -121,7 +121,7 @@ fn told(place: Place, events: DuplexStream) -> impl Stream<Item = io::Result<Str
 
 /// `POST /message`: taken as soon as there is room for it, and answered on the stream.
 async fn said(
-    State(held): State<Held>,
+    State(held): State<SseState>,
     Extension(access): Extension<Access>,
     uri: Uri,
     request: Request,

@@ -6,7 +6,7 @@ use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::running::Running;
+use super::running_command::RunningCommand;
 
 /// What the key is for. Another key makes all that is sealed void.
 const PURPOSE: &str = "mainstay 2026-07-28 MCP request state";
@@ -15,7 +15,7 @@ const PURPOSE: &str = "mainstay 2026-07-28 MCP request state";
 #[derive(Serialize)]
 struct Sealed<'a> {
     #[serde(flatten)]
-    running: &'a Running,
+    running: &'a RunningCommand,
     /// What the client is asked this time: what it is asked next has another state.
     asked: &'a [AskId],
     /// When the state was sealed.
@@ -24,10 +24,10 @@ struct Sealed<'a> {
 
 /// The contents of a state whose seal is valid.
 #[derive(Deserialize)]
-pub(super) struct Opened {
+pub(super) struct OpenedState {
     /// Which command a repeated call is about.
     #[serde(flatten)]
-    pub(super) running: Running,
+    pub(super) running: RunningCommand,
     /// When its client was asked.
     pub(super) at: Timestamp,
 }
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 ///
 /// # Errors
 /// [`Error::DaemonFailed`].
-pub(super) fn seal(call: &Call, running: &Running, asked: &[AskId]) -> Result<String, Error> {
+pub(super) fn seal(call: &Call, running: &RunningCommand, asked: &[AskId]) -> Result<String, Error> {
     let whose = call.client().principal().to_string();
     let options = SealOptions::new().associated_data(whose.as_bytes());
     let sealed = codec(call)
@@ -48,7 +48,7 @@ pub(super) fn seal(call: &Call, running: &Running, asked: &[AskId]) -> Result<St
 ///
 /// # Errors
 /// Invalid params where it was not sealed here, for this principal.
-pub(super) fn open(call: &Call, sealed: &str) -> Result<Opened, ErrorData> {
+pub(super) fn open(call: &Call, sealed: &str) -> Result<OpenedState, ErrorData> {
     let whose = call.client().principal().to_string();
     let opened = codec(call).and_then(|codec| codec.open_json_with(sealed, whose.as_bytes()));
     opened.map_err(|error| ErrorData::invalid_params(format!("requestState: {error}"), None))

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use super::bounds::Within;
 use super::call::Call;
 use super::offer::{Offered, Works};
+use super::running_calls::RunningCall;
 use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
-use super::under_way::UnderWay;
 
 /// Asks for the status.
 #[derive(Deserialize, JsonSchema)]
@@ -253,7 +253,7 @@ impl AskLine {
 impl EndedLine {
     fn of(call: &Call, session: SessionId) -> Vec<Self> {
         let left = call.calls().left(call.client().principal(), session);
-        let ended = |call: Arc<UnderWay>| {
+        let ended = |call: Arc<RunningCall>| {
             let success = matches!(call.end()?, Ok(result) if result.is_error != Some(true));
             Some(Self { id: call.command().to_string(), tool: call.tool.clone(), success })
         };

@@ -19,8 +19,8 @@ use super::call::{Call, Continued, unexpected};
 use super::eval::EvalAnswer;
 use super::lifecycle::{CreatedAnswer, SessionAnswer};
 use super::rebuild::ResetAnswer;
-use super::running::{Running, asks_of, ended};
-use super::state::Opened;
+use super::running_command::{RunningCommand, asks_of, ended};
+use super::state::OpenedState;
 use super::tests::RunAnswer;
 use super::{elicitation, error, tool};
 use crate::view::EvalView;
@@ -35,7 +35,7 @@ pub(super) fn are_known(call: &Call) -> bool {
 }
 
 /// The answer to a call whose command goes on as a task.
-pub(super) async fn begun(call: &Call, running: &Running) -> Result<CallToolResponse, Error> {
+pub(super) async fn begun(call: &Call, running: &RunningCommand) -> Result<CallToolResponse, Error> {
     let session = call.client().status(running.session).await?.session;
     let began = session.running().filter(|job| job.command == running.command);
     let began = began.map_or(session.last_activity, |job| job.requested_at);
@@ -105,7 +105,7 @@ pub(super) async fn cancel(call: &Call, id: &str) -> Result<(), ErrorData> {
 /// As [`update`].
 pub(super) async fn resume(
     call: &Call,
-    Opened { running, at }: Opened,
+    OpenedState { running, at }: OpenedState,
     request: CallToolRequestParams,
 ) -> Result<CallToolResult, ErrorData> {
     call.is_about(running.session);

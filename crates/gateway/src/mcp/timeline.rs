@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
-use mainstay_model::timeline::{Ended, Ran, Timeline, concerns, is_request};
+use mainstay_model::timeline::{Ended, Timeline, TimelineJob, concerns, is_request};
 use mainstay_model::{Action, Error, Event, Seq, SessionId, Source, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,8 +147,8 @@ fn begun(events: &[Event]) -> usize {
     events.iter().filter(|event| is_request(event)).count()
 }
 
-impl From<&Ran> for EvalLine {
-    fn from(ran: &Ran) -> Self {
+impl From<&TimelineJob> for EvalLine {
+    fn from(ran: &TimelineJob) -> Self {
         let by = match &ran.source {
             Source::Client { name, .. } => Some(name.clone()),
             Source::Worker | Source::System => None,

@@ -15,15 +15,15 @@ use serde_json::Value;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
-use super::clients::{Habits, Results};
+use super::clients::{ClientProfile, Results};
 use super::diagnose::Diagnose;
 use super::eval::SendCode;
 use super::events::GetRecentEvents;
-use super::exchange::{ExportSession, ImportSession};
 use super::explore::{ExploreNamespace, ExploreType, FindSymbols, GetValues};
 use super::fork::ForkSession;
 use super::get_output::GetOutput;
 use super::get_result::GetResult;
+use super::import_export::{ExportSession, ImportSession};
 use super::lifecycle::{CreateSession, ListSessions, ResetSession, StopSession};
 use super::load::LoadScript;
 use super::merge::{CherryPick, MergeSession};
@@ -37,7 +37,7 @@ use super::refresh::RefreshSession;
 use super::review::ReviewCode;
 use super::scaffold::ScaffoldTest;
 use super::search::SearchSessions;
-use super::stale::Stale;
+use super::staleness::Staleness;
 use super::startup::GetStartupProfile;
 use super::status::GetStatus;
 use super::switch::SwitchSession;
@@ -247,7 +247,12 @@ impl Listed {
     }
 
     /// As it is listed for who is shown these names, and is given results in this form.
-    pub(super) fn described(&self, names: Names, results: Results, habits: &Habits) -> rmcp::model::Tool {
+    pub(super) fn described(
+        &self,
+        names: Names,
+        results: Results,
+        habits: &ClientProfile,
+    ) -> rmcp::model::Tool {
         let mut tool = self.neutral.clone();
         if habits.loads_what_is_marked && self.is_basic {
             tool.meta =
@@ -347,7 +352,7 @@ pub(super) async fn answered<A: Answer>(
             if A::IS_MARKED
                 && let Some(session) = call.session()
                 // What was done stays done, whether this can be told or not.
-                && let Ok(Some(stale)) = Stale::of(call, session).await
+                && let Ok(Some(stale)) = Staleness::of(call, session).await
             {
                 mark(&mut result, &stale)?;
             }
@@ -358,7 +363,7 @@ pub(super) async fn answered<A: Answer>(
 }
 
 /// Says in an answer what it rests on and has changed.
-fn mark(result: &mut CallToolResult, stale: &Stale) -> Result<(), ErrorData> {
+fn mark(result: &mut CallToolResult, stale: &Staleness) -> Result<(), ErrorData> {
     let told =
         serde_json::to_value(stale).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     if let Some(Value::Object(members)) = &mut result.structured_content {

@@ -54,7 +54,7 @@ pub(super) enum Body {
     },
     Steer(Prompt),
     FollowUp(Prompt),
-    Abort(Aborted),
+    Abort(AbortTarget),
     Read(Read),
     Set(Setting),
     Compact {
@@ -89,7 +89,7 @@ pub(super) enum Body {
 
 /// What is to be aborted. An agent has one job at a time; an abort of another kind than runs aborts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aborted {
+pub(super) enum AbortTarget {
     Turn,
     Compaction,
     Retry,

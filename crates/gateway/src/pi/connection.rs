@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{Stream, StreamExt};
-use mainstay_engine::{Client, CommandStatus, Cursor, Followed, Reading, Refusal};
+use mainstay_engine::{Client, ClientSubscription, CommandStatus, Cursor, Reading, Refusal};
 use mainstay_log::StoredOutcome;
 use mainstay_model::{
     CommandFingerprint, CommandId, Error, EventBody, EventFilter, Outcome, Principal, Seq, Session,
@@ -16,19 +16,19 @@ use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::carrying_out::{Call, Ended, Failed, HandedOver, has_begun};
+use super::answer_cache::{AnswerCache, CachedAnswer};
 use super::command::{Body, PiCommand};
 use super::counts::Counts;
 use super::decode::{Invalid, decode};
 use super::directory::{Change, Directory};
-use super::errors::{About, is_outcome, said};
+use super::errors::{ErrorContext, is_outcome, said};
 use super::events::ui_request;
 use super::frames::{self, Phase, Response};
-use super::joining;
+use super::handlers::{Call, CommandResult, Failed, SubmittedCommand, has_begun};
+use super::queries::session_of;
 use super::rates::Rates;
-use super::reading::session_of;
 use super::recovery;
-use super::seen::{Before, Seen};
+use super::turn_catch_up;
 use crate::command::anonymous;
 use crate::rpc::server::Daemon;
 
@@ -41,14 +41,14 @@ const URGENT: usize = 16;
 
 /// What all connections of the protocol share.
 pub struct Shared {
-    seen: Mutex<Seen>,
+    seen: Mutex<AnswerCache>,
     /// The commands that are not handed over yet.
     held: Mutex<HashMap<CommandName, watch::Sender<()>>>,
-    told: broadcast::Sender<Arc<Told>>,
+    told: broadcast::Sender<Arc<Broadcast>>,
     /// How many frames were told so far.
     count: Mutex<u64>,
     /// The commands of all connections that were handed over and have no answer yet.
-    under_way: Mutex<HashMap<CommandName, Arc<UnderWay>>>,
+    under_way: Mutex<HashMap<CommandName, Arc<RunningCommand>>>,
     connections: AtomicUsize,
     commands: AtomicU64,
     pub(super) directory: Directory,
@@ -57,7 +57,7 @@ pub struct Shared {
 }
 
 /// A frame for all connections of a principal but the one that sends it.
-struct Told {
+struct Broadcast {
     principal: Principal,
     from: u64,
     frame: String,
@@ -99,14 +99,14 @@ impl Shared {
     }
 
     /// Takes a place among so many connections.
-    pub(super) fn enter(self: &Arc<Self>, limit: usize) -> Option<Place> {
+    pub(super) fn enter(self: &Arc<Self>, limit: usize) -> Option<ConnectionSlot> {
         let entered = self
             .connections
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < limit).then_some(count + 1));
         if entered.is_err() {
             self.rates.connection_refused();
         }
-        entered.ok().map(|_| Place(Arc::clone(self)))
+        entered.ok().map(|_| ConnectionSlot(Arc::clone(self)))
     }
 
     /// Tells all other connections of a principal.
@@ -114,11 +114,11 @@ impl Shared {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count += 1;
         // There may be no others.
-        self.told.send(Arc::new(Told { principal: principal.clone(), from, frame, nth: *count })).ok();
+        self.told.send(Arc::new(Broadcast { principal: principal.clone(), from, frame, nth: *count })).ok();
     }
 
     /// What all are told from now on, and how much was told before.
-    fn listen(&self) -> (broadcast::Receiver<Arc<Told>>, u64) {
+    fn listen(&self) -> (broadcast::Receiver<Arc<Broadcast>>, u64) {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         (self.told.subscribe(), *count)
     }
@@ -128,7 +128,7 @@ impl Shared {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandName, Arc<UnderWay>>> {
+    fn under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandName, Arc<RunningCommand>>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +141,7 @@ impl Shared {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, AnswerCache> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,28 +150,28 @@ impl Shared {
 type CommandName = (Principal, CommandId);
 
 /// A command that is not handed over yet. Those that depend on it are held as long.
-struct Held {
+struct HeldCommand {
     shared: Arc<Shared>,
     name: CommandName,
 }
 
-impl Held {
+impl HeldCommand {
     fn new(shared: &Arc<Shared>, name: CommandName) -> Self {
         shared.held().entry(name.clone()).or_default();
         Self { shared: Arc::clone(shared), name }
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldCommand {
     fn drop(&mut self) {
         self.shared.held().remove(&self.name);
     }
 }
 
 /// A place among the connections.
-pub(super) struct Place(Arc<Shared>);
+pub(super) struct ConnectionSlot(Arc<Shared>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
@@ -364,8 +364,10 @@ impl Tasks {
         let connection = Arc::clone(connection);
         // What it depends on, or its session, may be on its way.
         if connection.must_be_held(&command, &id).await {
-            let held =
-                Held::new(&connection.daemon.pi, (connection.peer.client.principal().clone(), id.clone()));
+            let held = HeldCommand::new(
+                &connection.daemon.pi,
+                (connection.peer.client.principal().clone(), id.clone()),
+            );
             self.under_way.spawn(async move { connection.hold(&command, &id, held, told).await });
             return;
         }
@@ -404,7 +406,7 @@ impl Tasks {
 
 /// How far a command's way has been told already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum SoFar {
+enum ReportedStage {
     Nothing,
     Accepted,
     Started,
@@ -412,22 +414,24 @@ enum SoFar {
 
 /// A command under way, and how far its way has been told: by the task that waits for its end, or by the one that tells its events,
 /// whichever hears of it first.
-struct UnderWay {
+struct RunningCommand {
     command: Arc<PiCommand>,
     id: CommandId,
     /// The connection that has it.
     number: u64,
     /// How far its own client was told.
-    so_far: tokio::sync::Mutex<SoFar>,
+    so_far: tokio::sync::Mutex<ReportedStage>,
     /// How far the other connections were.
-    others: Mutex<SoFar>,
+    others: Mutex<ReportedStage>,
 }
 
-impl UnderWay {
+impl RunningCommand {
     /// Tells the other connections that it has come so far, where they were not told yet.
-    fn reach_others(&self, shared: &Shared, principal: &Principal, reached: SoFar) {
+    fn reach_others(&self, shared: &Shared, principal: &Principal, reached: ReportedStage) {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        for (step, phase) in [(SoFar::Accepted, Phase::Accepted), (SoFar::Started, Phase::Started)] {
+        for (step, phase) in
+            [(ReportedStage::Accepted, Phase::Accepted), (ReportedStage::Started, Phase::Started)]
+        {
             if *others < step && step <= reached {
                 let frame = frames::lifecycle(phase, &self.command, &self.id, None);
                 shared.tell_others(principal, self.number, frame.to_string());
@@ -445,7 +449,7 @@ struct Connection {
     /// How many of the frames that all are told have been passed on.
     passed_on: watch::Sender<u64>,
     /// The commands that were handed over and have no answer yet.
-    under_way: Mutex<HashMap<CommandId, Arc<UnderWay>>>,
+    under_way: Mutex<HashMap<CommandId, Arc<RunningCommand>>>,
 }
 
 impl Drop for Connection {
@@ -486,7 +490,7 @@ impl Connection {
 
     fn refusal(&self, command: &PiCommand, error: &Error, earlier: Option<&str>) -> Response {
         let id = command.id.as_ref().map(|id| id.as_str().to_owned());
-        let about = About { earlier, ..About::of(command) };
+        let about = ErrorContext { earlier, ..ErrorContext::of(command) };
         Response::failure(id, command.kind.as_str(), said(error, &about))
     }
 
@@ -498,15 +502,15 @@ impl Connection {
         }
         let before = self.daemon.pi.seen().before(self.peer.client.principal(), command);
         match (before, &command.id, &command.key) {
-            (Before::Answered(answer), ..) => Some(*answer),
-            (Before::Taken { by, is_key: true }, _, Some(key)) => {
+            (CachedAnswer::Answered(answer), ..) => Some(*answer),
+            (CachedAnswer::Taken { by, is_key: true }, _, Some(key)) => {
                 Some(self.refusal(command, &Error::KeyConflict { key: key.clone() }, Some(&by)))
             }
-            (Before::Taken { by, .. }, Some(id), _) => {
+            (CachedAnswer::Taken { by, .. }, Some(id), _) => {
                 Some(self.refusal(command, &Error::CommandConflict { command: id.clone() }, Some(&by)))
             }
-            (Before::New, Some(id), _) => self.refused_before(command, id).await,
-            (Before::New | Before::Taken { .. }, ..) => None,
+            (CachedAnswer::New, Some(id), _) => self.refused_before(command, id).await,
+            (CachedAnswer::New | CachedAnswer::Taken { .. }, ..) => None,
         }
     }
 
@@ -553,7 +557,7 @@ impl Connection {
 
     fn reason(&self, command: &PiCommand, failed: &Failed) -> String {
         match failed {
-            Failed::Refused(error) | Failed::Error { error, .. } => said(error, &About::of(command)),
+            Failed::Refused(error) | Failed::Error { error, .. } => said(error, &ErrorContext::of(command)),
             Failed::Said { message, .. } => message.clone(),
         }
     }
@@ -574,7 +578,7 @@ impl Connection {
         &self,
         command: &PiCommand,
         id: &CommandId,
-        held: Held,
+        held: HeldCommand,
         told: Option<watch::Receiver<Seq>>,
     ) {
         for dependency in &command.depends_on {
@@ -600,7 +604,7 @@ impl Connection {
         &self,
         command: &PiCommand,
         id: &CommandId,
-        handed_over: std::result::Result<HandedOver, Failed>,
+        handed_over: std::result::Result<SubmittedCommand, Failed>,
         told: Option<watch::Receiver<Seq>>,
     ) {
         match handed_over {
@@ -614,16 +618,16 @@ impl Connection {
         &self,
         command: &PiCommand,
         id: &CommandId,
-        handed_over: HandedOver,
+        handed_over: SubmittedCommand,
         told: Option<watch::Receiver<Seq>>,
     ) {
-        let HandedOver { mut followed, mut ended, completed } = handed_over;
+        let SubmittedCommand { mut followed, mut ended, completed } = handed_over;
         let done = loop {
             tokio::select! {
                 biased;
                 done = &mut ended => break done,
                 event = next(&mut followed) => match event {
-                    Some(begun) => self.reach(id, if begun { SoFar::Started } else { SoFar::Accepted }).await,
+                    Some(begun) => self.reach(id, if begun { ReportedStage::Started } else { ReportedStage::Accepted }).await,
                     None => followed = None,
                 },
             }
@@ -636,7 +640,12 @@ impl Connection {
     }
 
     /// Tells that a command is through, and what came of it: in this order.
-    async fn finish(&self, command: &PiCommand, id: &CommandId, done: std::result::Result<Ended, Failed>) {
+    async fn finish(
+        &self,
+        command: &PiCommand,
+        id: &CommandId,
+        done: std::result::Result<CommandResult, Failed>,
+    ) {
         let given = command.id.as_ref().map(|id| id.as_str().to_owned());
         let done = self.kept(command, id, done).await;
         let failure = |error: String| Response::failure(given.clone(), command.kind.as_str(), error);
@@ -647,7 +656,7 @@ impl Connection {
             Err(Failed::Refused(_)) => false,
         };
         let (answer, was_accepted, told) = match done {
-            Ok(Ended { data, version, is_replay, told, .. }) => {
+            Ok(CommandResult { data, version, is_replay, told, .. }) => {
                 let answer = Response {
                     session_version: version,
                     replayed: is_replay,
@@ -658,12 +667,12 @@ impl Connection {
             Err(Failed::Refused(error)) => {
                 self.daemon.pi.rates.refused(&error);
                 let error = self.in_upstreams_words(error).await;
-                (failure(said(&error, &About::of(command))), is_outcome(&error), None)
+                (failure(said(&error, &ErrorContext::of(command))), is_outcome(&error), None)
             }
             Err(Failed::Error { error, is_replay }) => {
                 let error = self.in_upstreams_words(error).await;
                 let timed_out = matches!(error, Error::TimedOut { .. });
-                let said = said(&error, &About::of(command));
+                let said = said(&error, &ErrorContext::of(command));
                 let answer = Response { replayed: is_replay, timed_out, ..failure(said) };
                 (answer, !is_replay, None)
             }
@@ -677,7 +686,7 @@ impl Connection {
         if was_accepted {
             self.daemon.pi.rates.accepted(Timestamp::now());
             match self.command_under_way(id) {
-                Some(_) => self.reach(id, SoFar::Started).await,
+                Some(_) => self.reach(id, ReportedStage::Started).await,
                 None => {
                     self.tell_phase(Phase::Accepted, command, id, None).await;
                     self.tell_phase(Phase::Started, command, id, None).await;
@@ -700,12 +709,12 @@ impl Connection {
 
     /// A command begins its way, which is told as far as it comes.
     fn set_out(&self, command: &Arc<PiCommand>, id: &CommandId) {
-        let under_way = Arc::new(UnderWay {
+        let under_way = Arc::new(RunningCommand {
             command: Arc::clone(command),
             id: id.clone(),
             number: self.number,
-            so_far: tokio::sync::Mutex::new(SoFar::Nothing),
-            others: Mutex::new(SoFar::Nothing),
+            so_far: tokio::sync::Mutex::new(ReportedStage::Nothing),
+            others: Mutex::new(ReportedStage::Nothing),
         });
         self.lock_under_way().insert(id.clone(), Arc::clone(&under_way));
         // One that is sent twice is the first one's to tell.
@@ -713,20 +722,22 @@ impl Connection {
         self.daemon.pi.under_way().entry(name).or_insert(under_way);
     }
 
-    fn command_under_way(&self, id: &CommandId) -> Option<Arc<UnderWay>> {
+    fn command_under_way(&self, id: &CommandId) -> Option<Arc<RunningCommand>> {
         self.lock_under_way().get(id).cloned()
     }
 
-    fn lock_under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandId, Arc<UnderWay>>> {
+    fn lock_under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandId, Arc<RunningCommand>>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells that a command has come so far, where it was not told yet.
-    async fn reach(&self, id: &CommandId, reached: SoFar) {
+    async fn reach(&self, id: &CommandId, reached: ReportedStage) {
         let Some(under_way) = self.command_under_way(id) else { return };
-        let UnderWay { command, id, so_far, .. } = &*under_way;
+        let RunningCommand { command, id, so_far, .. } = &*under_way;
         let mut so_far = so_far.lock().await;
-        for (step, phase) in [(SoFar::Accepted, Phase::Accepted), (SoFar::Started, Phase::Started)] {
+        for (step, phase) in
+            [(ReportedStage::Accepted, Phase::Accepted), (ReportedStage::Started, Phase::Started)]
+        {
             if *so_far < step && step <= reached {
                 self.send(&frames::lifecycle(phase, command, id, None)).await;
                 under_way.reach_others(&self.daemon.pi, self.peer.client.principal(), step);
@@ -736,7 +747,7 @@ impl Connection {
     }
 
     /// Something happens to a command: before its client is told of that, or another one's is, each is told that the command has come so far.
-    async fn hears_of(&self, id: &CommandId, reached: SoFar) {
+    async fn hears_of(&self, id: &CommandId, reached: ReportedStage) {
         if self.command_under_way(id).is_some() {
             return self.reach(id, reached).await;
         }
@@ -754,8 +765,8 @@ impl Connection {
         &self,
         command: &PiCommand,
         id: &CommandId,
-        done: std::result::Result<Ended, Failed>,
-    ) -> std::result::Result<Ended, Failed> {
+        done: std::result::Result<CommandResult, Failed>,
+    ) -> std::result::Result<CommandResult, Failed> {
         let error = match &done {
             Err(Failed::Refused(error)) if is_outcome(error) && !command.body.is_read() => error.clone(),
             Ok(_) | Err(_) => return done,
@@ -775,7 +786,7 @@ impl Connection {
         let Error::DependencyFailed { dependency, reason } = error else { return error };
         let reason = match self.peer.client.command(&dependency).await {
             Ok(CommandStatus::Ended(stored)) => match stored.outcome {
-                Outcome::Failed { error } => said(&error, &About::nothing()),
+                Outcome::Failed { error } => said(&error, &ErrorContext::nothing()),
                 Outcome::Done { .. } => reason,
             },
             Ok(CommandStatus::Waits { .. } | CommandStatus::Runs { .. }) | Err(_) => reason,
@@ -800,7 +811,7 @@ impl Connection {
         }
     }
 
-    async fn pass_on(&self, told: &Told) {
+    async fn pass_on(&self, told: &Broadcast) {
         if told.from != self.number && told.principal == *self.peer.client.principal() {
             self.outbox.send(told.frame.clone()).await.ok();
         }
@@ -829,7 +840,8 @@ impl Connection {
         let cursor = Cursor::Session { session: session.id, after };
         let mut followed = self.peer.client.follow(cursor, EventFilter::default()).await?;
         let state = self.daemon.engine.agent_state(&session);
-        let mut teller = joining::teller(&self.peer.client, &session, state, after, is_cumulative).await?;
+        let mut teller =
+            turn_catch_up::teller(&self.peer.client, &session, state, after, is_cumulative).await?;
         let (connection, name) = (Arc::clone(self), name.to_owned());
         let (reached, told) = watch::channel(after);
         let task = tokio::spawn(async move {
@@ -848,7 +860,7 @@ impl Connection {
                             // What a command does is told behind its acceptance.
                             if let Some(command) = &event.metadata.correlation {
                                 let begun = has_begun(&event.body);
-                                connection.hears_of(command, if begun { SoFar::Started } else { SoFar::Accepted }).await;
+                                connection.hears_of(command, if begun { ReportedStage::Started } else { ReportedStage::Accepted }).await;
                             }
                             let is_last = matches!(event.body, EventBody::SessionUnloaded { .. });
                             (teller.tell(&event), Some(event.seq), is_last)
@@ -883,7 +895,7 @@ impl Connection {
 }
 
 /// Whether a command has begun, once something happens to it; none where nothing more is heard.
-async fn next(followed: &mut Option<Followed>) -> Option<bool> {
+async fn next(followed: &mut Option<ClientSubscription>) -> Option<bool> {
     match followed {
         Some(followed) => followed.next().await.ok().map(|event| has_begun(&event.body)),
         None => std::future::pending().await,

@@ -6,7 +6,7 @@ use mainstay_model::{CommandId, IdempotencyKey, Prompt, Version};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::command::{Aborted, Body, HistoryQuery, PiCommand, Read, Streaming, images, thinking};
+use super::command::{AbortTarget, Body, HistoryQuery, PiCommand, Read, Streaming, images, thinking};
 
 /// Characters of an id, a key, a request and a session's id.
 pub(super) const NAME: usize = 256;
@@ -266,10 +266,10 @@ impl Check<'_> {
             }
             "steer" => Body::Steer(self.prompt()?),
             "follow_up" => Body::FollowUp(self.prompt()?),
-            "abort" => Body::Abort(Aborted::Turn),
-            "abort_compaction" => Body::Abort(Aborted::Compaction),
-            "abort_retry" => Body::Abort(Aborted::Retry),
-            "abort_bash" => Body::Abort(Aborted::Bash),
+            "abort" => Body::Abort(AbortTarget::Turn),
+            "abort_compaction" => Body::Abort(AbortTarget::Compaction),
+            "abort_retry" => Body::Abort(AbortTarget::Retry),
+            "abort_bash" => Body::Abort(AbortTarget::Bash),
             "get_state" => Body::Read(Read::State),
             "get_messages" => Body::Read(Read::Messages),
             "get_available_models" => Body::Read(Read::AvailableModels),
@@ -540,7 +540,7 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use super::super::promises;
+    use super::super::fuzz_invariants;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -628,7 +628,7 @@ mod tests {
         ) {
             let mut frame: Map<String, Value> = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
             frame.insert("type".to_owned(), json!(kind));
-            promises::check(&Value::Object(frame));
+            fuzz_invariants::check(&Value::Object(frame));
         }
     }
 }

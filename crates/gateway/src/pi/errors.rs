@@ -4,7 +4,7 @@ use super::command::PiCommand;
 use mainstay_model::{Error, RateScope, Version};
 
 /// What is known of the command that failed.
-pub(super) struct About<'a> {
+pub(super) struct ErrorContext<'a> {
     /// The `type` field of the command that failed.
     pub(super) kind: &'a str,
     /// Its session, as its client calls it.
@@ -15,7 +15,7 @@ pub(super) struct About<'a> {
     pub(super) if_version: Option<Version>,
 }
 
-impl<'a> About<'a> {
+impl<'a> ErrorContext<'a> {
     /// What is known of a command by itself.
     pub(super) fn of(command: &'a PiCommand) -> Self {
         Self {
@@ -51,8 +51,8 @@ pub(super) const fn is_outcome(error: &Error) -> bool {
 }
 
 /// What a client is told.
-pub(super) fn said(error: &Error, about: &About<'_>) -> String {
-    let About { kind, session, earlier, if_version } = about;
+pub(super) fn said(error: &Error, about: &ErrorContext<'_>) -> String {
+    let ErrorContext { kind, session, earlier, if_version } = about;
     let named = |reference: &str| session.unwrap_or(reference).to_owned();
     let earlier = earlier.unwrap_or("another command");
     match error {
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn the_words_are_upstreams() {
-        let about = About { kind: "prompt", session: Some("main"), earlier: Some("abort"), if_version: None };
+        let about =
+            ErrorContext { kind: "prompt", session: Some("main"), earlier: Some("abort"), if_version: None };
         let id = |text: &str| mainstay_model::CommandId::new(text).unwrap();
         let errors = [
             Error::SessionNotFound { reference: "x".to_owned() },

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mainstay_engine::Live;
 use mainstay_model::agent::{QueuedPrompt, ToolCall};
 use mainstay_model::{
-    AgentState, Ask, Delta, Event, EventBody, Hears, JobId, Message, Note, PartRole, Timestamp, Work,
+    AgentState, Ask, Delivery, Delta, Event, EventBody, JobId, JobSpec, Message, Note, PartRole, Timestamp,
     WorkEnding,
 };
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::messages;
 
 /// Tells what happens in one session.
 #[derive(Default)]
-pub(super) struct Teller {
+pub(super) struct EventEncoder {
     /// How its agent goes on.
     state: Option<AgentState>,
     /// What it has still to hear.
@@ -92,7 +92,7 @@ impl Turn {
     }
 }
 
-impl Teller {
+impl EventEncoder {
     /// Of a session whose agent goes on so, or will, and has this still to hear, and in which nothing runs.
     pub(super) fn of(state: Option<AgentState>, queue: Vec<QueuedPrompt>) -> Self {
         Self { state, queue, turn: None, is_cumulative: false }
@@ -125,7 +125,7 @@ impl Teller {
     /// What an event tells.
     pub(super) fn tell(&mut self, event: &Event) -> Vec<Value> {
         match &event.body {
-            EventBody::JobRequested { job, work: Work::Turn { .. }, .. } => {
+            EventBody::JobRequested { job, work: JobSpec::Turn { .. }, .. } => {
                 let unsaid = unsaid(self.state.as_ref(), event.at);
                 let turn = self.turn.insert(Turn::new(*job, unsaid, self.is_cumulative));
                 [json!({ "type": "agent_start" })].into_iter().chain(turn.enter_step()).collect()
@@ -508,14 +508,14 @@ fn update(event: Value) -> Value {
 }
 
 fn queue_update(queue: &[QueuedPrompt]) -> Value {
-    let of = |hears: Hears| -> Vec<&str> {
+    let of = |hears: Delivery| -> Vec<&str> {
         queue
             .iter()
             .filter(|queued| queued.hears == hears)
             .map(|queued| queued.prompt.text.as_str())
             .collect()
     };
-    json!({ "type": "queue_update", "steering": of(Hears::Next), "followUp": of(Hears::AtEnd) })
+    json!({ "type": "queue_update", "steering": of(Delivery::Steer), "followUp": of(Delivery::FollowUp) })
 }
 
 fn noted(note: &Note, at: Timestamp) -> Vec<Value> {
@@ -601,7 +601,7 @@ mod tests {
             fingerprint: mainstay_model::CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
-            work: Work::Turn { prompt: Prompt::text("go") },
+            work: JobSpec::Turn { prompt: Prompt::text("go") },
         }
     }
 
@@ -656,7 +656,7 @@ mod tests {
                     heard.push((not_before, live));
                 }
             }
-            let mut teller = Teller::default();
+            let mut teller = EventEncoder::default();
             let mut told = Vec::new();
             let mut heard = heard.into_iter().peekable();
             for (index, event) in events.iter().enumerate() {

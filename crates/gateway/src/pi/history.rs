@@ -5,7 +5,7 @@ use std::path::Path;
 use mainstay_engine::Client;
 use mainstay_model::agent::Setting;
 use mainstay_model::{
-    Action, Error, Event, EventBody, Hears, Position, Seq, SessionCommand, SessionId, Source, Work,
+    Action, Delivery, Error, Event, EventBody, JobSpec, Position, Seq, SessionCommand, SessionId, Source,
     WorkEnding,
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const PAGE: u64 = 1000;
 /// Reads it, the newest first.
 pub(super) async fn read(client: &Client, home: &Path, query: &HistoryQuery) -> Result<Value, Error> {
     let limit = query.limit.unwrap_or(USUAL);
-    let mut back = Back::begin(client, query).await?;
+    let mut back = ReverseEvents::begin(client, query).await?;
     let mut entries: Vec<Value> = Vec::new();
     'all: while let Some(page) = back.page(client).await? {
         for event in page.iter().rev() {
@@ -60,7 +60,7 @@ pub(super) async fn read(client: &Client, home: &Path, query: &HistoryQuery) -> 
 }
 
 /// Goes through events from the newest back.
-struct Back {
+struct ReverseEvents {
     /// The session whose events they are; none for those of all.
     session: Option<SessionId>,
     /// The newest that was not looked at yet.
@@ -68,7 +68,7 @@ struct Back {
     left: u64,
 }
 
-impl Back {
+impl ReverseEvents {
     async fn begin(client: &Client, query: &HistoryQuery) -> Result<Self, Error> {
         let session = match &query.session {
             Some(name) => Some(find(client, name).await?),
@@ -194,12 +194,12 @@ fn type_of(command: &SessionCommand) -> &'static str {
     }
 }
 
-const fn type_of_work(work: &Work) -> &'static str {
+const fn type_of_work(work: &JobSpec) -> &'static str {
     match work {
-        Work::Turn { .. } => "prompt",
-        Work::Compaction { .. } => "compact",
-        Work::Shell { .. } => "bash",
-        Work::Setting(setting) => match setting {
+        JobSpec::Turn { .. } => "prompt",
+        JobSpec::Compaction { .. } => "compact",
+        JobSpec::Shell { .. } => "bash",
+        JobSpec::Setting(setting) => match setting {
             Setting::Model { .. } => "set_model",
             Setting::NextModel { .. } => "cycle_model",
             Setting::Thinking { .. } => "set_thinking_level",
@@ -207,8 +207,8 @@ const fn type_of_work(work: &Work) -> &'static str {
             Setting::AutoCompaction { .. } => "set_auto_compaction",
             Setting::AutoRetry { .. } => "set_auto_retry",
         },
-        Work::Build | Work::Rebuild => Action::Rebuild.name(),
-        Work::Comm(_) => work.kind().name(),
+        JobSpec::Build | JobSpec::Rebuild => Action::Rebuild.name(),
+        JobSpec::Comm(_) => work.kind().name(),
     }
 }
 
@@ -242,10 +242,10 @@ const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
     })
 }
 
-const fn type_of_words(hears: Hears) -> &'static str {
+const fn type_of_words(hears: Delivery) -> &'static str {
     match hears {
-        Hears::Next => "steer",
-        Hears::AtEnd => "follow_up",
+        Delivery::Steer => "steer",
+        Delivery::FollowUp => "follow_up",
     }
 }
 

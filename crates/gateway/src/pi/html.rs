@@ -1,9 +1,9 @@
 //! A conversation as a page. It loads nothing and runs nothing.
 
-use mainstay_model::Placed;
+use mainstay_model::TranscriptEntry;
 
 /// Renders a transcript as a page of HTML.
-pub(super) fn page(title: &str, entries: &[(Placed, String)]) -> String {
+pub(super) fn page(title: &str, entries: &[(TranscriptEntry, String)]) -> String {
     let title = escaped(title);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>\

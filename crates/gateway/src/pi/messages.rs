@@ -1,25 +1,26 @@
 //! What was said, as pi has it. Source: pi's session format.
 
-use mainstay_model::exchange::pi_said::{self, Said, Shown};
-use mainstay_model::{AgentState, Event, Message, Placed, TokenUsage};
+use mainstay_model::exchange::pi_messages::{self, EntryText, PiEntry};
+use mainstay_model::{AgentState, Event, Message, TokenUsage, TranscriptEntry};
 use serde_json::{Value, json};
 
 /// How the turn ended in which something was cut off, in the metadata of its entries.
 const ENDING: &str = "ending";
 
 /// The messages that entries come to; those of one message have the same first event.
-pub(super) fn of_entries(entries: &[(Placed, String)], state: Option<&AgentState>) -> Vec<Value> {
-    let shown: Vec<Shown<'_>> = entries.iter().map(|(placed, text)| (placed, text.as_str())).collect();
+pub(super) fn of_entries(entries: &[(TranscriptEntry, String)], state: Option<&AgentState>) -> Vec<Value> {
+    let shown: Vec<EntryText<'_>> = entries.iter().map(|(placed, text)| (placed, text.as_str())).collect();
     let groups = shown.chunk_by(|(one, _), (next, _)| (one.session, one.first) == (next.session, next.first));
     groups.flat_map(|group| of_group(group, state)).collect()
 }
 
 /// What a model said before it was cut off ends as pi's own clients know it. pi itself is told otherwise: it hides what ended so from its
 /// model.
-fn of_group(group: &[Shown<'_>], state: Option<&AgentState>) -> Vec<Value> {
+fn of_group(group: &[EntryText<'_>], state: Option<&AgentState>) -> Vec<Value> {
     let ending = group.iter().find_map(|(placed, _)| placed.entry.metadata.get(ENDING));
     let stopped = ending.map(|ending| if ending == "failed" { "error" } else { "aborted" });
-    let mut messages: Vec<Value> = pi_said::said(group, state).into_iter().filter_map(message_of).collect();
+    let mut messages: Vec<Value> =
+        pi_messages::said(group, state).into_iter().filter_map(message_of).collect();
     for message in messages.iter_mut().filter(|message| message["role"] == "assistant") {
         let Some(stopped) = stopped else { continue };
         message["stopReason"] = stopped.into();
@@ -31,7 +32,7 @@ fn of_group(group: &[Shown<'_>], state: Option<&AgentState>) -> Vec<Value> {
 
 /// The messages that an event comes to: one, but where several tools have answered at once.
 pub(super) fn of_event(event: &Event, message: &Message, state: Option<&AgentState>) -> Vec<Value> {
-    let placed = |entry: mainstay_model::Entry| Placed {
+    let placed = |entry: mainstay_model::Entry| TranscriptEntry {
         session: event.session,
         number: 0,
         hash: entry.hash(),
@@ -41,7 +42,7 @@ pub(super) fn of_event(event: &Event, message: &Message, state: Option<&AgentSta
         last: event.seq,
         origin: None,
     };
-    let entries: Vec<(Placed, String)> =
+    let entries: Vec<(TranscriptEntry, String)> =
         message.entries().into_iter().map(|(entry, text)| (placed(entry), text)).collect();
     let mut messages = of_entries(&entries, state);
     if let (Some(usage), [message]) = (message.usage, messages.as_mut_slice())
@@ -52,7 +53,7 @@ pub(super) fn of_event(event: &Event, message: &Message, state: Option<&AgentSta
     messages
 }
 
-fn message_of(said: Said) -> Option<Value> {
+fn message_of(said: PiEntry) -> Option<Value> {
     let mut fields = said.fields;
     fields.remove("message")
 }

@@ -1,33 +1,33 @@
 //! The pi protocol, version 1.0.0: what was written for pi-server works here. Source: protocols/pi.md.
 //!
-//! A connection's commands are the engine's, and so are their outcomes: [`decode`] reads one, [`carrying_out`] and [`reading`] give it to the
+//! A connection's commands are the engine's, and so are their outcomes: [`decode`] reads one, [`handlers`] and [`queries`] give it to the
 //! engine, [`events`] tells what happens. Nothing is kept here that matters.
 
-mod carrying_out;
+mod answer_cache;
 mod command;
 mod connection;
 mod counts;
-mod creating;
+mod create;
 mod decode;
 mod directory;
 mod errors;
 mod events;
 mod frames;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz_invariants;
+mod handlers;
 mod history;
 mod html;
 mod info;
-mod joining;
 mod limits;
 mod messages;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod promises;
+mod queries;
 mod rates;
-mod reading;
 mod recovery;
-mod seen;
 mod session_path;
 mod socket;
 mod stdio;
+mod turn_catch_up;
 
 pub use connection::Shared;
 pub use limits::upstream_limits;

@@ -9,9 +9,9 @@ use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
-    Admission, AskId, CommandId, CommandLine, Event, EventFilter, Hears, HistoryPage, IdempotencyKey, JobId,
-    Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId, SessionKind,
-    Source, Startup, Timestamp, Version, Work,
+    Admission, AskId, CommandId, CommandLine, Delivery, Event, EventFilter, HistoryPage, IdempotencyKey,
+    JobId, JobSpec, Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId,
+    SessionKind, Source, Startup, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ macro_rules! methods {
         /// How each method reads its parameters.
         #[cfg(feature = "fuzzing")]
         pub(super) const READERS: &[(&str, fn(&super::codec::Request))] =
-            &[$(($name, super::promises::reads_its_parameters::<$params>),)*];
+            &[$(($name, super::fuzz_invariants::reads_its_parameters::<$params>),)*];
     };
 }
 
@@ -495,7 +495,7 @@ methods! {
         session: String,
         /// What: `{"work": "turn", "prompt": {"text": "…"}}`, and so on.
         #[serde(flatten)]
-        work: Work,
+        work: JobSpec,
         /// What to do where the session cannot do it yet. An agent at rest is started for what waits.
         #[serde(default = "waiting")]
         admission: Admission,
@@ -511,7 +511,7 @@ methods! {
         /// The prompt for the agent.
         prompt: Prompt,
         /// When it is to hear it: before its `next` step, or `atEnd`, when it would be done.
-        hears: Hears,
+        hears: Delivery,
         /// Under what name and conditions it is sent.
         #[serde(flatten)]
         sent: Sent,

@@ -23,13 +23,13 @@ use super::api::{
 use super::codec::{Incoming, Outgoing, Version, line};
 
 type Answer = Result<Box<RawValue>, Error>;
-type Waiting = Arc<Mutex<Result<HashMap<u64, oneshot::Sender<Answer>>, Error>>>;
+type PendingRequests = Arc<Mutex<Result<HashMap<u64, oneshot::Sender<Answer>>, Error>>>;
 
 /// A connection to the daemon.
 pub struct Client {
     outgoing: tokio::sync::Mutex<FramedWrite<OwnedWriteHalf, LinesCodec>>,
     /// Who waits for an answer; why the connection ended, once it has.
-    waiting: Waiting,
+    waiting: PendingRequests,
     last_id: AtomicU64,
     warm_up: watch::Receiver<Option<WarmUpNotice>>,
     /// What is going on in sessions that are listened to, until someone takes it.
@@ -63,12 +63,16 @@ impl Client {
         environment: Option<Environment>,
     ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
         let (read, write) = reach(socket).await?.into_split();
-        let waiting: Waiting = Arc::new(Mutex::new(Ok(HashMap::new())));
+        let waiting: PendingRequests = Arc::new(Mutex::new(Ok(HashMap::new())));
         let (events_in, events) = mpsc::unbounded_channel();
         let (warm_up_in, warm_up) = watch::channel(None);
         let (live_in, live) = mpsc::unbounded_channel();
-        let said =
-            Said { waiting: Arc::clone(&waiting), events: events_in, live: live_in, warm_up: warm_up_in };
+        let said = MessageSinks {
+            waiting: Arc::clone(&waiting),
+            events: events_in,
+            live: live_in,
+            warm_up: warm_up_in,
+        };
         tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), said));
         let mut client = Self {
             outgoing: tokio::sync::Mutex::new(FramedWrite::new(write, LinesCodec::new())),
@@ -134,16 +138,16 @@ impl Client {
 }
 
 /// Where what the daemon says goes.
-struct Said {
-    waiting: Waiting,
+struct MessageSinks {
+    waiting: PendingRequests,
     events: mpsc::UnboundedSender<Event>,
     live: mpsc::UnboundedSender<Live>,
     warm_up: watch::Sender<Option<WarmUpNotice>>,
 }
 
 /// Reads answers and events until the connection ends; then nobody is left waiting.
-async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: Said) {
-    let Said { waiting, events, live, warm_up } = said;
+async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: MessageSinks) {
+    let MessageSinks { waiting, events, live, warm_up } = said;
     let mut last_words = None;
     while let Some(Ok(text)) = incoming.next().await {
         let Ok(message) = serde_json::from_str::<Incoming>(&text) else { continue };
@@ -196,7 +200,7 @@ async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: Said
 }
 
 /// An error that names no request concerns every one.
-fn fail_all(waiting: &Waiting, error: &Error) {
+fn fail_all(waiting: &PendingRequests, error: &Error) {
     let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
     for (_, asker) in waiting.iter_mut().flat_map(HashMap::drain) {
         asker.send(Err(error.clone())).ok();

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{Client, Environment, FollowedWarmUp, Listened};
+use mainstay_engine::{Client, Environment, FollowedWarmUp, LiveSubscription};
 use mainstay_model::{Access, Error, Limits, SessionId};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -295,7 +295,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn heard(&self, request: &Request) -> Result<(SessionId, Listened), Error> {
+    async fn heard(&self, request: &Request) -> Result<(SessionId, LiveSubscription), Error> {
         let session = self.client.resolve(&params::<Listen>(request)?.session).await?;
         Ok((session, self.client.listen(session).await?))
     }

@@ -18,7 +18,7 @@ use super::codec::Request;
 use super::server::Daemon;
 use crate::browser;
 use crate::command::{answered_before, arguments_in, id_of};
-use crate::scaffold::{Asked, scaffolded};
+use crate::scaffold::{ScaffoldRequest, scaffolded};
 use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, Orphaned, RelativeView,
@@ -26,7 +26,7 @@ use crate::view::{
 };
 use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
-use mainstay_engine::{Client, ExportPage, Merge, Outlook, Reloading, WaitingAsk};
+use mainstay_engine::{Client, ExportPage, Merge, RefreshOutlook, Reloading, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::exchange::{self, SessionFile};
@@ -175,7 +175,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         }
         ScaffoldTest::NAME => {
             let ScaffoldTest { session, name, signature, framework, inverse } = params(request)?;
-            let asked = Asked { name, signature, framework, inverse };
+            let asked = ScaffoldRequest { name, signature, framework, inverse };
             written(scaffolded(client, call.resolve(&session).await?, asked).await?)
         }
         Complete::NAME => {
@@ -322,7 +322,7 @@ impl Call<'_> {
             true => Some(self.would_run(session, all).await?),
             false => None,
         };
-        let Outlook { changed, gone, .. } = outlook;
+        let RefreshOutlook { changed, gone, .. } = outlook;
         Ok(Refreshed { session: before, changed, gone, is_due, would, after })
     }
 

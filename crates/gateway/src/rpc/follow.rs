@@ -1,6 +1,6 @@
 //! What a client that wants to follow events means: one session from a seq on, or all from a position on.
 
-use mainstay_engine::{Client, Cursor, Followed, FollowedWarmUp};
+use mainstay_engine::{Client, ClientSubscription, Cursor, FollowedWarmUp};
 use mainstay_model::Error;
 
 use super::api::{Follow, Subscribed};
@@ -9,7 +9,7 @@ use super::api::{Follow, Subscribed};
 pub(super) async fn follow(
     client: &Client,
     wanted: Follow,
-) -> Result<(Subscribed, Followed, Option<FollowedWarmUp>), Error> {
+) -> Result<(Subscribed, ClientSubscription, Option<FollowedWarmUp>), Error> {
     let Follow { session, after, after_position, filter } = wanted;
     let (session, cursor) = match (session, after, after_position) {
         (Some(reference), after, None) => {

@@ -9,5 +9,5 @@ mod connection;
 mod dispatch;
 mod follow;
 #[cfg(feature = "fuzzing")]
-pub(crate) mod promises;
+pub(crate) mod fuzz_invariants;
 pub mod server;

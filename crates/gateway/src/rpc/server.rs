@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
-use crate::accepting::Door;
+use crate::bounded_listener::BoundedListener;
 use crate::tokens::Tokens;
 use crate::{DefaultKind, Kinds};
 
@@ -87,7 +87,7 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
 pub async fn serve(listener: UnixListener, daemon: Daemon) {
     let limit = daemon.engine.limits().connections;
     let full = connection::failure(&serde_json::Value::Null, Error::TooManyConnections { limit });
-    let door = Door::new(listener, limit, format!("{full}\n").into_bytes());
+    let door = BoundedListener::new(listener, limit, format!("{full}\n").into_bytes());
     while let Some((stream, place)) = door.next(&daemon.stop).await {
         let serving = daemon.clone();
         daemon.answering.spawn(async move {

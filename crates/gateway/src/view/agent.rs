@@ -2,7 +2,7 @@
 
 use mainstay_engine::Client;
 use mainstay_model::{
-    AgentState, CommandId, Diagnostic, Error, Event, EventBody, Hears, JobKind, Message, PartRole,
+    AgentState, CommandId, Delivery, Diagnostic, Error, Event, EventBody, JobKind, Message, PartRole,
     QueuedPrompt, Seq, Session, SessionId, TokenUsage, Version, WorkEnding, WorkOutcome, YieldReason,
 };
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct AgentView {
 #[serde(rename_all = "camelCase")]
 pub struct QueuedView {
     /// When it is to hear it.
-    pub hears: Hears,
+    pub hears: Delivery,
     /// The text of the prompt.
     pub text: String,
     /// With how many pictures.
@@ -108,7 +108,7 @@ impl WorkView {
         outcome: WorkOutcome,
     ) -> Result<Self, Error> {
         let WorkOutcome { requested, completed, ref ending, duration_ms, .. } = outcome;
-        let mut said = Said::default();
+        let mut said = JobText::default();
         for_each_between(client, session, requested, completed, |event| said.push(event)).await?;
         let mut diagnostics = Vec::new();
         let (reason, value, error) = match ending.clone() {
@@ -142,12 +142,12 @@ impl WorkView {
 
 /// What was said in a job.
 #[derive(Default)]
-struct Said {
+struct JobText {
     answer: String,
     usage: TokenUsage,
 }
 
-impl Said {
+impl JobText {
     fn push(&mut self, event: &Event) {
         if let EventBody::MessageAdded(message) = &event.body {
             self.usage = self.usage.plus(message.usage.unwrap_or_default());

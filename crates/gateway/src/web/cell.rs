@@ -1,14 +1,14 @@
 //! Cells as HTML. Everything that was said by someone is escaped; what code shows as HTML stands in a frame of its own ([`display`]).
 
 use mainstay_model::notebook::Language;
-use mainstay_model::{Diagnostic, PartRole, RaisedError, Severity, Source, Timestamp, Work};
+use mainstay_model::{Diagnostic, JobSpec, PartRole, RaisedError, Severity, Source, Timestamp};
 use maud::{Markup, html};
 
+use super::cell_state::{Body, Cell, CellEnd, CellPart, Ending, ReturnedValue, Tone, ToolState, name_of};
 use super::display;
-use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, name_of};
 use super::page::Change;
 use super::patch::Patch;
-use super::printed;
+use super::printed_text;
 use crate::highlight::{self, Syntax};
 
 /// The id of the element that holds the cells.
@@ -95,7 +95,7 @@ fn state(cell: &Cell) -> Markup {
     let (class, words) = match (&cell.end, &cell.cancelled_by) {
         (None, None) => ("runs", "runs".to_owned()),
         (None, Some(by)) => ("runs", format!("{} cancels", name_of(by))),
-        (Some(End { how, duration_ms, .. }), by) => {
+        (Some(CellEnd { how, duration_ms, .. }), by) => {
             let (class, words) = ended(how);
             let by = by.as_ref().map(|by| format!(" by {}", name_of(by))).unwrap_or_default();
             let took = duration_ms.map(|took| format!(" in {}", duration(took))).unwrap_or_default();
@@ -123,7 +123,7 @@ fn said(cell: &Cell, language: Option<&Language>) -> Markup {
         @match &cell.body {
             Body::Eval { is_withheld: true, .. } => { p.faint { "The code is withheld." } }
             Body::Eval { code, .. } => { (painted(code, language)) }
-            Body::Work { work: Work::Turn { prompt }, .. } => { p.prompt { (prompt) } }
+            Body::Work { work: JobSpec::Turn { prompt }, .. } => { p.prompt { (prompt) } }
             Body::Work { work, .. } => { p.prompt { (work) } }
             Body::Note { text, .. } => { p { (text) } }
             // Its parts are all there is.
@@ -141,7 +141,7 @@ fn said(cell: &Cell, language: Option<&Language>) -> Markup {
 fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
     let id = format!("c{}-p{index}", cell.seq);
     match part {
-        CellPart::Printed(screen) => html! { span id=(id) { (printed::shown(screen)) } },
+        CellPart::Printed(screen) => html! { span id=(id) { (printed_text::shown(screen)) } },
         CellPart::Displayed { seq, display } => {
             html! { div.display id=(id) { (display::shown(&display.data, &display::address(cell.session, *seq))) } }
         }
@@ -166,19 +166,19 @@ fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
     }
 }
 
-fn called(id: &str, tool: &str, arguments: &str, state: &Called) -> Markup {
+fn called(id: &str, tool: &str, arguments: &str, state: &ToolState) -> Markup {
     let (class, mark, text) = match state {
-        Called::Said => ("runs", "…", ""),
-        Called::Runs(so_far) => ("runs", "runs", so_far.as_str()),
-        Called::Answered { text, is_error: false } => ("ok", "✓", text.as_str()),
-        Called::Answered { text, is_error: true } => ("bad", "✗", text.as_str()),
-        Called::Unanswered => ("off", "no answer", ""),
+        ToolState::Said => ("runs", "…", ""),
+        ToolState::Runs(so_far) => ("runs", "runs", so_far.as_str()),
+        ToolState::Answered { text, is_error: false } => ("ok", "✓", text.as_str()),
+        ToolState::Answered { text, is_error: true } => ("bad", "✗", text.as_str()),
+        ToolState::Unanswered => ("off", "no answer", ""),
     };
     html! {
         details.tool id=(id) data-preserve-attr="open" {
             summary { span.state.{ (class) } { (mark) } " " b { (if tool.is_empty() { "tool" } else { tool }) } " " code { (beginning(arguments)) } }
             @if !arguments.is_empty() { pre tabindex="0" { (arguments) } }
-            @if !text.is_empty() { pre.answer tabindex="0" { (printed::text(text)) } }
+            @if !text.is_empty() { pre.answer tabindex="0" { (printed_text::text(text)) } }
         }
     }
 }
@@ -197,7 +197,7 @@ fn beginning(text: &str) -> String {
 fn foot(cell: &Cell) -> Markup {
     html! {
         footer id={ "c" (cell.seq) "-foot" } {
-            @if let Some(End { how, result, .. }) = &cell.end {
+            @if let Some(CellEnd { how, result, .. }) = &cell.end {
                 (given(result, |value| is_shown(cell, value)))
                 @match how {
                     Ending::Raised(error) => { (raised(error)) }
@@ -230,8 +230,8 @@ fn is_shown(cell: &Cell, value: &str) -> bool {
     })
 }
 
-fn given(given: &Given, is_shown: impl Fn(&str) -> bool) -> Markup {
-    let Given { value, value_type, bindings, diagnostics, words } = given;
+fn given(given: &ReturnedValue, is_shown: impl Fn(&str) -> bool) -> Markup {
+    let ReturnedValue { value, value_type, bindings, diagnostics, words } = given;
     html! {
         @if let Some(words) = words { pre.words tabindex="0" { (words) } }
         @if value.is_some() || !bindings.is_empty() {
@@ -274,7 +274,7 @@ fn raised(RaisedError { kind, message, stack, coloured_stack }: &RaisedError) ->
     html! {
         div.error {
             p { b { (kind) } ": " (message) }
-            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { (printed::text(stack)) } } }
+            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { (printed_text::text(stack)) } } }
         }
     }
 }

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::chart::Chart;
 use super::guard::{Refused, Viewer};
-use super::{markdown, plot, printed};
+use super::{markdown, plot, printed_text};
 
 /// Pictures that a page shows.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -79,7 +79,7 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
             pre.latex tabindex="0" { code { (formula.trim()) } }
         }
         @else {
-            pre tabindex="0" { (printed::text(&data.coloured_words())) }
+            pre tabindex="0" { (printed_text::text(&data.coloured_words())) }
             @for (kind, form) in descriptions(data) {
                 details.folded {
                     summary { @if is_chart(kind) { "a chart as " (kind) ", which this page does not draw" } @else { (kind) } }

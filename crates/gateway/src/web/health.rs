@@ -14,7 +14,7 @@ use super::frame;
 use super::guard::{Refused, Viewer};
 use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::{size, state};
-use crate::health::Note;
+use crate::health::HealthNote;
 
 /// How wide and high a plot is.
 const WIDTH: usize = 300;
@@ -69,7 +69,7 @@ async fn shown(viewer: &Viewer) -> Result<Markup, Error> {
     Ok(figures(&viewer.daemon.http.health.notes(), &live))
 }
 
-fn figures(notes: &[Note], live: &[Session]) -> Markup {
+fn figures(notes: &[HealthNote], live: &[Session]) -> Markup {
     let Some(last) = notes.last() else {
         return html! { div #health { p.faint { "Nothing is noted yet; `health-ms` says how often it is." } } };
     };
@@ -96,7 +96,7 @@ fn figures(notes: &[Note], live: &[Session]) -> Markup {
     }
 }
 
-fn number(name: &str, notes: &[Note], of: fn(&Note) -> u64, words: fn(u64) -> String) -> Markup {
+fn number(name: &str, notes: &[HealthNote], of: fn(&HealthNote) -> u64, words: fn(u64) -> String) -> Markup {
     let line: Vec<u64> = notes.iter().map(of).collect();
     let (last, highest) =
         (line.last().copied().unwrap_or_default(), line.iter().copied().max().unwrap_or_default());
@@ -109,9 +109,10 @@ fn number(name: &str, notes: &[Note], of: fn(&Note) -> u64, words: fn(u64) -> St
     }
 }
 
-fn worker(notes: &[Note], session: &Session) -> Markup {
-    let of =
-        |note: &Note| note.workers.iter().find(|(of, _)| *of == session.id).map_or(0, |(_, bytes)| *bytes);
+fn worker(notes: &[HealthNote], session: &Session) -> Markup {
+    let of = |note: &HealthNote| {
+        note.workers.iter().find(|(of, _)| *of == session.id).map_or(0, |(_, bytes)| *bytes)
+    };
     let line: Vec<u64> = notes.iter().map(of).collect();
     html! {
         li {

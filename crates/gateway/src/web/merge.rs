@@ -8,7 +8,7 @@ use axum::http::Uri;
 use axum::response::IntoResponse;
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
-use mainstay_model::{Content, Error, Origin, Placed, Role, Session, SessionId, SessionState};
+use mainstay_model::{Content, Error, Origin, Role, Session, SessionId, SessionState, TranscriptEntry};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ async fn targets(client: &Client, from: &Session) -> Result<Vec<Session>, Error>
 struct Input {
     /// Its index in the transcript.
     index: u64,
-    placed: Placed,
+    placed: TranscriptEntry,
     /// How the input's job ended, by name.
     ending: String,
     /// Whether the other session has brought it before.
@@ -147,14 +147,14 @@ async fn origins(client: &Client, session: SessionId) -> Result<BTreeSet<Origin>
 }
 
 /// How a cell ended, as its output says.
-fn ending_of(placed: &Placed) -> Option<&str> {
+fn ending_of(placed: &TranscriptEntry) -> Option<&str> {
     placed.entry.metadata.get("ending").and_then(Value::as_str)
 }
 
 async fn each_entry(
     client: &Client,
     session: SessionId,
-    mut take: impl FnMut(u64, Placed),
+    mut take: impl FnMut(u64, TranscriptEntry),
 ) -> Result<(), Error> {
     let mut from = 0;
     loop {

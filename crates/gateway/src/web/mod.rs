@@ -1,32 +1,32 @@
 //! The page at `/ui`: HTML from the server, which patches from the server keep up to date (`assets/live.js`). Source: seed 000, "The Tao of
 //! Datastar".
 //!
-//! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`growing`]), [`cell`]
+//! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`cell_state`]), [`cell`]
 //! writes them ([`display`] what code shows, [`plot`] the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script.
 
 mod agent;
 mod assets;
 mod cell;
+mod cell_state;
 mod chart;
 mod display;
+mod earlier_cells;
 mod editor;
 mod feed;
 mod frame;
-mod growing;
 mod guard;
-mod happened;
 mod health;
 mod history;
-mod inherited;
+mod inherited_cells;
 mod lineage;
 mod markdown;
 mod merge;
+mod notices;
 mod page;
-mod past;
 mod patch;
 mod plot;
-mod printed;
+mod printed_text;
 mod reset;
 mod search;
 mod session;
@@ -58,7 +58,7 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui/sessions/{session}", get(session::page))
         .route("/ui/sessions/{session}/stream", get(stream::of_session))
         .route("/ui/sessions/{session}/older", get(session::older_cells))
-        .route("/ui/sessions/{session}/inherited", get(inherited::earlier_cells))
+        .route("/ui/sessions/{session}/inherited", get(inherited_cells::earlier_cells))
         .route("/ui/sessions/{session}/entries/{index}/{kind}", get(display::serve_entry))
         .route("/ui/sessions/{session}/lineage", get(lineage::page))
         .route("/ui/sessions/{session}/merge", get(merge::page))

@@ -1,5 +1,5 @@
 //! What a page shows of a session's past: its events folded to cells, and what each event changes of them. Pure: events and live pieces
-//! in, changes out. [`growing`](super::growing) is one cell, [`happened`](super::happened) what is none; [`cell`](super::cell) makes HTML of it, [`stream`](super::stream) sends that.
+//! in, changes out. [`growing`](super::cell_state) is one cell, [`happened`](super::notices) what is none; [`cell`](super::cell) makes HTML of it, [`stream`](super::stream) sends that.
 //!
 //! A cell has a head, parts that are only ever added or replaced, and a foot. What was said live is said again by an event; each piece
 //! has an offset, so whatever comes first is shown, once.
@@ -15,10 +15,11 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
-use super::growing::{
-    Body, Called, Cell, CellPart, End, Ending, Given, Tone, Touched, call_of, name_of, text_of,
+use super::cell_state::{
+    Body, Cell, CellChanges, CellEnd, CellPart, Ending, ReturnedValue, Tone, ToolState, call_of, name_of,
+    text_of,
 };
-use super::happened::{happened, tone_of};
+use super::notices::{happened, tone_of};
 
 /// The cells of a session, as far as its events were read.
 #[derive(Debug, Default)]
@@ -118,20 +119,24 @@ impl Page {
             EventBody::OutputCut { job, .. } => self.cut(*job),
             EventBody::CancelRequested { job } => self.with_open(*job, |cell| {
                 cell.cancelled_by = Some(event.metadata.source.clone());
-                Touched::frame()
+                CellChanges::frame()
             }),
             EventBody::EvalTimedOut { job, limit_ms } => {
                 let text = format!("its command took longer than {limit_ms} ms, and was answered");
                 self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
             }
             EventBody::EvalCompleted { job, result, duration_ms, .. } => {
-                self.end(*job, Ending::Completed, Some(*duration_ms), Given::of(result));
+                self.end(*job, Ending::Completed, Some(*duration_ms), ReturnedValue::of(result));
             }
             EventBody::EvalFailed { job, failure, result, duration_ms, .. } => {
-                self.end(*job, Ending::of(failure), Some(*duration_ms), Given::of(result));
+                self.end(*job, Ending::of(failure), Some(*duration_ms), ReturnedValue::of(result));
             }
-            EventBody::EvalCancelled { job, .. } => self.end(*job, Ending::Cancelled, None, Given::default()),
-            EventBody::EvalInterrupted { job } => self.end(*job, Ending::Interrupted, None, Given::default()),
+            EventBody::EvalCancelled { job, .. } => {
+                self.end(*job, Ending::Cancelled, None, ReturnedValue::default())
+            }
+            EventBody::EvalInterrupted { job } => {
+                self.end(*job, Ending::Interrupted, None, ReturnedValue::default())
+            }
             EventBody::JobEnded { job, ending, duration_ms } => self.work_ended(*job, ending, *duration_ms),
             EventBody::MessageStreamed(delta) => self.said(delta, false),
             EventBody::MessageAdded(message) => self.added(event, message),
@@ -161,8 +166,8 @@ impl Page {
             Live::ToolOutput { call, output } => {
                 let text = text_of(output);
                 self.with_call(&call.call, |state| match state {
-                    Called::Said | Called::Runs(_) => *state = Called::Runs(text.clone()),
-                    Called::Answered { .. } | Called::Unanswered => {}
+                    ToolState::Said | ToolState::Runs(_) => *state = ToolState::Runs(text.clone()),
+                    ToolState::Answered { .. } | ToolState::Unanswered => {}
                 });
             }
         }
@@ -202,14 +207,14 @@ impl Page {
     }
 
     /// Changes the cell of a job; one whose beginning was not read is not shown.
-    fn with_open(&mut self, job: JobId, change: impl FnOnce(&mut Cell) -> Touched) {
+    fn with_open(&mut self, job: JobId, change: impl FnOnce(&mut Cell) -> CellChanges) {
         let Some(seq) = self.open.get(&job).or_else(|| self.ended.get(&job)).copied() else { return };
         let Some(cell) = self.cells.get_mut(&seq) else { return };
         let touched = change(cell);
         self.mark(seq, touched);
     }
 
-    fn mark(&mut self, seq: Seq, touched: Touched) {
+    fn mark(&mut self, seq: Seq, touched: CellChanges) {
         let change = self.change(seq);
         change.is_reframed |= touched.frame;
         for (index, is_new) in touched.parts {
@@ -249,10 +254,10 @@ impl Page {
         self.with_open(job, Cell::cut);
     }
 
-    fn end(&mut self, job: JobId, how: Ending, duration_ms: Option<u64>, result: Given) {
+    fn end(&mut self, job: JobId, how: Ending, duration_ms: Option<u64>, result: ReturnedValue) {
         self.with_open(job, |cell| {
-            cell.end = Some(End { how, duration_ms, result });
-            Touched::frame()
+            cell.end = Some(CellEnd { how, duration_ms, result });
+            CellChanges::frame()
         });
         if let Some(seq) = self.open.remove(&job) {
             self.ended.insert(job, seq);
@@ -269,7 +274,7 @@ impl Page {
             WorkEnding::Cancelled { .. } => (Ending::Cancelled, None),
             WorkEnding::Interrupted => (Ending::Interrupted, None),
         };
-        self.end(job, how, Some(duration_ms), Given { words, ..Given::default() });
+        self.end(job, how, Some(duration_ms), ReturnedValue { words, ..ReturnedValue::default() });
     }
 
     /// A piece of a message. A live one behind what was missed waits for the event that has it all.
@@ -319,8 +324,8 @@ impl Page {
     fn noted(&mut self, note: &Note) {
         match note {
             Note::ToolStarted { call: ToolCall { call, .. }, .. } => self.with_call(call, |state| {
-                if *state == Called::Said {
-                    *state = Called::Runs(String::new());
+                if *state == ToolState::Said {
+                    *state = ToolState::Runs(String::new());
                 }
             }),
             // Its result says so, as its answer does.
@@ -338,7 +343,7 @@ impl Page {
         }
     }
 
-    fn with_call(&mut self, id: &str, change: impl Fn(&mut Called)) {
+    fn with_call(&mut self, id: &str, change: impl Fn(&mut ToolState)) {
         for seq in self.open.values().copied().collect::<Vec<_>>() {
             let Some(cell) = self.cells.get_mut(&seq) else { continue };
             let touched = cell.answer(id, &change);

@@ -8,7 +8,7 @@ use mainstay_model::{Error, Session};
 use maud::{Markup, html};
 
 use super::guard::{Refused, Viewer, argument};
-use crate::lost::{NAMING, has_begun, what_is_lost};
+use crate::reset_warning::{NAMING, has_begun, what_is_lost};
 
 /// The resets that the page has buttons for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 use axum::response::IntoResponse;
-use mainstay_engine::Found;
+use mainstay_engine::SearchHit;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{Error, Validity};
@@ -33,7 +33,7 @@ pub(super) async fn page(viewer: Viewer, uri: Uri) -> Result<impl IntoResponse, 
     Ok(frame::plain("Search", &html! { h1 { "Search" } (form) (body) }))
 }
 
-async fn found(viewer: &Viewer, q: &str) -> Result<Vec<Found>, Error> {
+async fn found(viewer: &Viewer, q: &str) -> Result<Vec<SearchHit>, Error> {
     let filter = EntryFilter {
         words: Words::parse(q)?,
         roles: Vec::new(),
@@ -62,7 +62,7 @@ fn marked(text: &str, q: &str) -> Markup {
     }
 }
 
-fn row(Found { session, placed, snippet, validity, .. }: &Found, words: &str) -> Markup {
+fn row(SearchHit { session, placed, snippet, validity, .. }: &SearchHit, words: &str) -> Markup {
     let place = if placed.session == session.id { format!("#cell-{}", placed.first) } else { String::new() };
     html! {
         li {

@@ -6,12 +6,12 @@ use axum::response::{IntoResponse, Response};
 use mainstay_model::{Seq, Session, SessionId};
 use maud::{Markup, html};
 
-use super::growing::Cell;
+use super::cell_state::Cell;
+use super::earlier_cells::EarlierCells;
 use super::guard::{Refused, Viewer, place};
-use super::past::Past;
 use super::patch::Patch;
-use super::status::{self, Shown};
-use super::{cell, feed, frame, inherited, past};
+use super::status::{self, StatusElements};
+use super::{cell, earlier_cells, feed, frame, inherited_cells};
 
 /// How many cells are shown at once.
 const CELLS: usize = 100;
@@ -20,18 +20,18 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
     let client = &viewer.client;
     let session = viewer.session(&id).await?;
     let status = client.status(session).await?;
-    let past = past::up_to(client, session, status.session.last_seq).await?;
+    let past = earlier_cells::up_to(client, session, status.session.last_seq).await?;
     let shown = status::shown(client, &status).await?;
     let (cells, older) = last_cells(&past);
-    let inherited = inherited::section(client, &status.session, older.is_none()).await?;
+    let inherited = inherited_cells::section(client, &status.session, older.is_none()).await?;
     let before = html! { (inherited) (more(session, older)) };
     let stream = format!("/ui/sessions/{session}/stream?after={}", status.session.last_seq);
     Ok(frame::screen(&status.session.name, &stream, &screen(&status.session, shown, &before, &cells)))
 }
 
-fn screen(session: &Session, shown: Shown, before: &Markup, cells: &[&Cell]) -> Markup {
+fn screen(session: &Session, shown: StatusElements, before: &Markup, cells: &[&Cell]) -> Markup {
     let language = session.language();
-    let Shown { head, actions, asks, lane, run } = shown;
+    let StatusElements { head, actions, asks, lane, run } = shown;
     html! {
         main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
             (head)
@@ -66,7 +66,7 @@ fn editor(session: &Session, run: &Markup, actions: &Markup) -> Markup {
 }
 
 /// The last cells of what was read, and before which there are older ones.
-fn last_cells(Past { page, has_before }: &Past) -> (Vec<&Cell>, Option<Seq>) {
+fn last_cells(EarlierCells { page, has_before }: &EarlierCells) -> (Vec<&Cell>, Option<Seq>) {
     let mut cells: Vec<&Cell> = page.cells().rev().take(CELLS).collect();
     cells.reverse();
     let has_older = *has_before || page.cells().count() > CELLS;
@@ -93,13 +93,13 @@ pub(super) async fn older_cells(
 ) -> Result<Response, Refused> {
     let before = place(&uri, "before").unwrap_or_default();
     let session = viewer.session(&id).await?;
-    let mut past = past::before(&viewer.client, session, before).await?;
+    let mut past = earlier_cells::before(&viewer.client, session, before).await?;
     past.page.keep_before(before);
     let (cells, older) = last_cells(&past);
     let status = viewer.client.status(session).await?;
     let language = status.session.language();
     let html = html! { @for shown in &cells { (cell::whole(shown, language.as_ref())) } };
-    let inherited = inherited::section(&viewer.client, &status.session, older.is_none()).await?;
+    let inherited = inherited_cells::section(&viewer.client, &status.session, older.is_none()).await?;
     let patches = [
         Patch::Prepend { to: cell::CELLS.to_owned(), html: html.into_string() },
         Patch::morph(html! { (inherited) (more(session, older)) }),

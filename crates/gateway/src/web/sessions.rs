@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use mainstay_engine::{Client, Cursor, Followed};
+use mainstay_engine::{Client, ClientSubscription, Cursor};
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, EventFilter, Session};
 use maud::{Markup, html};
@@ -58,13 +58,13 @@ pub(super) async fn stream(viewer: Viewer) -> Result<Response, Refused> {
 
 struct Watch {
     client: Client,
-    followed: Followed,
+    followed: ClientSubscription,
     stop: CancellationToken,
     sent: Option<String>,
 }
 
 /// Waits for an event that changes what the list says; what jobs say and print does not.
-async fn change(followed: &mut Followed) -> Result<(), Error> {
+async fn change(followed: &mut ClientSubscription) -> Result<(), Error> {
     while is_said(&followed.next().await?.body) {}
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::cell::{moment, painted, who};
 use super::patch::Patch;
-use crate::lost::has_begun;
+use crate::reset_warning::has_begun;
 use crate::view::Orphaned;
 
 /// The elements as they were sent last.
@@ -22,7 +22,7 @@ use crate::view::Orphaned;
 pub(super) struct Regions(BTreeMap<&'static str, String>);
 
 /// The elements as they are.
-pub(super) struct Shown {
+pub(super) struct StatusElements {
     pub(super) head: Markup,
     pub(super) actions: Markup,
     pub(super) asks: Markup,
@@ -32,8 +32,8 @@ pub(super) struct Shown {
 
 impl Regions {
     /// What brings the page up to date.
-    pub(super) fn update(&mut self, shown: Shown) -> Vec<Patch> {
-        let Shown { head, actions, asks, lane, run } = shown;
+    pub(super) fn update(&mut self, shown: StatusElements) -> Vec<Patch> {
+        let StatusElements { head, actions, asks, lane, run } = shown;
         let regions = [("head", head), ("actions", actions), ("asks", asks), ("lane", lane), ("run", run)];
         let mut patches = Vec::new();
         for (name, html) in regions {
@@ -51,10 +51,10 @@ impl Regions {
 ///
 /// # Errors
 /// As [`Client::status`].
-pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<Shown, Error> {
+pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<StatusElements, Error> {
     let session = &status.session;
-    let may = May { drive: client.drives(session), delete: client.may_delete(session) };
-    Ok(Shown {
+    let may = ViewerRights { drive: client.drives(session), delete: client.may_delete(session) };
+    Ok(StatusElements {
         head: head(status, &people(client, session)),
         actions: actions(session, may),
         asks: asks(&session.asks, may),
@@ -65,7 +65,7 @@ pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<Sho
 
 /// What whoever looks may do with the session at all.
 #[derive(Clone, Copy)]
-struct May {
+struct ViewerRights {
     drive: bool,
     delete: bool,
 }
@@ -102,7 +102,7 @@ fn head(status: &SessionStatus, people: &[String]) -> Markup {
                 span { "since " (moment(session.created_at)) }
                 a href={ "/ui/sessions/" (session.id) "/lineage" } { "lineage" }
             }
-            @if let mainstay_model::Life::Faulted { message } = &session.life { p.error { (message) } }
+            @if let mainstay_model::Activity::Faulted { message } = &session.life { p.error { (message) } }
             @if !people.is_empty() {
                 p.people { "Here: " @for person in people { span.person { (person) } } }
             }
@@ -142,7 +142,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// What may be done with the session, but for what the editor does: what is offered at hand, what is permitted behind it.
-fn actions(session: &Session, may: May) -> Markup {
+fn actions(session: &Session, may: ViewerRights) -> Markup {
     let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind) && may.take(*action));
     let (mut offered, mut permitted) = (Vec::new(), Vec::new());
     for action in known {
@@ -174,7 +174,7 @@ fn actions(session: &Session, may: May) -> Markup {
     }
 }
 
-impl May {
+impl ViewerRights {
     const fn take(self, action: Action) -> bool {
         match action {
             Action::Delete => self.delete,
@@ -253,7 +253,7 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
 }
 
 /// What the editor does now.
-fn run(session: &Session, may: May) -> Markup {
+fn run(session: &Session, may: ViewerRights) -> Markup {
     if !may.drive {
         return html! { div #run { span.hint { "You may look at this session, and not change it." } } };
     }
@@ -284,7 +284,7 @@ fn run(session: &Session, may: May) -> Markup {
 }
 
 /// What waits for an answer.
-fn asks(asks: &[PendingAsk], may: May) -> Markup {
+fn asks(asks: &[PendingAsk], may: ViewerRights) -> Markup {
     html! {
         section #asks aria-label="Asks" aria-live="polite" {
             @for PendingAsk { ask, raised_at, source, .. } in asks {

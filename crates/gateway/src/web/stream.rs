@@ -10,17 +10,17 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use mainstay_engine::{Client, Followed, FollowedWarmUp, Listened};
+use mainstay_engine::{Client, ClientSubscription, FollowedWarmUp, LiveSubscription};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, Event, EventBody, Seq, SessionId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::cell;
+use super::earlier_cells;
 use super::feed::{self, Feed, SILENCE, is_said};
 use super::guard::{self, Refused, Viewer};
 use super::page::Page;
-use super::past;
 use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::{self, Regions};
 
@@ -60,8 +60,8 @@ struct Connection {
     /// What its code is written in, if that is known.
     language: Option<Language>,
     stop: CancellationToken,
-    followed: Followed,
-    listened: Listened,
+    followed: ClientSubscription,
+    listened: LiveSubscription,
     warm_ups: FollowedWarmUp,
     departures: watch::Receiver<()>,
     page: Page,
@@ -92,7 +92,7 @@ impl Connection {
         let listened = client.listen(session).await?;
         let warm_ups = client.follow_warm_up(session).await?;
         let departures = client.departures();
-        let mut page = past::up_to(&client, session, after).await?.page;
+        let mut page = earlier_cells::up_to(&client, session, after).await?.page;
         let language = client.seen_session(session).await?.and_then(|session| session.language());
         page.take_changes();
         page.forget_ended();

@@ -9,8 +9,8 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, CommandFingerprint, CommandId, Delta, Diagnostic, EvalResult, Event,
-    EventBody, Failure, JobId, Message, Metadata, OutputStream, Part, PartRole, Position, Principal, Prompt,
-    Question, RaisedError, Raiser, Seq, SessionId, Severity, Source, TextPosition, Timestamp, Work,
+    EventBody, Failure, JobId, JobSpec, Message, Metadata, OutputStream, Part, PartRole, Position, Principal,
+    Prompt, Question, RaisedError, Raiser, Seq, SessionId, Severity, Source, TextPosition, Timestamp,
     WorkEnding, YieldReason,
 };
 use proptest::prelude::*;
@@ -22,12 +22,12 @@ use super::patch::Patch;
 
 /// A session in which things happen.
 #[derive(Default)]
-struct Story {
+struct SessionHistory {
     events: Vec<Event>,
     jobs: u128,
 }
 
-impl Story {
+impl SessionHistory {
     fn add(&mut self, body: EventBody) {
         let principal =
             Principal::new(if self.events.len().is_multiple_of(2) { "ada" } else { "bob" }).unwrap();
@@ -74,7 +74,7 @@ impl Story {
             fingerprint: CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
-            work: Work::Turn { prompt: Prompt::text(text) },
+            work: JobSpec::Turn { prompt: Prompt::text(text) },
         });
         job
     }
@@ -245,7 +245,7 @@ fn remark(severity: Severity) -> Diagnostic {
 
 #[test]
 fn an_eval_shows_its_code_what_it_printed_and_what_it_gave() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("let x = \"<b>\"\nprintfn \"&\"; x");
     story.prints(job, "&\n<script>alert(1)</script>\n");
     let binding =
@@ -257,7 +257,7 @@ fn an_eval_shows_its_code_what_it_printed_and_what_it_gave() {
 
 #[test]
 fn an_eval_that_did_not_run_to_its_end_says_why() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("x");
     let diagnostics = vec![remark(Severity::Error), remark(Severity::Hidden), remark(Severity::Warning)];
     story.fails(job, Failure::Rejected, EvalResult { diagnostics, ..EvalResult::default() });
@@ -285,7 +285,7 @@ fn an_eval_that_did_not_run_to_its_end_says_why() {
 
 #[test]
 fn a_turn_shows_what_was_thought_said_called_and_answered() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.turn("look <here>");
     story.message(vec![Part::text(PartRole::User, "look <here>")]);
     story.message(vec![
@@ -302,7 +302,7 @@ fn a_turn_shows_what_was_thought_said_called_and_answered() {
 
 #[test]
 fn an_imported_conversation_shows_every_part_with_who_says_it() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     story.message(vec![Part::text(PartRole::System, "a notice")]);
     story.message(vec![
         Part::text(PartRole::User, "look <here>"),
@@ -326,7 +326,7 @@ fn an_imported_conversation_shows_every_part_with_who_says_it() {
 
 #[test]
 fn what_is_said_is_shown_while_it_is_said() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.turn("go");
     let mut page = Page::default();
     story.events.iter().for_each(|event| page.take(event));
@@ -353,7 +353,7 @@ fn what_is_said_is_shown_while_it_is_said() {
 
 #[test]
 fn asks_and_what_happens_between_jobs_stand_on_a_line_each() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let created = json!({ "kind": "sessionCreated", "body": { "kind": "fsharp", "name": "n", "workingDirectory": "/w" } });
     story.add(serde_json::from_value(created).unwrap());
     let ready = json!({ "kernel": "F# 4.7", "runtime": ".NET 3.1", "pid": 1, "replayed": 2, "diverged": [7], "durationMs": 5 });
@@ -376,11 +376,11 @@ fn asks_and_what_happens_between_jobs_stand_on_a_line_each() {
 
 #[test]
 fn what_code_left_running_prints_stands_in_its_own_cell_or_says_whose_it_is() {
-    let late = |story: &mut Story, job: JobId| {
+    let late = |story: &mut SessionHistory, job: JobId| {
         let (job, text) = (Some(job), "<late>".to_owned());
         story.add(EventBody::OutputProduced { job, stream: OutputStream::Stdout, text });
     };
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let first = story.eval("first");
     story.completes(first, EvalResult::default());
     let second = story.eval("second");
@@ -397,7 +397,7 @@ fn what_code_left_running_prints_stands_in_its_own_cell_or_says_whose_it_is() {
 
 #[test]
 fn what_is_printed_looks_as_in_a_terminal() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("for x in tqdm(range(3)):");
     story.prints(job, "begins\n");
     for done in 0..=3 {
@@ -414,7 +414,7 @@ fn what_is_printed_looks_as_in_a_terminal() {
 
 #[test]
 fn of_a_flood_the_beginning_and_the_end_are_shown() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("flood");
     let lines: Vec<String> = (0..40_000).map(|line| format!("line {line}\n")).collect();
     lines.chunks(500).for_each(|chunk| story.prints(job, &chunk.concat()));
@@ -432,7 +432,7 @@ fn of_a_flood_the_beginning_and_the_end_are_shown() {
 
 #[test]
 fn what_is_a_little_too_much_is_shown_whole() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("a little flood");
     let lines: String = (0..13_500).map(|line| format!("line {line}\n")).collect();
     assert!(lines.len() > 128 * 1024 + 5_000, "{}", lines.len());
@@ -455,7 +455,7 @@ fn text_of(node: &Node) -> String {
 
 #[test]
 fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("shows");
     let rows = json!({ "schema": { "fields": [{ "name": "<n>" }, { "name": "of" }] }, "data": [{ "<n>": 1, "of": "<x>" }] });
     for data in [
@@ -486,7 +486,7 @@ fn a_chart_is_drawn_whatever_the_version_in_its_type() {
         "encoding": { "x": { "field": "day", "type": "nominal" }, "y": { "field": "builds", "type": "quantitative" } },
     });
     for kind in ["application/vnd.vegalite.v5+json", "application/vnd.vegalite.v6.json"] {
-        let mut story = Story::default();
+        let mut story = SessionHistory::default();
         let job = story.eval("shows");
         let body = json!({ "job": job, "data": { "text/plain": "a chart", kind: chart } });
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
@@ -496,7 +496,7 @@ fn a_chart_is_drawn_whatever_the_version_in_its_type() {
 
 #[test]
 fn how_far_tests_are_stands_in_one_place_until_their_report_does() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("Mainstay.Tests.run()");
     let mut shows = |data: Value| {
         let body = json!({ "job": job, "id": "tests-1", "data": data });
@@ -513,7 +513,7 @@ fn how_far_tests_are_stands_in_one_place_until_their_report_does() {
 
 #[test]
 fn a_picture_is_as_wide_as_its_code_says() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("Image(data=dot, width=120)");
     let png = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA=";
     let data = json!({ "text/plain": "it", "image/png": png, METADATA: { "image/png": { "width": 120 } } });
@@ -526,7 +526,7 @@ fn a_picture_is_as_wide_as_its_code_says() {
 #[test]
 fn a_value_that_stands_in_a_richer_form_is_not_told_again() {
     let shown = |text: &str, kind: &str| {
-        let mut story = Story::default();
+        let mut story = SessionHistory::default();
         let job = story.eval("frame");
         let data = json!({ "text/plain": text, kind: "<table>" });
         let body = json!({ "job": job, "isValue": true, "data": data });
@@ -542,7 +542,7 @@ fn a_value_that_stands_in_a_richer_form_is_not_told_again() {
 
 #[test]
 fn of_a_line_without_end_the_beginning_and_the_end_are_shown() {
-    let mut story = Story::default();
+    let mut story = SessionHistory::default();
     let job = story.eval("flood");
     for _ in 0..100 {
         story.prints(job, &"é".repeat(2_048));
@@ -554,7 +554,7 @@ fn of_a_line_without_end_the_beginning_and_the_end_are_shown() {
 }
 
 /// What happens next, in a few numbers.
-fn happens(story: &mut Story, open: &mut Option<Open>, step: (u8, u8)) {
+fn happens(story: &mut SessionHistory, open: &mut Option<Open>, step: (u8, u8)) {
     let (what, text) = (step.0 % 8, format!("<{}>&", step.1));
     match open.take() {
         None => match what {
@@ -608,7 +608,7 @@ fn happens(story: &mut Story, open: &mut Option<Open>, step: (u8, u8)) {
 }
 
 /// A message that came with a file.
-fn imports(story: &mut Story, which: u8, text: &str) {
+fn imports(story: &mut SessionHistory, which: u8, text: &str) {
     let call = format!("i{}", which / 4 % 4);
     story.message(match which % 4 {
         0 => vec![Part::text(PartRole::User, text)],
@@ -630,7 +630,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn goes_on(&mut self, story: &mut Story, what: u8, text: &str) {
+    fn goes_on(&mut self, story: &mut SessionHistory, what: u8, text: &str) {
         let last = self.said.keys().last().copied();
         match what {
             1 => {
@@ -693,7 +693,7 @@ proptest! {
         first in 0_usize..20,
         connections in proptest::collection::vec((1_usize..30, 1_usize..9, 0_usize..4), 0..8),
     ) {
-        let mut story = Story::default();
+        let mut story = SessionHistory::default();
         let mut open = None;
         steps.into_iter().for_each(|step| happens(&mut story, &mut open, step));
         let events = &story.events;

@@ -1,7 +1,7 @@
 //! What agents are given to do over HTTP.
 
 use mainstay_model::agent::{Setting, ThinkingLevel};
-use mainstay_model::{Prompt, Work};
+use mainstay_model::{JobSpec, Prompt};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -14,18 +14,18 @@ async fn an_agent_is_given_turns_settings_compactions_and_lines_of_a_shell() {
     assert_eq!(answer(home.post("/sessions", &create)).await.0, StatusCode::CREATED);
     let model = Setting::Model { provider: "p".to_owned(), id: "m".to_owned() };
     for (path, body, wanted) in [
-        ("prompt", json!({ "text": "hi" }), Work::Turn { prompt: Prompt::text("hi") }),
-        ("settings", json!({ "setting": "model", "provider": "p", "id": "m" }), Work::Setting(model)),
+        ("prompt", json!({ "text": "hi" }), JobSpec::Turn { prompt: Prompt::text("hi") }),
+        ("settings", json!({ "setting": "model", "provider": "p", "id": "m" }), JobSpec::Setting(model)),
         (
             "settings",
             json!({ "setting": "thinking", "level": "high" }),
-            Work::Setting(Setting::Thinking { level: ThinkingLevel::High }),
+            JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::High }),
         ),
-        ("compact", json!({}), Work::Compaction { instructions: None }),
+        ("compact", json!({}), JobSpec::Compaction { instructions: None }),
         (
             "shell",
             json!({ "line": "ls", "isPrivate": true }),
-            Work::Shell { line: "ls".to_owned(), is_private: true },
+            JobSpec::Shell { line: "ls".to_owned(), is_private: true },
         ),
     ] {
         let request = home.post(&format!("/sessions/talk/{path}"), &body);

@@ -1,6 +1,6 @@
 //! Every command that an agent carries out: what the agent is given, and every frame its client gets.
 
-use mainstay_model::agent::{Work, WorkEnding, YieldReason};
+use mainstay_model::agent::{JobSpec, WorkEnding, YieldReason};
 use serde_json::{Value, json};
 
 use crate::scripted_agent::Script;
@@ -10,7 +10,7 @@ use crate::support::{Client, Home, shown};
 async fn carried_out(client: &mut Client, script: &mut Script, command: Value, value: Value) -> String {
     let id = command["id"].as_str().unwrap().to_owned();
     client.send(command).await;
-    let work: Work = script.work().await;
+    let work: JobSpec = script.work().await;
     script.end(WorkEnding::Done { reason: YieldReason::EndTurn, value }).await;
     let frames = client.until_answer(&id).await;
     format!("{}\n{}\n", serde_json::to_string(&work).unwrap(), shown(&frames))

@@ -8,8 +8,8 @@ use mainstay_engine::runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
 };
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, Limits, Message, Part, PartRole, QueuedPrompt, RunnerInfo,
-    RunnerNotice, SessionKind, Work, WorkEnding, YieldReason,
+    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole, QueuedPrompt,
+    RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -69,7 +69,7 @@ impl Process for Talker {
 
 #[async_trait]
 impl Agent for Talker {
-    async fn work(&self, job: JobId, _: Work) {
+    async fn work(&self, job: JobId, _: JobSpec) {
         let (gate, say) = (Arc::clone(&self.gate), self.say.clone());
         tokio::spawn(async move {
             let _go = gate.acquire().await.unwrap();

@@ -2,7 +2,7 @@
 
 use mainstay_model::agent::{Note, ToolCall};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{AgentNotice, AskId, Hears, Part, PartRole, Question, WorkEnding, YieldReason};
+use mainstay_model::{AgentNotice, AskId, Delivery, Part, PartRole, Question, WorkEnding, YieldReason};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -243,7 +243,7 @@ async fn steering_and_following_up_pass_a_turn() {
     client.session("main").await;
     client.send(prompt("p1", "hello")).await;
     script.work().await;
-    for (id, kind, hears) in [("s1", "steer", Hears::Next), ("f1", "follow_up", Hears::AtEnd)] {
+    for (id, kind, hears) in [("s1", "steer", Delivery::Steer), ("f1", "follow_up", Delivery::FollowUp)] {
         let answer =
             client.ask(json!({ "id": id, "type": kind, "sessionId": "main", "message": "and" })).await;
         assert_eq!(answer["success"], true, "{answer}");
@@ -253,7 +253,7 @@ async fn steering_and_following_up_pass_a_turn() {
     let streaming = json!({ "id": "p2", "type": "prompt", "sessionId": "main", "message": "more", "streamingBehavior": "followUp" });
     assert_eq!(client.ask(streaming).await["success"], true);
     assert!(matches!(script.next().await, Given::Steered(_)));
-    let queue = vec![(Hears::Next, "and".to_owned()), (Hears::AtEnd, "more".to_owned())];
+    let queue = vec![(Delivery::Steer, "and".to_owned()), (Delivery::FollowUp, "more".to_owned())];
     script.tell(AgentNotice::Queue(queue)).await;
     let frames = client.until(|frame| frame["event"]["type"] == "queue_update").await;
     assert_eq!(

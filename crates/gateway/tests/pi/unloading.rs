@@ -1,7 +1,7 @@
 //! `delete_session` unloads: the id is free for another session, and `load_session` has back what was there.
 
 use mainstay_model::agent::QueuedPrompt;
-use mainstay_model::{Access, Command, CommandId, Hears, Part, PartRole, Prompt, SessionCommand};
+use mainstay_model::{Access, Command, CommandId, Delivery, Part, PartRole, Prompt, SessionCommand};
 use serde_json::{Value, json};
 
 use crate::scripted_agent::{Given, Script};
@@ -139,7 +139,7 @@ async fn a_turn_that_runs_ends_with_its_session_and_other_protocols_still_have_i
     let session = cli.resolve("main").await.unwrap();
     assert!(cli.status(session).await.unwrap().session.unloaded_at.is_some());
     let id = |name: &str| CommandId::new(name).unwrap();
-    let steer = QueuedPrompt { prompt: Prompt::text("more"), hears: Hears::Next };
+    let steer = QueuedPrompt { prompt: Prompt::text("more"), hears: Delivery::Steer };
     cli.submit(session, Command::new(id("cli-1"), cli.source(), SessionCommand::Start)).await.unwrap();
     cli.submit(session, Command::new(id("cli-2"), cli.source(), SessionCommand::Steer(steer))).await.unwrap();
     loop {

@@ -10,8 +10,8 @@ use mainstay_gateway::rpc::api::{
 use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::{
-    Admission, AgentNotice, AgentState, CommandId, Error, EventBody, Hears, JobKind, PartRole, Prompt, Seq,
-    Setting, ThinkingLevel, TokenUsage, Work, WorkEnding,
+    Admission, AgentNotice, AgentState, CommandId, Delivery, Error, EventBody, JobKind, JobSpec, PartRole,
+    Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
 };
 use mainstay_model::{Message, Part};
 use serde_json::json;
@@ -20,13 +20,13 @@ use tokio::task::JoinHandle;
 use crate::scripted_agent::{Given, Script};
 use crate::support::Home;
 
-fn work(home: &Home, command: &str, work: Work) -> DoWork {
+fn work(home: &Home, command: &str, work: JobSpec) -> DoWork {
     let sent = Sent::named(CommandId::new(command).unwrap());
     DoWork { session: home.talk.clone(), work, admission: Admission::Queue, sent }
 }
 
-fn turn(text: &str) -> Work {
-    Work::Turn { prompt: Prompt::text(text) }
+fn turn(text: &str) -> JobSpec {
+    JobSpec::Turn { prompt: Prompt::text(text) }
 }
 
 fn give(home: &Home, work: DoWork) -> JoinHandle<Result<WorkView, Error>> {
@@ -123,7 +123,7 @@ async fn who_works_is_seen_steered_and_aborted_by_another() {
     let sent = Sent::default();
     let prompt = Prompt::text("shorter");
     let steered = other
-        .call(SteerSession { session: home.talk.clone(), prompt, hears: Hears::Next, sent: sent.clone() })
+        .call(SteerSession { session: home.talk.clone(), prompt, hears: Delivery::Steer, sent: sent.clone() })
         .await
         .unwrap();
     let agent = steered.agent.unwrap();
@@ -140,8 +140,8 @@ async fn who_works_is_seen_steered_and_aborted_by_another() {
 async fn a_setting_is_work_like_others_and_the_agent_says_how_it_goes_on() {
     let (home, mut script) = Home::new().await;
     let level = ThinkingLevel::High;
-    let running = give(&home, work(&home, "one", Work::Setting(Setting::Thinking { level })));
-    assert_eq!(script.work().await, Work::Setting(Setting::Thinking { level }));
+    let running = give(&home, work(&home, "one", JobSpec::Setting(Setting::Thinking { level })));
+    assert_eq!(script.work().await, JobSpec::Setting(Setting::Thinking { level }));
     let model = Model {
         provider: "anthropic".to_owned(),
         id: "claude".to_owned(),
@@ -180,9 +180,9 @@ fn work_is_written_flat() {
         "timeoutMs": 5,
     });
     let read: DoWork = serde_json::from_value(wire).unwrap();
-    assert_eq!(read.work, Work::Shell { line: "ls".to_owned(), is_private: true });
+    assert_eq!(read.work, JobSpec::Shell { line: "ls".to_owned(), is_private: true });
     assert_eq!((read.admission, read.sent.conditions.timeout_ms), (Admission::Queue, Some(5)));
     let setting = json!({ "session": "talk", "work": "setting", "setting": "thinking", "level": "low" });
     let read: DoWork = serde_json::from_value(setting).unwrap();
-    assert_eq!(read.work, Work::Setting(Setting::Thinking { level: ThinkingLevel::Low }));
+    assert_eq!(read.work, JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::Low }));
 }

@@ -62,7 +62,7 @@ fn usual_places(root: &Path, user: Option<&Path>) -> Vec<PathBuf> {
 /// An SDK that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct FoundSdk {
     /// The SDK that was found.
     #[serde(flatten)]
     pub sdk: Sdk,
@@ -84,7 +84,7 @@ pub enum NoSdk {
     /// There is none on this machine.
     Nowhere {
         /// Those that were found and cannot be used.
-        unusable: Vec<Found>,
+        unusable: Vec<FoundSdk>,
     },
 }
 
@@ -179,10 +179,10 @@ impl Search {
 
 /// Every SDK, usable or not: in the order of origins, and the newest first within one. An SDK that several origins
 /// lead to is listed once, under the first.
-pub fn discover(search: &Search) -> Vec<Found> {
+pub fn discover(search: &Search) -> Vec<FoundSdk> {
     let mut seen = HashSet::new();
     let roots = search.roots().into_iter().filter(|(_, root)| seen.insert(root.clone()));
-    let mut found: Vec<Found> = roots.flat_map(|(origin, root)| sdks_at(origin, &root)).collect();
+    let mut found: Vec<FoundSdk> = roots.flat_map(|(origin, root)| sdks_at(origin, &root)).collect();
     found.sort_by(|a, b| a.sdk.origin.cmp(&b.sdk.origin).then_with(|| b.sdk.version.cmp(&a.sdk.version)));
     found
 }
@@ -196,7 +196,7 @@ pub fn choose(search: &Search) -> Result<Sdk, NoSdk> {
 }
 
 /// [`choose`] among what [`discover`] found.
-pub(super) fn pick(search: &Search, found: &[Found]) -> Result<Sdk, NoSdk> {
+pub(super) fn pick(search: &Search, found: &[FoundSdk]) -> Result<Sdk, NoSdk> {
     let first = found.iter().find(|found| found.unusable.is_none()).map(|found| found.sdk.clone());
     match (&search.configured, first) {
         (Some(path), first) => first
@@ -207,7 +207,7 @@ pub(super) fn pick(search: &Search, found: &[Found]) -> Result<Sdk, NoSdk> {
     }
 }
 
-fn configured_reason(path: &Path, found: &[Found]) -> String {
+fn configured_reason(path: &Path, found: &[FoundSdk]) -> String {
     let reasons: Vec<_> = found
         .iter()
         .filter(|found| found.sdk.origin == Origin::Configuration)
@@ -222,8 +222,8 @@ fn configured_reason(path: &Path, found: &[Found]) -> String {
     }
 }
 
-fn rejected(found: &Found) -> String {
-    let Found { sdk, unusable } = found;
+fn rejected(found: &FoundSdk) -> String {
+    let FoundSdk { sdk, unusable } = found;
     let reason = unusable.as_ref().map(ToString::to_string).unwrap_or_default();
     format!(" (not {} in {}: {reason})", sdk.version, sdk.root.display())
 }
@@ -245,10 +245,10 @@ fn roots_of_host(host: &Path) -> Vec<PathBuf> {
 }
 
 /// The SDKs rooted at `root`, oldest first.
-pub(super) fn sdks_at(origin: Origin, root: &Path) -> Vec<Found> {
+pub(super) fn sdks_at(origin: Origin, root: &Path) -> Vec<FoundSdk> {
     let found = |version| {
         let sdk = Sdk { root: root.to_owned(), version, origin };
-        Found { unusable: sdk.parts().err(), sdk }
+        FoundSdk { unusable: sdk.parts().err(), sdk }
     };
     versions_in(&root.join("sdk")).into_iter().map(|(version, _)| found(version)).collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 use serde::Serialize;
 
 use super::cache::{Cache, WorkerState};
-use super::discover::{Found, NoSdk, Search, discover};
+use super::discover::{FoundSdk, NoSdk, Search, discover};
 use super::recipe::Recipe;
 use super::sdk::Sdk;
 use super::selection::{Code, Selected, select_among};
@@ -20,7 +20,7 @@ const TOOLS: [&str; 3] = ["curl", "tar", "npm"];
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Every SDK, the most preferred first.
-    pub sdks: Vec<Found>,
+    pub sdks: Vec<FoundSdk>,
     /// The one that is used in the folder.
     pub chosen: Option<Sdk>,
     /// Why that is not the one that the folder's `global.json` asks for; absent where it is, or there is no such file.

@@ -17,17 +17,17 @@ const HOST_PATH: &str = "$host$";
 /// What one says of SDKs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GlobalJson {
-    wanted: Wanted,
+    wanted: RequestedSdk,
     allow_prerelease: bool,
     /// Where SDKs are looked for, in order.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<SdkPath>,
     /// What its author tells people who lack the SDK.
     pub(super) error_message: Option<String>,
 }
 
 /// A place where SDKs are looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SdkPath {
     /// Where they are found without the file.
     Usual,
     /// A root, from the folder of the file.
@@ -35,7 +35,7 @@ pub(super) enum Place {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wanted {
+enum RequestedSdk {
     /// The newest there is.
     Newest,
     /// This version, or what stands for it.
@@ -135,9 +135,9 @@ impl GlobalJson {
         let policy = string(sdk, "rollForward", "sdk.rollForward")?.map(policy).transpose()?;
         let wanted = match (version.transpose()?, policy) {
             (Some(version), policy) => {
-                Wanted::Version(version, policy.map_or(RollForward::Patch, |(_, policy)| policy))
+                RequestedSdk::Version(version, policy.map_or(RollForward::Patch, |(_, policy)| policy))
             }
-            (None, None | Some((_, RollForward::Latest(Reach::Any)))) => Wanted::Newest,
+            (None, None | Some((_, RollForward::Latest(Reach::Any)))) => RequestedSdk::Newest,
             (None, Some((name, _))) => return Err(Invalid::PolicyWithoutVersion(name)),
         };
         let allow_prerelease = match sdk.get("allowPrerelease") {
@@ -145,9 +145,10 @@ impl GlobalJson {
             Some(Value::Bool(allow)) => *allow || wanted.is_pre_release(),
             Some(_) => return Err(Invalid::Type { name: "sdk.allowPrerelease", expected: "true or false" }),
         };
-        let place = |path: &str| if path == HOST_PATH { Place::Usual } else { Place::At(path.to_owned()) };
+        let place =
+            |path: &str| if path == HOST_PATH { SdkPath::Usual } else { SdkPath::At(path.to_owned()) };
         let places = match sdk.get("paths") {
-            None | Some(Value::Null) => vec![Place::Usual],
+            None | Some(Value::Null) => vec![SdkPath::Usual],
             Some(Value::Array(paths)) => paths.iter().filter_map(Value::as_str).map(place).collect(),
             Some(_) => return Err(Invalid::Type { name: "sdk.paths", expected: "an array" }),
         };
@@ -161,7 +162,7 @@ impl GlobalJson {
             let is_allowed = |version: &&SdkVersion| self.allow_prerelease || !version.is_pre_release();
             installed.iter().copied().filter(is_allowed)
         };
-        let Wanted::Version(wanted, policy) = &self.wanted else { return allowed().max() };
+        let RequestedSdk::Version(wanted, policy) = &self.wanted else { return allowed().max() };
         let exact = || installed.iter().copied().find(|version| *version == wanted);
         let within = |reach: Reach| {
             allowed().filter(move |version| *version >= wanted && reach.covers(wanted, version))
@@ -182,17 +183,17 @@ impl fmt::Display for GlobalJson {
     /// What it asks for, as in "asks for …".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.wanted {
-            Wanted::Version(version, policy) => {
+            RequestedSdk::Version(version, policy) => {
                 write!(f, "the .NET SDK {version} (rollForward {})", policy.name())?;
             }
-            Wanted::Newest if self.allow_prerelease => f.write_str("a .NET SDK")?,
-            Wanted::Newest => f.write_str("a .NET SDK that is no preview")?,
+            RequestedSdk::Newest if self.allow_prerelease => f.write_str("a .NET SDK")?,
+            RequestedSdk::Newest => f.write_str("a .NET SDK that is no preview")?,
         }
-        if self.places != [Place::Usual] { f.write_str(" in its `paths`") } else { Ok(()) }
+        if self.places != [SdkPath::Usual] { f.write_str(" in its `paths`") } else { Ok(()) }
     }
 }
 
-impl Wanted {
+impl RequestedSdk {
     fn is_pre_release(&self) -> bool {
         matches!(self, Self::Version(version, _) if version.is_pre_release())
     }
@@ -299,13 +300,13 @@ mod tests {
     #[test]
     fn comments_are_read_over_and_nothing_else_that_is_no_json() {
         let wanted = |text: &str| GlobalJson::parse(text).map(|file| file.wanted);
-        let nine = Ok(Wanted::Version(SdkVersion::release(9, 0, 100), RollForward::Patch));
+        let nine = Ok(RequestedSdk::Version(SdkVersion::release(9, 0, 100), RollForward::Patch));
         assert_eq!(wanted("{ // why\n \"sdk\": { /* what */ \"version\": \"9.0.100\" } }"), nine);
         assert_eq!(wanted("\u{feff}{ \"sdk\": { \"version\": \"9.0.100\" } }"), nine);
         for nothing in
             [r#"{ "sdk": null }"#, r#"{ "SDK": { "version": "9.0.100" } }"#, r#"{"sdk":{"version":null}}"#]
         {
-            assert_eq!(wanted(nothing), Ok(Wanted::Newest), "{nothing}");
+            assert_eq!(wanted(nothing), Ok(RequestedSdk::Newest), "{nothing}");
         }
         assert!(matches!(wanted(r#"{ "sdk": { "version": "9.0.100", } }"#), Err(Invalid::Json(_))));
         assert!(matches!(wanted("{"), Err(Invalid::Json(_))));
@@ -340,7 +341,7 @@ mod tests {
     #[test]
     fn paths_are_looked_at_in_order_and_the_host_stands_for_what_is_found_without() {
         let file = GlobalJson::parse(r#"{ "sdk": { "paths": [".dotnet", 1, "$host$"] } }"#).unwrap();
-        assert_eq!(file.places, [Place::At(".dotnet".to_owned()), Place::Usual]);
+        assert_eq!(file.places, [SdkPath::At(".dotnet".to_owned()), SdkPath::Usual]);
         assert_eq!(file.to_string(), "a .NET SDK in its `paths`");
     }
 }

@@ -13,9 +13,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a program of a path and modification time has told.
-type Told = HashMap<(PathBuf, Option<SystemTime>), Vec<PathBuf>>;
+type HostCache = HashMap<(PathBuf, Option<SystemTime>), Vec<PathBuf>>;
 
-static TOLD: LazyLock<Mutex<Told>> = LazyLock::new(Mutex::default);
+static TOLD: LazyLock<Mutex<HostCache>> = LazyLock::new(Mutex::default);
 
 /// The roots of the SDKs that `host` lists; none where it does not run. It is run once for as long as its file stays as it is.
 pub(super) fn roots_listed_by(host: &Path) -> Vec<PathBuf> {

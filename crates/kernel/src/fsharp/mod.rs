@@ -35,7 +35,7 @@ pub use build::{BuildError, build};
 pub use cache::{WorkerProgram, WorkerState};
 pub use completeness::{indentation, needs_more};
 pub use diagnostics::SWITCHES as DIAGNOSTICS_SWITCHES;
-pub use discover::{Found, NoSdk, Search, choose, discover};
+pub use discover::{FoundSdk, NoSdk, Search, choose, discover};
 pub use doctor::{Problem, Report, Tool, examine};
 pub use feed::{FEED, FeedError};
 pub use install::{Attempt, Failure, InstallError, install};

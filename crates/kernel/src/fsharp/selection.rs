@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::discover::{Found, NoSdk, Search, discover, pick, sdks_at};
-use super::global_json::{FILE, GlobalJson, Place};
+use super::discover::{FoundSdk, NoSdk, Search, discover, pick, sdks_at};
+use super::global_json::{FILE, GlobalJson, SdkPath};
 use super::sdk::{Origin, Sdk};
 
 /// Whose code an SDK is to serve.
@@ -35,7 +35,7 @@ pub fn select(search: &Search, code: Code<'_>) -> Result<Selected, NoSdk> {
 }
 
 /// [`select`] among what [`discover`] found.
-pub(super) fn select_among(search: &Search, code: Code<'_>, found: &[Found]) -> Result<Selected, NoSdk> {
+pub(super) fn select_among(search: &Search, code: Code<'_>, found: &[FoundSdk]) -> Result<Selected, NoSdk> {
     let Some(file) = nearest(code.folder()) else {
         return Ok(Selected { sdk: pick(search, found)?, note: None });
     };
@@ -75,15 +75,15 @@ fn chosen(
     code: Code<'_>,
     wanted: &GlobalJson,
     file: &Path,
-    found: &[Found],
+    found: &[FoundSdk],
 ) -> Result<Sdk, String> {
     let places = wanted.places.iter().flat_map(|place| match (place, code) {
-        (Place::Usual, _) => usual(search, found),
-        (Place::At(path), Code::Of(_)) => vec![at(file, path)],
-        (Place::At(_), Code::In(_)) => Vec::new(),
+        (SdkPath::Usual, _) => usual(search, found),
+        (SdkPath::At(path), Code::Of(_)) => vec![at(file, path)],
+        (SdkPath::At(_), Code::In(_)) => Vec::new(),
     });
-    let places: Vec<Vec<Found>> = places.collect();
-    let of_place = |place: &Vec<Found>, is_meant: fn(&Found) -> bool| {
+    let places: Vec<Vec<FoundSdk>> = places.collect();
+    let of_place = |place: &Vec<FoundSdk>, is_meant: fn(&FoundSdk) -> bool| {
         let meant = || place.iter().filter(|found| is_meant(found));
         let version = wanted.choose(&meant().map(|found| &found.sdk.version).collect::<Vec<_>>())?;
         meant().find(|found| found.sdk.version == *version).cloned()
@@ -92,10 +92,10 @@ fn chosen(
         return Ok(found.sdk);
     }
     let why = match places.iter().find_map(|place| of_place(place, |_| true)) {
-        Some(Found { sdk, unusable: Some(reason) }) => {
+        Some(FoundSdk { sdk, unusable: Some(reason) }) => {
             format!("but {} in {} cannot run F# kernels: {reason}", sdk.version, sdk.root.display())
         }
-        _ if matches!(code, Code::In(_)) && wanted.places != [Place::Usual] => {
+        _ if matches!(code, Code::In(_)) && wanted.places != [SdkPath::Usual] => {
             "which count only for sessions of a project, since programs there would run".to_owned()
         }
         _ => "which is not installed".to_owned(),
@@ -105,16 +105,16 @@ fn chosen(
 }
 
 /// What is found without the file, by place, the most preferred first. Where the configuration names a place, there is no other.
-fn usual(search: &Search, found: &[Found]) -> Vec<Vec<Found>> {
-    let places = found.chunk_by(|one, other| one.sdk.origin == other.sdk.origin).map(<[Found]>::to_vec);
-    let counts = |place: &Vec<Found>| {
+fn usual(search: &Search, found: &[FoundSdk]) -> Vec<Vec<FoundSdk>> {
+    let places = found.chunk_by(|one, other| one.sdk.origin == other.sdk.origin).map(<[FoundSdk]>::to_vec);
+    let counts = |place: &Vec<FoundSdk>| {
         search.configured.is_none() || place.iter().all(|found| found.sdk.origin == Origin::Configuration)
     };
     places.filter(counts).collect()
 }
 
 /// The SDKs at a root that a `global.json` names.
-fn at(file: &Path, path: &str) -> Vec<Found> {
+fn at(file: &Path, path: &str) -> Vec<FoundSdk> {
     let root = file.parent().unwrap_or(Path::new("/")).join(path);
     root.canonicalize().map(|root| sdks_at(Origin::GlobalJson, &root)).unwrap_or_default()
 }

@@ -16,7 +16,7 @@ pub(super) struct Stream {
 
 /// The content of `display_data`, `update_display_data` and `execute_result`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Shown {
+pub(super) struct DisplayData {
     #[serde(default)]
     pub(super) data: BTreeMap<String, Value>,
     #[serde(default)]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::comm;
-use super::content::{ClearOutput, ExecuteReply, Payload, Shown, Status, Stream};
+use super::content::{ClearOutput, DisplayData, ExecuteReply, Payload, Status, Stream};
 use super::python;
 use super::wire::{Malformed, Message};
 
@@ -55,7 +55,7 @@ pub(super) struct Execution {
     pub(super) id: String,
     pub(super) job: JobId,
     pub(super) began: Instant,
-    asked: Asked,
+    asked: RequestKind,
     /// Whether what it has put out goes once it puts out something else.
     clears: bool,
     /// The error that was published last.
@@ -98,23 +98,23 @@ impl Exit {
 
 /// What a kernel is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum RequestKind {
     /// To run code, of which the user may say something himself.
-    Code(Option<Mark>),
+    Code(Option<PurityMark>),
     /// To take what a front end says. It does not answer; it says that it is busy with it, and then that it is not.
     Comm,
 }
 
 /// What the first line of code says of all of it, behind the sign of a comment: `# mainstay: pure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum PurityMark {
     /// It changes nothing of the session, so it need not run again.
     Pure,
     /// It changes the session, whatever it looks like.
     Stateful,
 }
 
-impl Mark {
+impl PurityMark {
     fn of(code: &str) -> Option<Self> {
         let line = code.lines().map(str::trim_start).find(|line| !line.is_empty())?;
         let comment = ["#", "//", "--", "%", ";"].iter().find_map(|sign| line.strip_prefix(sign))?;
@@ -129,15 +129,15 @@ impl Mark {
 impl Execution {
     /// Creates the execution of a job's code.
     pub(super) fn new(job: JobId, code: &str) -> Self {
-        Self::of(job, Asked::Code(Mark::of(code)))
+        Self::of(job, RequestKind::Code(PurityMark::of(code)))
     }
 
     /// Of what a front end says beside it.
     pub(super) fn of_comm(job: JobId) -> Self {
-        Self::of(job, Asked::Comm)
+        Self::of(job, RequestKind::Comm)
     }
 
-    fn of(job: JobId, asked: Asked) -> Self {
+    fn of(job: JobId, asked: RequestKind) -> Self {
         Self {
             id: job.to_string(),
             job,
@@ -199,24 +199,24 @@ impl Execution {
     /// and says nothing of it.
     pub(super) const fn is_expected(&self) -> bool {
         match self.asked {
-            Asked::Code(_) => self.reply.is_some(),
-            Asked::Comm => !self.is_busy,
+            RequestKind::Code(_) => self.reply.is_some(),
+            RequestKind::Comm => !self.is_busy,
         }
     }
 
     /// Whether all that belongs to it has come.
     pub(super) const fn is_over(&self) -> bool {
         match self.asked {
-            Asked::Code(_) => self.reply.is_some() && self.is_idle,
-            Asked::Comm => self.is_idle,
+            RequestKind::Code(_) => self.reply.is_some() && self.is_idle,
+            RequestKind::Comm => self.is_idle,
         }
     }
 
     /// Whether a value may be late: only code has one.
     pub(super) const fn may_have_value(&self) -> bool {
         match self.asked {
-            Asked::Code(_) => self.value.is_none(),
-            Asked::Comm => false,
+            RequestKind::Code(_) => self.value.is_none(),
+            RequestKind::Comm => false,
         }
     }
 
@@ -244,7 +244,7 @@ impl Execution {
                 return Ok(self.clear().into_iter().collect());
             }
             "execute_result" => {
-                let Shown { data, metadata, transient } = message.read()?;
+                let DisplayData { data, metadata, transient } = message.read()?;
                 self.placed = None;
                 let before = self.value.replace((bundle(data, metadata), transient.display_id));
                 // IPython can be told to give the value of each expression.
@@ -320,8 +320,8 @@ impl Execution {
         let took = self.began.elapsed();
         let Self { job, asked, reply, report, is_interrupted, raised, placed, .. } = self;
         let mark = match asked {
-            Asked::Code(mark) => mark,
-            Asked::Comm => return RunnerNotice::CommTaken { job },
+            RequestKind::Code(mark) => mark,
+            RequestKind::Comm => return RunnerNotice::CommTaken { job },
         };
         let report = report.unwrap_or_default();
         let mut reply = reply.unwrap_or_default();
@@ -332,8 +332,8 @@ impl Execution {
         }
         let ending = ending_of(&reply, &report, is_interrupted);
         let changes_state = match (mark, &ending) {
-            (_, JobEnding::Rejected) | (Some(Mark::Pure), _) => false,
-            (Some(Mark::Stateful), _) => true,
+            (_, JobEnding::Rejected) | (Some(PurityMark::Pure), _) => false,
+            (Some(PurityMark::Stateful), _) => true,
             (None, JobEnding::Completed) => !report.is_pure,
             // How far it came is not known, or what it kept is known apart.
             (None, JobEnding::Raised(_) | JobEnding::Interrupted { .. }) => true,
@@ -420,11 +420,11 @@ pub(super) fn published(job: Option<JobId>, message: &Message) -> Result<Option<
             Ok((!text.is_empty()).then_some(RunnerNotice::Output { job, stream, text }))
         }
         "display_data" => {
-            let Shown { data, metadata, transient } = message.read()?;
+            let DisplayData { data, metadata, transient } = message.read()?;
             Ok(Some(shown(job, transient.display_id, bundle(data, metadata))))
         }
         "update_display_data" => {
-            let Shown { data, metadata, transient } = message.read()?;
+            let DisplayData { data, metadata, transient } = message.read()?;
             let display =
                 Display { is_update: true, ..display(transient.display_id, bundle(data, metadata)) };
             Ok(Some(RunnerNotice::Display { job, display: Box::new(display) }))

@@ -21,7 +21,7 @@ use zeromq::{ReqSocket, SocketRecv, SocketSend, ZmqMessage};
 use super::content::{CommInfo, CommInfoReply, CompleteReply, InspectReply, IsCompleteReply};
 use super::execution::Execution;
 use super::kernelspec::Interrupt;
-use super::launch::{Reading, Start, Started, begin};
+use super::launch::{ReaderTask, Start, StartedKernel, begin};
 use super::line::Line;
 use super::sockets::failed;
 use super::{places, python};
@@ -48,13 +48,13 @@ struct Current {
     info: RunnerInfo,
     group: Group,
     has_helper: bool,
-    reader: Option<Reading>,
+    reader: Option<ReaderTask>,
     heart: AbortHandle,
 }
 
 impl Current {
-    fn new(started: Started) -> Self {
-        let Started { line, info, group, has_helper, heartbeat, reader } = started;
+    fn new(started: StartedKernel) -> Self {
+        let StartedKernel { line, info, group, has_helper, heartbeat, reader } = started;
         let heart = tokio::spawn(beat(heartbeat, Arc::clone(&line), group.clone())).abort_handle();
         Self { line, info, group, has_helper, reader: Some(reader), heart }
     }
@@ -84,7 +84,7 @@ async fn beat(mut heartbeat: ReqSocket, line: Arc<Line>, group: Group) {
 }
 
 impl Handle {
-    pub(super) fn new(start: Start, started: Started, notices: &mpsc::Sender<RunnerNotice>) -> Self {
+    pub(super) fn new(start: Start, started: StartedKernel, notices: &mpsc::Sender<RunnerNotice>) -> Self {
         Self {
             start,
             notices: notices.downgrade(),

@@ -156,7 +156,7 @@ pub struct Kernelspec {
 
 /// A kernelspec as its file has it.
 #[derive(Debug, Deserialize)]
-struct Written {
+struct KernelspecFile {
     argv: Vec<String>,
     display_name: Option<String>,
     language: Option<String>,
@@ -284,8 +284,8 @@ fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
 /// None where it is one of Mainstay's own, which would start a session to serve a session.
 fn read(folder: &Path, path: Option<&OsStr>) -> Result<Option<Kernelspec>, String> {
     let text = std::fs::read_to_string(folder.join(FILE)).map_err(|error| error.to_string())?;
-    let written: Written = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let Written { argv, display_name, language, interrupt_mode, env, metadata } = written;
+    let written: KernelspecFile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let KernelspecFile { argv, display_name, language, interrupt_mode, env, metadata } = written;
     if metadata.contains_key(METADATA) {
         return Ok(None);
     }

@@ -57,17 +57,17 @@ pub struct Start {
 }
 
 /// A kernel process that takes code.
-pub(super) struct Started {
+pub(super) struct StartedKernel {
     pub(super) line: Arc<Line>,
     pub(super) info: RunnerInfo,
     pub(super) group: Group,
     pub(super) has_helper: bool,
     pub(super) heartbeat: ReqSocket,
-    pub(super) reader: Reading,
+    pub(super) reader: ReaderTask,
 }
 
 /// Its reader, which ends with it.
-pub(super) struct Reading {
+pub(super) struct ReaderTask {
     pub(super) task: JoinHandle<()>,
     pub(super) is_replaced: Arc<AtomicBool>,
 }
@@ -84,7 +84,10 @@ pub async fn launch(start: Start) -> Result<StartedRunner, Error> {
 }
 
 /// Starts one process: over sockets in a folder, and over ports where the kernel does not know those.
-pub(super) async fn begin(start: &Start, notices: &mpsc::Sender<RunnerNotice>) -> Result<Started, Error> {
+pub(super) async fn begin(
+    start: &Start,
+    notices: &mpsc::Sender<RunnerNotice>,
+) -> Result<StartedKernel, Error> {
     match attempt(start, Connection::ipc(&start.sockets), notices).await {
         Err(Attempt::Died(error)) => {
             tracing::info!(%error, kernel = start.kernelspec.name, "a kernel is started again with ports");
@@ -116,7 +119,7 @@ async fn attempt(
     start: &Start,
     connection: Connection,
     notices: &mpsc::Sender<RunnerNotice>,
-) -> Result<Started, Attempt> {
+) -> Result<StartedKernel, Attempt> {
     let file = Files::write(&start.sockets, connection.clone()).map_err(Attempt::Failed)?;
     let (mut child, group) = spawn(start, &file.path).map_err(Attempt::Failed)?;
     // Who waits for a child closes its input first.
@@ -163,7 +166,7 @@ async fn attempt(
         Arc::clone(&is_replaced),
         traits,
     );
-    let reader = Reading { task: tokio::spawn(reader.run()), is_replaced };
+    let reader = ReaderTask { task: tokio::spawn(reader.run()), is_replaced };
     let has_helper = is_python && equip(&line, &info).await;
     if is_deno && let Err(error) = line.run_silently(DENO_INPUT).await {
         tracing::info!(%error, "the standard input of a Deno kernel stays empty");
@@ -178,7 +181,7 @@ async fn attempt(
         references: None,
         startup: None,
     };
-    Ok(Started { line, info, group, has_helper, heartbeat, reader })
+    Ok(StartedKernel { line, info, group, has_helper, heartbeat, reader })
 }
 
 /// Gives a Python kernel its helper, and asks for a part of it that answers while code runs.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mainstay_engine::runner::{Kernel, StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
-use mainstay_kernel::{Beginning, Launch, worker};
+use mainstay_kernel::{Launch, StartupContext, worker};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Display, JobId, JobReport, OutputStream, Question, RunnerNotice, SessionKind, WorkerExit,
@@ -52,7 +52,7 @@ async fn fsharp(sockets: &Path) -> StartedRunner {
     let program = prepare(&support::search(&target.join("test-tools")), &|_| ()).await.unwrap();
     let WorkerProgram { program, arguments, environment, .. } = program;
     let launch = Launch { program, arguments, environment };
-    worker::launch(&launch, Beginning::in_folder(Path::new("/")), None, sockets).await.unwrap()
+    worker::launch(&launch, StartupContext::in_folder(Path::new("/")), None, sockets).await.unwrap()
 }
 
 /// Keeps an eye on a process, whoever its parent is.

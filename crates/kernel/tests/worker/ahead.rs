@@ -45,7 +45,7 @@ async fn a_check_sees_what_scripts_define_that_have_not_run() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let beginning = Beginning::in_folder(folder.path());
+    let beginning = StartupContext::in_folder(folder.path());
     let session = Session::begin(beginning, Vec::new()).await;
     let code = "#load \"plain.fsx\" \"types.fs\" \"more.fs\"
 #load @\"2nd one.fsx\"
@@ -71,7 +71,7 @@ async fn an_error_of_a_script_is_told_where_it_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.fsx"), "#load \"b.fsx\"\nlet a = 1\n").unwrap();
     fs::write(folder.path().join("b.fsx"), "let b: int =\n  \"no\"\n").unwrap();
-    let session = Session::begin(Beginning::in_folder(folder.path()), Vec::new()).await;
+    let session = Session::begin(StartupContext::in_folder(folder.path()), Vec::new()).await;
     let found = session.check("let x = 1\n  #load \"a.fsx\"\nlet y = A.a", None).await;
     let [error] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((error.start.line, error.start.column, error.code.as_str()), (2, 3, "FS0001"));
@@ -99,7 +99,7 @@ async fn a_check_sees_packages_that_nothing_refers_to_yet_and_leaves_none_behind
 async fn a_completion_sees_scripts_and_the_packages_of_earlier_checks() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tools.fsx"), "let hammer = 1\nlet saw = 2\n").unwrap();
-    let session = Session::begin(Beginning::in_folder(folder.path()), Vec::new()).await;
+    let session = Session::begin(StartupContext::in_folder(folder.path()), Vec::new()).await;
     let kernel = session.worker.runner.kernel().unwrap().clone();
     assert_eq!(session.check("#r \"nuget: FParsec\"", None).await, []);
     for (code, wanted) in [

@@ -20,7 +20,7 @@ pub(super) async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> 
         Search { configured: Some(PathBuf::from(root)), ..Search::from_env(target.join("test-tools")) };
     let program = prepare(&search, &|_| ()).await.unwrap();
     let sdk = program.sdk.clone();
-    Some((Session::with(program, Beginning::in_folder(Path::new("/")), Vec::new()).await, sdk))
+    Some((Session::with(program, StartupContext::in_folder(Path::new("/")), Vec::new()).await, sdk))
 }
 
 /// A definition of each kind, and a value that depends on them.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::{Beginning, Copied, Opens, Project};
+use mainstay_kernel::{OpenedNames, Project, ShadowCopy, StartupContext};
 use mainstay_model::{JobEnding, LoadedProject, Startup};
 
 use super::{Session, compile, compile_with};
@@ -31,7 +31,7 @@ module ``Odd name`` =
 /// A folder with a project of two assemblies, as it is and as its copies are.
 struct Shop {
     folder: tempfile::TempDir,
-    own: Vec<Copied>,
+    own: Vec<ShadowCopy>,
 }
 
 impl Shop {
@@ -44,7 +44,7 @@ impl Shop {
         compile_with(&bin.join("Cart.dll"), CART, &[&bin.join("Core.dll")]).await;
         let own = ["Core.dll", "Cart.dll"].map(|name| {
             std::fs::copy(bin.join(name), copies.join(name)).unwrap();
-            Copied { origin: bin.join(name), copy: copies.join(name) }
+            ShadowCopy { origin: bin.join(name), copy: copies.join(name) }
         });
         Self { folder, own: own.into() }
     }
@@ -55,10 +55,10 @@ impl Shop {
         path
     }
 
-    fn beginning(&self) -> Beginning {
+    fn beginning(&self) -> StartupContext {
         let known = LoadedProject { path: "/code/Shop.fsproj".to_owned(), ..LoadedProject::default() };
-        let project = Project { known, own: self.own.clone(), opens: Opens::All, ..Project::default() };
-        Beginning { project: Some(project), ..Beginning::in_folder(self.folder.path()) }
+        let project = Project { known, own: self.own.clone(), opens: OpenedNames::All, ..Project::default() };
+        StartupContext { project: Some(project), ..StartupContext::in_folder(self.folder.path()) }
     }
 }
 
@@ -74,11 +74,11 @@ async fn by_default_what_a_file_of_the_project_sees_is_open() {
         beginning.project.as_mut().unwrap().opens = opens;
         beginning
     };
-    let mut session = Session::begin(opening(Opens::default()), Vec::new()).await;
+    let mut session = Session::begin(opening(OpenedNames::default()), Vec::new()).await;
     assert_eq!(startup(&session).project.unwrap().opened, ["Shop", "Shop.Carts"]);
     assert_eq!(session.value("Cart.total [ { Name = \"tea\"; Price = 250 } ]").await, "250");
     assert_eq!(session.value("Money.euros 250").await, "\"2.50\"");
-    let mut session = Session::begin(opening(Opens::None), Vec::new()).await;
+    let mut session = Session::begin(opening(OpenedNames::None), Vec::new()).await;
     assert_eq!(startup(&session).project.unwrap().opened, Vec::<String>::new());
     assert_eq!(session.value("Shop.Money.euros 250").await, "\"2.50\"");
 }
@@ -116,8 +116,8 @@ async fn an_assembly_that_does_not_load_is_told_and_the_others_are_there() {
     let junk = shop.file("Junk.dll", "no assembly");
     let gone = PathBuf::from("/nowhere/Gone.dll");
     if let Some(project) = &mut beginning.project {
-        project.own.insert(1, Copied { origin: junk.clone(), copy: junk.clone() });
-        project.others.push(Copied { origin: gone.clone(), copy: gone.clone() });
+        project.own.insert(1, ShadowCopy { origin: junk.clone(), copy: junk.clone() });
+        project.others.push(ShadowCopy { origin: gone.clone(), copy: gone.clone() });
     }
     let mut session = Session::begin(beginning, Vec::new()).await;
     let project = startup(&session).project.unwrap();

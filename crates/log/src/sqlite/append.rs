@@ -6,14 +6,14 @@ use rusqlite::{OptionalExtension, params};
 
 use super::rows::{CREATIONS, EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
-use super::writer::Unwritten;
-use super::{held, index};
+use super::writer::WriteFailure;
+use super::{index, retention};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 use crate::{Append, Epoch, NewEvent};
 
 /// An append as columns. Encoded on the caller's thread, since the writer's is everybody's.
-pub(super) struct Rows {
+pub(super) struct AppendRows {
     session: SessionId,
     epoch: i64,
     first: i64,
@@ -51,7 +51,7 @@ struct ProjectionRow {
 }
 
 /// A session before the append.
-struct Before {
+struct SessionRow {
     number: i64,
     same_projection: bool,
 }
@@ -74,9 +74,9 @@ impl OutcomeRow {
     }
 
     /// Stores the outcome of a command that no session has accepted.
-    pub(super) fn store_alone(&self, statements: &mut Statements<'_>) -> Result<(), Unwritten> {
+    pub(super) fn store_alone(&self, statements: &mut Statements<'_>) -> Result<(), WriteFailure> {
         if self.is_stored(statements)? {
-            return Err(Unwritten::Refused(Error::CommandConflict { command: self.command.clone() }));
+            return Err(WriteFailure::Refused(Error::CommandConflict { command: self.command.clone() }));
         }
         self.insert(statements, None, 0)?;
         Ok(())
@@ -104,7 +104,7 @@ impl OutcomeRow {
     }
 }
 
-impl Rows {
+impl AppendRows {
     /// The rows of an append.
     pub(super) fn encode(append: &Append) -> Result<Self, Error> {
         let begins =
@@ -149,12 +149,12 @@ impl Rows {
 
     /// Writes them, and gives the first event's place in the whole log. All that can refuse an append comes before the
     /// first change.
-    pub(super) fn apply(&self, statements: &mut Statements<'_>) -> Result<Position, Unwritten> {
+    pub(super) fn apply(&self, statements: &mut Statements<'_>) -> Result<Position, WriteFailure> {
         let before = self.owned(statements)?;
         if let Some(command) = self.answered(statements)? {
-            return Err(Unwritten::Refused(Error::CommandConflict { command: command.clone() }));
+            return Err(WriteFailure::Refused(Error::CommandConflict { command: command.clone() }));
         }
-        if let Some(gone) = held::first_gone(statements, &self.brings)? {
+        if let Some(gone) = retention::first_gone(statements, &self.brings)? {
             return Err(not_found(gone));
         }
         let session = match before {
@@ -165,15 +165,15 @@ impl Rows {
         Failpoint::DuringProjection.pass();
         let first = self.insert_events(statements, session)?;
         self.insert_outcomes(statements, session)?;
-        held::hold(statements, session, &self.brings)?;
+        retention::hold(statements, session, &self.brings)?;
         if self.projection.deleted_at.is_some() {
-            held::let_go(statements, session)?;
+            retention::let_go(statements, session)?;
         }
         Ok(first)
     }
 
     /// The session as it is there, or none where this creates it. Refuses where the append does not go on from it.
-    fn owned(&self, statements: &mut Statements<'_>) -> Result<Option<Before>, Unwritten> {
+    fn owned(&self, statements: &mut Statements<'_>) -> Result<Option<SessionRow>, WriteFailure> {
         let there = statements
             .get(
                 "SELECT epoch, last_seq, number, projection = ?2
@@ -181,12 +181,12 @@ impl Rows {
             )?
             .query_row(params![self.id(), self.projection.json], |row| {
                 let owned = (row.get(0)?, row.get(1)?);
-                Ok((owned, Before { number: row.get(2)?, same_projection: row.get(3)? }))
+                Ok((owned, SessionRow { number: row.get(2)?, same_projection: row.get(3)? }))
             })
             .optional()?;
         match there {
             Some((owned, before)) if owned == (self.epoch, self.seq_before()) => Ok(Some(before)),
-            Some(_) => Err(Unwritten::Refused(Error::SessionOwned)),
+            Some(_) => Err(WriteFailure::Refused(Error::SessionOwned)),
             None if self.creates && !self.is_there(statements)? => Ok(None),
             None => Err(not_found(self.session)),
         }
@@ -212,10 +212,10 @@ impl Rows {
 
     /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
     /// was, and hardly any changes the name, the asks or the alias, which are indexed.
-    fn update(&self, statements: &mut Statements<'_>, before: &Before) -> rusqlite::Result<i64> {
+    fn update(&self, statements: &mut Statements<'_>, before: &SessionRow) -> rusqlite::Result<i64> {
         let ProjectionRow { name, state, asks, alias, last_activity, deleted_at, json, .. } =
             &self.projection;
-        let Before { number, same_projection } = *before;
+        let SessionRow { number, same_projection } = *before;
         statements
             .get("UPDATE head SET last_seq = ?1, last_activity = ?2, deleted_at = ?3 WHERE session = ?4")?
             .execute(params![self.last_seq(), last_activity, deleted_at, number])?;
@@ -346,7 +346,7 @@ pub(super) fn placed(
 }
 
 /// Takes a session's ownership.
-pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Result<Epoch, Unwritten> {
+pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Result<Epoch, WriteFailure> {
     let epoch: Option<i64> = statements
         .get(
             "UPDATE head SET epoch = epoch + 1 WHERE session = (SELECT number FROM session WHERE id = ?1)
@@ -357,8 +357,8 @@ pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Resu
     epoch.map(|epoch| Epoch(epoch.unsigned_abs())).ok_or_else(|| not_found(session))
 }
 
-fn not_found(session: SessionId) -> Unwritten {
-    Unwritten::Refused(Error::SessionNotFound { reference: session.to_string() })
+fn not_found(session: SessionId) -> WriteFailure {
+    WriteFailure::Refused(Error::SessionNotFound { reference: session.to_string() })
 }
 
 #[cfg(test)]
@@ -372,7 +372,7 @@ mod tests {
     const OWNER: i64 = 1;
 
     /// An append of one event, of session 1.
-    fn append(epoch: i64, first: i64, commands: &[&str]) -> Rows {
+    fn append(epoch: i64, first: i64, commands: &[&str]) -> AppendRows {
         let event = EventRow {
             at: 0,
             kind: "warmUpStarted",
@@ -404,7 +404,7 @@ mod tests {
             deleted_at: None,
             json: "{}".to_owned(),
         };
-        Rows {
+        AppendRows {
             session: SessionId::from_uuid(Uuid::from_u128(1)),
             epoch,
             first,
@@ -417,8 +417,8 @@ mod tests {
         }
     }
 
-    fn creation() -> Rows {
-        Rows { creates: true, ..append(OWNER, 1, &["create"]) }
+    fn creation() -> AppendRows {
+        AppendRows { creates: true, ..append(OWNER, 1, &["create"]) }
     }
 
     fn store() -> Connection {
@@ -427,10 +427,10 @@ mod tests {
         connection
     }
 
-    fn refused(rows: &Rows, statements: &mut Statements<'_>) -> Error {
+    fn refused(rows: &AppendRows, statements: &mut Statements<'_>) -> Error {
         let connection = statements.connection();
         let changes = connection.total_changes();
-        let Err(Unwritten::Refused(error)) = rows.apply(statements) else { panic!("not refused") };
+        let Err(WriteFailure::Refused(error)) = rows.apply(statements) else { panic!("not refused") };
         assert_eq!(connection.total_changes(), changes, "{error}");
         error
     }
@@ -463,7 +463,7 @@ mod tests {
         let connection = store();
         let statements = &mut Statements::of(&connection);
         let session = creation().session;
-        assert!(matches!(claim(statements, session), Err(Unwritten::Refused(_))));
+        assert!(matches!(claim(statements, session), Err(WriteFailure::Refused(_))));
         creation().apply(statements).unwrap();
         append(OWNER, 2, &[]).apply(statements).unwrap();
         assert_eq!(claim(statements, session).unwrap(), Epoch(2));
@@ -481,6 +481,6 @@ mod tests {
                 "CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'full'); END",
             )
             .unwrap();
-        assert!(matches!(append(OWNER, 2, &[]).apply(statements), Err(Unwritten::Failed(_))));
+        assert!(matches!(append(OWNER, 2, &[]).apply(statements), Err(WriteFailure::Failed(_))));
     }
 }

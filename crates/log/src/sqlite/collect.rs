@@ -10,7 +10,7 @@ use super::objects::{self, Objects};
 use super::queries::rows;
 use super::rows::{count, to_json};
 use super::statements::Statements;
-use super::writer::Unwritten;
+use super::writer::WriteFailure;
 use crate::{Collected, Collection};
 
 /// About how many rows one step removes.
@@ -30,7 +30,7 @@ struct Deleted {
 }
 
 /// Removes events and entries of deleted sessions.
-pub(super) fn sessions(statements: &mut Statements<'_>, mut after: i64) -> Result<Step, Unwritten> {
+pub(super) fn sessions(statements: &mut Statements<'_>, mut after: i64) -> Result<Step, WriteFailure> {
     let mut collected = Collected::default();
     let mut room = STEP;
     // There may be very many that have nothing left.
@@ -67,7 +67,7 @@ fn remove_entries(
     deleted: &Deleted,
     room: usize,
     collected: &mut Collected,
-) -> Result<usize, Unwritten> {
+) -> Result<usize, WriteFailure> {
     let places: Vec<(i64, i64)> = statements
         .get(
             "SELECT number, entry FROM place
@@ -94,7 +94,7 @@ fn remove_entry(
     statements: &mut Statements<'_>,
     entry: i64,
     collected: &mut Collected,
-) -> Result<(), Unwritten> {
+) -> Result<(), WriteFailure> {
     let removed: Option<(Option<String>, u64)> = statements
         .get(
             "DELETE FROM entry WHERE number = ?1
@@ -119,7 +119,7 @@ fn remove_events(
     deleted: &Deleted,
     room: usize,
     collected: &mut Collected,
-) -> Result<usize, Unwritten> {
+) -> Result<usize, WriteFailure> {
     if room == 0 {
         return Ok(0);
     }
@@ -168,7 +168,7 @@ fn remove_events(
 pub(super) fn outcomes(
     statements: &mut Statements<'_>,
     after: Option<&(String, String)>,
-) -> Result<Step, Unwritten> {
+) -> Result<Step, WriteFailure> {
     let mut collected = Collected::default();
     let any_deleted = statements.get("SELECT 1 FROM head WHERE deleted_at IS NOT NULL LIMIT 1")?.exists(())?;
     if !any_deleted {
@@ -199,7 +199,7 @@ pub(super) fn outcomes(
     for Outcome { principal, command, bytes, left_by } in &outcomes {
         let Some(session) = left_by.map(|id| SessionId::from_uuid(Uuid::from_bytes(id))) else { continue };
         let error = Error::SessionNotFound { reference: session.to_string() };
-        let gone = to_json(&mainstay_model::Outcome::Failed { error }).map_err(Unwritten::Refused)?;
+        let gone = to_json(&mainstay_model::Outcome::Failed { error }).map_err(WriteFailure::Refused)?;
         statements
             .get("UPDATE outcome SET response = ?1 WHERE principal = ?2 AND command = ?3")?
             .execute(params![gone, principal, command])?;

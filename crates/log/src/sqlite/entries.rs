@@ -1,7 +1,7 @@
 //! Entries as they are read, each against its hash.
 
 use mainstay_model::{
-    Content, Entry, EntryHash, Error, ObjectHash, Origin, Placed, Role, Seq, SessionId, Timestamp,
+    Content, Entry, EntryHash, Error, ObjectHash, Origin, Role, Seq, SessionId, Timestamp, TranscriptEntry,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
@@ -16,7 +16,7 @@ pub(super) fn own(
     session: SessionId,
     from: u64,
     limit: usize,
-) -> Result<Vec<Placed>, Error> {
+) -> Result<Vec<TranscriptEntry>, Error> {
     let sql = format!(
         "SELECT {PLACED}
          FROM session JOIN place ON place.session = session.number JOIN entry ON entry.number = place.entry
@@ -46,7 +46,7 @@ pub(super) const PLACED: &str = "place.number, place.at, place.first_seq, place.
 pub(super) const ENTRY: &str = "hash, role, entry.text, object, entry.bytes, preview, metadata";
 
 /// Reads the columns of [`PLACED`], the first ones of the row.
-pub(super) fn decode_placed(session: SessionId, row: &Row<'_>) -> Result<Placed, Error> {
+pub(super) fn decode_placed(session: SessionId, row: &Row<'_>) -> Result<TranscriptEntry, Error> {
     let counter = |column| row.get::<_, i64>(column).map(i64::unsigned_abs).map_err(failed);
     let number = counter(0)?;
     let (hash, entry) = decode_entry(row, 4)?;
@@ -59,7 +59,7 @@ pub(super) fn decode_placed(session: SessionId, row: &Row<'_>) -> Result<Placed,
         _ => Some(Origin { session: decode_session_id(row, 11)?, number: counter(12)? }),
     };
     let (first, last) = (Seq(counter(2)?), Seq(counter(3)?));
-    Ok(Placed { session, number, hash, entry, at, first, last, origin })
+    Ok(TranscriptEntry { session, number, hash, entry, at, first, last, origin })
 }
 
 /// Reads the columns of [`ENTRY`], from the first of them on.

@@ -12,7 +12,7 @@ use super::objects::{self, ObjectRow};
 use super::queries::{collect, rows};
 use super::rows::{decode_session_id, integer};
 use super::statements::Statements;
-use super::writer::Unwritten;
+use super::writer::WriteFailure;
 use crate::HistoryFilter;
 
 /// A line on its way into the table.
@@ -32,7 +32,7 @@ impl LineRow {
     }
 
     /// Writes the line, where it is not there yet, and lets the oldest go. Gives its number.
-    pub(super) fn store(&self, statements: &mut Statements<'_>) -> Result<LineNumber, Unwritten> {
+    pub(super) fn store(&self, statements: &mut Statements<'_>) -> Result<LineNumber, WriteFailure> {
         let Self { principal, line: NewLine { id, at, folder, session, .. }, content, object, keep } = self;
         let id = id.into_bytes();
         let there = statements
@@ -86,7 +86,7 @@ impl LineRow {
 /// The lines that match, newest first, and how far the history reaches.
 pub(super) fn page(connection: &Connection, filter: &HistoryFilter) -> Result<HistoryPage, Error> {
     let snapshot = connection.unchecked_transaction().map_err(failed)?;
-    let Chosen { conditions, mut values } = Chosen::by(filter);
+    let LineClause { conditions, mut values } = LineClause::by(filter);
     values.push(Box::new(rows(filter.limit.unwrap_or(usize::MAX))));
     let sql = format!(
         "SELECT number, at, folder, session, text, object, bytes, preview FROM history
@@ -107,8 +107,8 @@ pub(super) fn page(connection: &Connection, filter: &HistoryFilter) -> Result<Hi
 }
 
 /// Removes the lines that match; says how many those were.
-pub(super) fn remove(statements: &mut Statements<'_>, filter: &HistoryFilter) -> Result<u64, Unwritten> {
-    let Chosen { conditions, values } = Chosen::by(filter);
+pub(super) fn remove(statements: &mut Statements<'_>, filter: &HistoryFilter) -> Result<u64, WriteFailure> {
+    let LineClause { conditions, values } = LineClause::by(filter);
     let sql = format!("DELETE FROM history WHERE {conditions} RETURNING object");
     let removed: Vec<Option<String>> = statements
         .connection()
@@ -125,12 +125,12 @@ fn release(statements: &mut Statements<'_>, removed: &[Option<String>]) -> rusql
 }
 
 /// The lines that a filter chooses, as conditions, and what is bound in them.
-struct Chosen {
+struct LineClause {
     conditions: String,
     values: Vec<Box<dyn ToSql>>,
 }
 
-impl Chosen {
+impl LineClause {
     fn by(filter: &HistoryFilter) -> Self {
         let HistoryFilter { principal, number, folder, session, words, before, after, limit: _ } = filter;
         let mut chosen = Self { conditions: String::new(), values: Vec::new() };

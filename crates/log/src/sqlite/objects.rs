@@ -1,7 +1,7 @@
 //! Objects: small ones are rows, large ones are files beside the database, each with a row that says it is there.
 //!
 //! A file is complete and durable before its row is; one without a row is what a crash or a collection left. It is written
-//! again, or swept away; what is [`Kept`] meanwhile is not.
+//! again, or swept away; what is [`ObjectGuard`] meanwhile is not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::rows::{count, integer};
 use super::statements::Statements;
-use super::writer::Unwritten;
+use super::writer::WriteFailure;
 use super::{failed, files};
 use crate::ObjectHash;
 
@@ -36,7 +36,7 @@ pub(super) struct Objects {
 
 /// Keeps an object's file from being swept away, until its row is durable.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ObjectGuard {
     objects: Arc<Objects>,
     hash: ObjectHash,
 }
@@ -47,7 +47,7 @@ pub(super) struct ObjectRow {
     size: i64,
     inline: Option<Vec<u8>>,
     /// Held until the row is durable.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<ObjectGuard>,
 }
 
 impl Objects {
@@ -78,9 +78,9 @@ impl Objects {
         Ok(ObjectRow { hash, size, inline: None, kept: Some(kept) })
     }
 
-    fn keep_file(self: &Arc<Self>, hash: &ObjectHash) -> Kept {
+    fn keep_file(self: &Arc<Self>, hash: &ObjectHash) -> ObjectGuard {
         *self.lock().entry(hash.clone()).or_default() += 1;
-        Kept { objects: Arc::clone(self), hash: hash.clone() }
+        ObjectGuard { objects: Arc::clone(self), hash: hash.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectHash, usize>> {
@@ -126,7 +126,7 @@ impl Objects {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ObjectGuard {
     fn drop(&mut self) {
         let mut kept = self.objects.lock();
         if let Some(times) = kept.get_mut(&self.hash) {
@@ -145,7 +145,7 @@ impl ObjectRow {
     }
 
     /// Writes the row; one that is there already is only changed where it was damaged.
-    pub(super) fn store(&self, statements: &mut Statements<'_>) -> Result<(), Unwritten> {
+    pub(super) fn store(&self, statements: &mut Statements<'_>) -> Result<(), WriteFailure> {
         let insert = statements.get(
             "INSERT INTO object (hash, size, bytes) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes",

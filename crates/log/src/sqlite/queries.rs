@@ -155,7 +155,7 @@ pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Opt
 
 pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Result<Vec<Session>, Error> {
     let limit = rows(filter.limit.unwrap_or(usize::MAX));
-    let Chosen { from, mut values } = Chosen::by(filter);
+    let SessionClause { from, mut values } = SessionClause::by(filter);
     values.push((":limit", Box::new(limit)));
     // Only the short rows are sorted: a projection is read where it is among those wanted.
     let sql = format!(
@@ -169,19 +169,19 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
 }
 
 pub(super) fn count_sessions(connection: &Connection, filter: &SessionFilter) -> Result<usize, Error> {
-    let Chosen { from, values } = Chosen::by(filter);
+    let SessionClause { from, values } = SessionClause::by(filter);
     let values: Vec<(&str, &dyn ToSql)> = values.iter().map(|(name, value)| (*name, &**value)).collect();
     let counted = collect(connection, &format!("SELECT count(*) {from}"), values.as_slice(), decode_count)?;
     Ok(counted.into_iter().next().unwrap_or_default())
 }
 
 /// The sessions that a filter chooses, as the end of a statement, and what is bound in it.
-pub(super) struct Chosen<'f> {
+pub(super) struct SessionClause<'f> {
     pub(super) from: String,
     pub(super) values: Vec<(&'static str, Box<dyn ToSql + 'f>)>,
 }
 
-impl<'f> Chosen<'f> {
+impl<'f> SessionClause<'f> {
     pub(super) fn by(filter: &'f SessionFilter) -> Self {
         let SessionFilter {
             id,

@@ -4,13 +4,13 @@
 //! until there are as many as are wanted: to look up each of a common word takes several times as long as to rank it.
 
 use mainstay_model::search::Words;
-use mainstay_model::{Error, Placed, Session};
+use mainstay_model::{Error, Session, TranscriptEntry};
 use rusqlite::{Connection, Row, ToSql};
 use serde_json::json;
 
 use super::entries::{PLACED, decode_placed};
 use super::failed;
-use super::queries::{Chosen, collect};
+use super::queries::{SessionClause, collect};
 use super::rows::{decode_session, decode_session_id};
 use crate::{EntryFilter, SessionFilter};
 
@@ -20,7 +20,10 @@ const FEWEST: usize = 64;
 const GROWTH: usize = 4;
 
 /// The places of the entries that match, the best first; of equals the newest.
-pub(super) fn search(connection: &Connection, filter: &EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+pub(super) fn search(
+    connection: &Connection,
+    filter: &EntryFilter,
+) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
     // One snapshot, lest entries come to be between the statements.
     let snapshot = connection.unchecked_transaction().map_err(failed)?;
     let mut ranked = ranked(&snapshot, &filter.words)?;
@@ -32,7 +35,7 @@ pub(super) fn search(connection: &Connection, filter: &EntryFilter) -> Result<Ve
         places.extend(places_of(&snapshot, best, filter)?);
         (rest, count) = (others, count.saturating_mul(GROWTH));
     }
-    let shown: Vec<Place> = places.into_iter().skip(filter.offset).take(filter.limit).collect();
+    let shown: Vec<EntryPlace> = places.into_iter().skip(filter.offset).take(filter.limit).collect();
     read(&snapshot, &shown)
 }
 
@@ -44,7 +47,7 @@ struct Ranked {
 }
 
 /// Where an entry stands, in numbers.
-struct Place {
+struct EntryPlace {
     /// The session that is shown for it.
     shown: i64,
     /// The session it came to be in.
@@ -79,7 +82,11 @@ fn split_best(ranked: &mut [Ranked], count: usize) -> (&[Ranked], &mut [Ranked])
 }
 
 /// Where these stand, of the places that the filter lets through; in the order in which they are shown.
-fn places_of(connection: &Connection, best: &[Ranked], filter: &EntryFilter) -> Result<Vec<Place>, Error> {
+fn places_of(
+    connection: &Connection,
+    best: &[Ranked],
+    filter: &EntryFilter,
+) -> Result<Vec<EntryPlace>, Error> {
     let EntryFilter { words: _, roles, sessions, since, until, offset: _, limit: _ } = filter;
     let equals = best.chunk_by(|a, b| a.rank == b.rank).zip(0_u64..);
     let best: Vec<(u64, i64)> =
@@ -103,7 +110,7 @@ fn places_of(connection: &Connection, best: &[Ranked], filter: &EntryFilter) -> 
     }
     let mut of_session = "true".to_owned();
     if *sessions != SessionFilter::default() {
-        let Chosen { from, values: chosen } = Chosen::by(sessions);
+        let SessionClause { from, values: chosen } = SessionClause::by(sessions);
         of_session = format!("head.session IN (SELECT head.session {from})");
         values.extend(chosen);
     }
@@ -122,14 +129,14 @@ fn places_of(connection: &Connection, best: &[Ranked], filter: &EntryFilter) -> 
     let values: Vec<(&str, &dyn ToSql)> = values.iter().map(|(name, value)| (*name, &**value)).collect();
     collect(connection, &sql, values.as_slice(), |row| {
         let number = |column| row.get(column).map_err(failed);
-        Ok(Place { shown: number(0)?, session: number(1)?, number: number(2)? })
+        Ok(EntryPlace { shown: number(0)?, session: number(1)?, number: number(2)? })
     })
 }
 
 /// What stands at these places, in their order.
-fn read(connection: &Connection, places: &[Place]) -> Result<Vec<(Session, Placed)>, Error> {
+fn read(connection: &Connection, places: &[EntryPlace]) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
     let wanted: Vec<_> =
-        places.iter().map(|Place { shown, session, number }| (shown, session, number)).collect();
+        places.iter().map(|EntryPlace { shown, session, number }| (shown, session, number)).collect();
     let sql = format!(
         "SELECT {PLACED}, session.projection, head.last_seq, head.last_activity, began.id
          FROM json_each(?1) AS wanted
@@ -143,7 +150,7 @@ fn read(connection: &Connection, places: &[Place]) -> Result<Vec<(Session, Place
     collect(connection, &sql, [json!(wanted).to_string()], decode)
 }
 
-fn decode(row: &Row<'_>) -> Result<(Session, Placed), Error> {
+fn decode(row: &Row<'_>) -> Result<(Session, TranscriptEntry), Error> {
     Ok((decode_session(row, 13)?, decode_placed(decode_session_id(row, 16)?, row)?))
 }
 

@@ -9,11 +9,11 @@ use mainstay_model::{Content, Entry, Error, Event, Position, Seq, SessionKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failed;
-use super::objects::{Kept, Objects};
+use super::objects::{ObjectGuard, Objects};
 use super::queries;
 use super::rows::{decode_event, decode_position, decode_session_id, integer, to_json};
 use super::statements::Statements;
-use super::writer::Unwritten;
+use super::writer::WriteFailure;
 
 /// After so many events entries are made.
 pub(super) const INTERVAL: u64 = 256;
@@ -45,14 +45,14 @@ pub(super) fn reached(connection: &Connection) -> Result<Position, Error> {
 pub(super) fn step(
     statements: &mut Statements<'_>,
     objects: &Arc<Objects>,
-    kept: &mut Vec<Kept>,
-) -> Result<(), Unwritten> {
+    kept: &mut Vec<ObjectGuard>,
+) -> Result<(), WriteFailure> {
     let Batch { events, reached } = Batch::read(statements)?;
     let mut scribe = Scribe { objects, kept, transcribers: HashMap::new(), next: HashMap::new() };
     for event in events {
         match event {
-            LookedAt::Readable(event) => scribe.push(statements, &event)?,
-            LookedAt::Damaged(session) => scribe.forget(session),
+            ExaminedEvent::Readable(event) => scribe.push(statements, &event)?,
+            ExaminedEvent::Damaged(session) => scribe.forget(session),
         }
     }
     statements.get("UPDATE transcribed SET position = ?1")?.execute([reached])?;
@@ -61,20 +61,20 @@ pub(super) fn step(
 
 /// The next events that say something of an entry.
 struct Batch {
-    events: Vec<LookedAt>,
+    events: Vec<ExaminedEvent>,
     /// The last position that was looked at.
     reached: i64,
 }
 
 /// An event as it was found.
-enum LookedAt {
-    Readable(OfSession),
+enum ExaminedEvent {
+    Readable(SessionEvent),
     /// One that cannot be read, of the session with this number.
     Damaged(i64),
 }
 
 /// An event, and what is needed to know of its session.
-struct OfSession {
+struct SessionEvent {
     event: Event,
     number: i64,
     kind: SessionKind,
@@ -102,12 +102,12 @@ impl Batch {
         while let Some(row) = rows.next()? {
             looked_at += 1;
             bytes += row.get::<_, Option<i64>>(12)?.unwrap_or_default();
-            match OfSession::decode(row) {
-                Ok(event) => batch.events.push(LookedAt::Readable(event)),
+            match SessionEvent::decode(row) {
+                Ok(event) => batch.events.push(ExaminedEvent::Readable(event)),
                 // The doctor names it. What it belongs to is not in the transcript; the rest is.
                 Err(error) => {
                     tracing::error!(%error, "an event cannot be transcribed");
-                    batch.events.push(LookedAt::Damaged(row.get(10)?));
+                    batch.events.push(ExaminedEvent::Damaged(row.get(10)?));
                 }
             }
             if looked_at == STEP_EVENTS || bytes >= STEP_BYTES {
@@ -119,7 +119,7 @@ impl Batch {
     }
 }
 
-impl OfSession {
+impl SessionEvent {
     fn decode(row: &Row<'_>) -> Result<Self, Error> {
         let event = decode_event(decode_session_id(row, 9)?, row)?;
         let kind = SessionKind::new(row.get::<_, String>(11).map_err(failed)?)?;
@@ -130,7 +130,7 @@ impl OfSession {
 /// What is known while a batch is gone through.
 struct Scribe<'a> {
     objects: &'a Arc<Objects>,
-    kept: &'a mut Vec<Kept>,
+    kept: &'a mut Vec<ObjectGuard>,
     /// Of each session, by its number.
     transcribers: HashMap<i64, Transcriber>,
     /// The number of each session's next entry.
@@ -138,8 +138,8 @@ struct Scribe<'a> {
 }
 
 impl Scribe<'_> {
-    fn push(&mut self, statements: &mut Statements<'_>, of: &OfSession) -> Result<(), Unwritten> {
-        let OfSession { event, number, kind } = of;
+    fn push(&mut self, statements: &mut Statements<'_>, of: &SessionEvent) -> Result<(), WriteFailure> {
+        let SessionEvent { event, number, kind } = of;
         let transcriber = self.transcribers.entry(*number).or_default();
         if let (Some((job, _)), Some(requested)) = (event.body.job_end(), event.metadata.causation)
             && !transcriber.is_in(job)
@@ -162,7 +162,7 @@ impl Scribe<'_> {
         statements: &mut Statements<'_>,
         session: i64,
         transcribed: &Transcribed,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), WriteFailure> {
         let entry = self.entry(statements, transcribed)?;
         let number = match self.next.get(&session) {
             Some(number) => *number,
@@ -190,7 +190,7 @@ impl Scribe<'_> {
         &mut self,
         statements: &mut Statements<'_>,
         transcribed: &Transcribed,
-    ) -> Result<i64, Unwritten> {
+    ) -> Result<i64, WriteFailure> {
         let Transcribed { entry, text, .. } = transcribed;
         let hash = entry.hash();
         let there = statements
@@ -228,7 +228,7 @@ impl Scribe<'_> {
 const PAGE: usize = 512;
 
 /// Shows a transcriber what was requested before this batch, up to the event that ends it.
-fn catch_up(connection: &Connection, transcriber: &mut Transcriber, end: &OfSession, requested: Seq) {
+fn catch_up(connection: &Connection, transcriber: &mut Transcriber, end: &SessionEvent, requested: Seq) {
     let mut after = Seq(requested.0.saturating_sub(1));
     while after.next() < end.event.seq {
         let page = match queries::events_of(connection, end.event.session, after, PAGE) {
@@ -249,6 +249,6 @@ fn catch_up(connection: &Connection, transcriber: &mut Transcriber, end: &OfSess
 }
 
 /// Some of the step is written already: all of it is taken back.
-fn unwritten(error: Error) -> Unwritten {
-    Unwritten::Failed(rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+fn unwritten(error: Error) -> WriteFailure {
+    WriteFailure::Failed(rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

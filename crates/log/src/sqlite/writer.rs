@@ -81,7 +81,7 @@ impl Writer {
     ) -> impl Future<Output = Result<T, Error>> + Send + 'static + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send + 'static,
+        W: FnMut(&mut Statements<'_>) -> Result<T, WriteFailure> + Send + 'static,
     {
         self.submit_traced(bytes, Steps::queued(&Span::none()), write)
     }
@@ -95,7 +95,7 @@ impl Writer {
     ) -> impl Future<Output = Result<T, Error>> + Send + 'static + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send + 'static,
+        W: FnMut(&mut Statements<'_>) -> Result<T, WriteFailure> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let queued = self.waiting.add(bytes, &self.limits).and_then(|()| {
@@ -125,24 +125,24 @@ impl Drop for Writer {
 
 /// Why a write is not there.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(super) enum WriteFailure {
     /// What it asks for may not be. It has changed nothing.
     Refused(Error),
     /// The database could not do it, and may have done a part.
     Failed(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Unwritten {
+impl From<rusqlite::Error> for WriteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<Unwritten> for Error {
-    fn from(unwritten: Unwritten) -> Self {
+impl From<WriteFailure> for Error {
+    fn from(unwritten: WriteFailure) -> Self {
         match unwritten {
-            Unwritten::Refused(error) => error,
-            Unwritten::Failed(error) => failed(error),
+            WriteFailure::Refused(error) => error,
+            WriteFailure::Failed(error) => failed(error),
         }
     }
 }
@@ -198,11 +198,11 @@ struct Pending<T, W> {
 impl<T, W> Write for Pending<T, W>
 where
     T: Send,
-    W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send,
+    W: FnMut(&mut Statements<'_>) -> Result<T, WriteFailure> + Send,
 {
     fn apply(&mut self, statements: &mut Statements<'_>) -> bool {
         let written = (self.write)(statements);
-        let failed = matches!(written, Err(Unwritten::Failed(_)));
+        let failed = matches!(written, Err(WriteFailure::Failed(_)));
         let result = self.result.insert(written.map_err(Error::from));
         if let (true, Err(error)) = (failed, result) {
             tracing::error!(%error, "a write failed");
@@ -242,7 +242,7 @@ impl Worker<'_> {
     fn serve(&mut self, first: Queued) {
         let mut batch = vec![first];
         let fate = self.transact(|worker| worker.apply_queued(&mut batch));
-        if matches!(fate, Err(Lost::UnderWay)) && batch.len() > 1 {
+        if matches!(fate, Err(LostTransaction::UnderWay)) && batch.len() > 1 {
             for mut queued in batch {
                 let fate = self.transact(|worker| {
                     worker.apply(&mut queued)?;
@@ -256,7 +256,10 @@ impl Worker<'_> {
         }
     }
 
-    fn transact(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), Lost>) -> Result<(), Lost> {
+    fn transact(
+        &mut self,
+        apply: impl FnOnce(&mut Self) -> Result<(), LostTransaction>,
+    ) -> Result<(), LostTransaction> {
         self.execute("BEGIN IMMEDIATE")?;
         let committed = apply(self).and_then(|()| self.commit());
         // A full disk can end the transaction by itself.
@@ -266,7 +269,7 @@ impl Worker<'_> {
         committed
     }
 
-    fn commit(&mut self) -> Result<(), Lost> {
+    fn commit(&mut self) -> Result<(), LostTransaction> {
         #[cfg(feature = "failpoints")]
         Failpoint::BeforeCommit.pass();
         self.execute("COMMIT")?;
@@ -277,7 +280,7 @@ impl Worker<'_> {
 
     /// Applies the batch, and lets it grow by what queues meanwhile: those who were just answered ask again, one by one,
     /// and the first of them alone would cost the others a flush.
-    fn apply_queued(&mut self, batch: &mut Vec<Queued>) -> Result<(), Lost> {
+    fn apply_queued(&mut self, batch: &mut Vec<Queued>) -> Result<(), LostTransaction> {
         let (mut applied, mut bytes) = (0, 0_usize);
         while let Some(queued) = batch.get_mut(applied) {
             #[cfg(feature = "failpoints")]
@@ -295,16 +298,16 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn apply(&mut self, queued: &mut Queued) -> Result<(), Lost> {
+    fn apply(&mut self, queued: &mut Queued) -> Result<(), LostTransaction> {
         queued.steps.written();
-        if queued.write.apply(&mut self.statements) { Ok(()) } else { Err(Lost::UnderWay) }
+        if queued.write.apply(&mut self.statements) { Ok(()) } else { Err(LostTransaction::UnderWay) }
     }
 
-    fn answer(&self, batch: Vec<Queued>, fate: Result<(), Lost>) {
+    fn answer(&self, batch: Vec<Queued>, fate: Result<(), LostTransaction>) {
         let fate = match fate {
             // One that failed alone has its own answer.
-            Ok(()) | Err(Lost::UnderWay) => Ok(()),
-            Err(Lost::All(error)) => {
+            Ok(()) | Err(LostTransaction::UnderWay) => Ok(()),
+            Err(LostTransaction::All(error)) => {
                 tracing::error!(%error, writes = batch.len(), "a transaction failed");
                 Err(failed(error))
             }
@@ -330,13 +333,17 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn execute(&mut self, sql: &'static str) -> Result<(), Lost> {
-        self.statements.get(sql).and_then(|statement| statement.execute(())).map(drop).map_err(Lost::All)
+    fn execute(&mut self, sql: &'static str) -> Result<(), LostTransaction> {
+        self.statements
+            .get(sql)
+            .and_then(|statement| statement.execute(()))
+            .map(drop)
+            .map_err(LostTransaction::All)
     }
 }
 
 /// How a transaction was lost.
-enum Lost {
+enum LostTransaction {
     /// By one of its writes: the others may still succeed alone.
     UnderWay,
     /// As a whole: it did not begin, or did not become durable.
@@ -368,7 +375,7 @@ mod tests {
         Writer::start(connection, limits).unwrap()
     }
 
-    fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<(), Unwritten> + Send {
+    fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<(), WriteFailure> + Send {
         move |statements| Ok(statements.get("INSERT INTO kept VALUES (?1)")?.execute([value]).map(drop)?)
     }
 
@@ -398,7 +405,7 @@ mod tests {
     fn keep_counted(
         value: i64,
         asked: &Arc<AtomicUsize>,
-    ) -> impl FnMut(&mut Statements<'_>) -> Result<(), Unwritten> + Send + use<> {
+    ) -> impl FnMut(&mut Statements<'_>) -> Result<(), WriteFailure> + Send + use<> {
         let asked = Arc::clone(asked);
         move |statements| {
             asked.fetch_add(1, Ordering::Relaxed);
@@ -412,7 +419,7 @@ mod tests {
         let asked = Arc::default();
         let held = hold(&writer).await;
         let first = writer.submit(0, keep_counted(1, &asked));
-        let refused = writer.submit(0, |_| Err::<(), _>(Unwritten::Refused(Error::SessionOwned)));
+        let refused = writer.submit(0, |_| Err::<(), _>(WriteFailure::Refused(Error::SessionOwned)));
         let other = writer.submit(0, keep_counted(2, &asked));
         drop(held);
         assert_eq!(first.await, Ok(()));
@@ -446,7 +453,7 @@ mod tests {
         let writer = writer(Limits::default());
         let held = hold(&writer).await;
         let innocent = writer.submit(0, keep(1));
-        let refused = writer.submit(0, |_| Err::<(), _>(Unwritten::Refused(Error::SessionOwned)));
+        let refused = writer.submit(0, |_| Err::<(), _>(WriteFailure::Refused(Error::SessionOwned)));
         let fails = writer.submit(0, |statements| {
             Ok(statements.get("INSERT INTO promised VALUES (8)")?.execute(()).map(drop)?)
         });
@@ -466,7 +473,7 @@ mod tests {
         let before = writer.submit(0, keep(1));
         let ends = writer.submit(0, |statements| {
             statements.get("ROLLBACK")?.execute(())?;
-            Err::<(), _>(Unwritten::Failed(rusqlite::Error::InvalidQuery))
+            Err::<(), _>(WriteFailure::Failed(rusqlite::Error::InvalidQuery))
         });
         let after = writer.submit(0, keep(2));
         drop(held);

@@ -2,7 +2,7 @@
 
 use mainstay_log::Log;
 use mainstay_model::transcribe::Transcriber;
-use mainstay_model::{Bundle, Content, ObjectHash, Placed, Role};
+use mainstay_model::{Bundle, Content, ObjectHash, Role, TranscriptEntry};
 
 use super::{Store, begun, events};
 use crate::support::{Line, kind};
@@ -126,7 +126,7 @@ pub async fn a_session_that_is_not_there_has_no_entries(store: &dyn Store) {
     assert_eq!(log.count_own_entries(Line::new(1).id).await, Ok(0));
 }
 
-async fn own(log: &dyn Log, line: &Line) -> Vec<Placed> {
+async fn own(log: &dyn Log, line: &Line) -> Vec<TranscriptEntry> {
     log.own_entries(line.id, 0, usize::MAX).await.unwrap()
 }
 

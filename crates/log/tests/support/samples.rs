@@ -7,14 +7,14 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId, Compaction,
-    Cost, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error,
-    EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure, ForkPoint, Hears, IdempotencyKey,
-    JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
-    OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt,
-    RaisedError, Raiser, Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand,
-    Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason,
-    Work, WorkEnding, WorkerExit,
+    Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId,
+    Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic, Display, DisplayId, Divergence,
+    DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
+    ForkPoint, IdempotencyKey, JobId, JobKind, JobSpec, Labels, MergePoint, Message, Metadata, Note,
+    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question,
+    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Response, RunningJob, Segment,
+    Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version,
+    WaitReason, WarmUpReason, WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -60,7 +60,7 @@ pub fn bodies() -> Vec<EventBody> {
             blame: Some(Blame { job: job(), is_sure: false }),
         },
         EventBody::CommandQueued(Box::new(queued())),
-        EventBody::CommandLeft {
+        EventBody::CommandDequeued {
             principal: Principal::local(),
             command: command_id("b-command"),
             error: Some(Error::Cancelled),
@@ -88,7 +88,7 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::EvalCancelled {
             job: job(),
             ending: CancelEnding::Yielded,
-            kept: Some(Kept { bytes: 3, bindings: result().bindings }),
+            kept: Some(CompletedPart { bytes: 3, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job: job() },
         EventBody::JobRequested {
@@ -97,7 +97,7 @@ pub fn bodies() -> Vec<EventBody> {
             fingerprint: fingerprint("a-command"),
             key: None,
             deadline: None,
-            work: Work::Turn { prompt: Prompt::text("hello") },
+            work: JobSpec::Turn { prompt: Prompt::text("hello") },
         },
         EventBody::MessageStreamed(Delta {
             job: job(),
@@ -190,7 +190,7 @@ pub fn metadata() -> Vec<Metadata> {
 }
 
 fn queued_prompt() -> QueuedPrompt {
-    QueuedPrompt { prompt: Prompt::text("wait"), hears: Hears::Next }
+    QueuedPrompt { prompt: Prompt::text("wait"), hears: Delivery::Steer }
 }
 
 /// The session, waiting in the middle of a job.
@@ -216,7 +216,7 @@ pub fn session(session: &Session) -> Session {
         ready_at: session.created_at,
     };
     Session {
-        life: Life::Waiting { running, reason: WaitReason::Ask },
+        life: Activity::Waiting { running, reason: WaitReason::Ask },
         worker: Some(worker),
         losses: vec![session.created_at],
         project: Some("/projects/a.fsproj".to_owned()),

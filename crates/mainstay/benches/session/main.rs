@@ -459,7 +459,7 @@ impl Bare {
             environment: program.environment,
         };
         let started =
-            worker::launch(&launch, mainstay_kernel::Beginning::in_folder(folder), None, sockets.path())
+            worker::launch(&launch, mainstay_kernel::StartupContext::in_folder(folder), None, sockets.path())
                 .await?;
         Ok(Self { started, _sockets: sockets })
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_agent::pi::{Found, PINNED, choose, discover};
+use mainstay_agent::pi::{FoundPi, PINNED, choose, discover};
 use mainstay_model::{Error, SessionKind};
 
 use crate::agents::{install_pi, search};
@@ -77,7 +77,7 @@ impl AgentArgs {
     }
 }
 
-fn line_of(found: &Found) -> String {
+fn line_of(found: &FoundPi) -> String {
     let paint = Paint::stdout();
     let version = match found.version.as_deref() {
         Some(PINNED) => paint.tone(Tone::Good, PINNED),

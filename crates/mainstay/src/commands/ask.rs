@@ -15,7 +15,7 @@ use super::events::who;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{Hidden, Paint, Tone, ago, printable};
+use crate::terminal::{HiddenInput, Paint, Tone, ago, printable};
 
 /// Lists, answers and raises asks.
 #[derive(Debug, Args)]
@@ -131,7 +131,7 @@ async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<Exit
 fn read_line(question: Option<&Question>) -> Result<String, Error> {
     let is_typed = std::io::stdin().is_terminal();
     // First: what is typed as soon as the question is there must not be shown either.
-    let _hidden = question.filter(|question| question.is_secret()).and_then(|_| Hidden::begin());
+    let _hidden = question.filter(|question| question.is_secret()).and_then(|_| HiddenInput::begin());
     if let Some(question) = question.filter(|_| is_typed) {
         eprint!("{} ", printable(&question_text(question)));
     }

@@ -11,7 +11,7 @@ use mainstay_model::Error;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::environment::Whence;
+use crate::environment::EnvironmentSource;
 use crate::home::Home;
 use crate::terminal::{self, Paint, Tone, bytes, counted, printable};
 
@@ -52,7 +52,7 @@ impl Doctor {
 /// Says why a daemon would not begin with the environment of the login shell, where that is so.
 fn ask_login_shell(home: &Home) {
     let daemon = Config::load(home).map(|config| config.daemon).unwrap_or_default();
-    if Whence::chosen(daemon.environment) == Whence::LoginShell
+    if EnvironmentSource::chosen(daemon.environment) == EnvironmentSource::LoginShell
         && let Some(reason) = why_no_login_shell(daemon.environment_ms)
     {
         terminal::note(&format!(

@@ -13,7 +13,7 @@ use mainstay_model::{
     Admission, CommandId, CommandLine, Display, Error, Event, EventBody, OutputStream, Seq, SessionState,
 };
 
-use super::awaiting::{Awaited, Shown};
+use super::command_wait::{AwaitedCommand, CommandWait};
 use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
@@ -22,7 +22,7 @@ use super::session::startup_text;
 use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, BegunLine, DisplaySequence, Paint, Surface, eval_summary, result_text};
+use crate::terminal::{self, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -172,7 +172,7 @@ pub(super) struct Run {
     show: Show,
     has_begun: bool,
     /// What it has printed last, where that is on the screen.
-    begun: BegunLine,
+    begun: OpenLine,
     /// Whether what it has printed last has no end of line.
     is_inside_line: bool,
     displays: DisplaySequence,
@@ -201,7 +201,7 @@ impl Answer {
     }
 }
 
-impl Shown for Run {
+impl AwaitedCommand for Run {
     type Request = EvalCall;
 
     const LISTENS: bool = false;
@@ -259,7 +259,7 @@ impl Run {
             withheld: false,
             show,
             has_begun: false,
-            begun: BegunLine::default(),
+            begun: OpenLine::default(),
             is_inside_line: false,
             displays: DisplaySequence::default(),
         }
@@ -280,7 +280,7 @@ impl Run {
             eprint!("{}", startup_text(&session, Paint::stderr()));
         }
         terminal::tell_news(&session);
-        let mut eval = Awaited::new(self, &session, sent.named(), Asker::Code)?;
+        let mut eval = CommandWait::new(self, &session, sent.named(), Asker::Code)?;
         match eval.answer(home, connection).await {
             Ok((answer, client)) => Ok(Some(eval.shown.finish(&client, answer).await?)),
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {

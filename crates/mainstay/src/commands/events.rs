@@ -12,8 +12,8 @@ use mainstay_model::event::{self, EventKind};
 use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, Source, SourceName};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::event_table::EventTable;
 use super::interrupts;
-use super::story::Story;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -77,7 +77,8 @@ impl Events {
             false => Some(self.target.find(home, &connection.client).await?),
         };
         let paint = Paint::stdout();
-        let mut story = session.as_ref().map_or_else(|| Story::of_all_sessions(paint), |_| Story::new(paint));
+        let mut story =
+            session.as_ref().map_or_else(|| EventTable::of_all_sessions(paint), |_| EventTable::new(paint));
         let ended = if self.follow {
             self.follow(connection, session.as_ref(), &mut story).await
         } else {
@@ -92,7 +93,7 @@ impl Events {
         &self,
         client: &Client,
         session: Option<&SessionView>,
-        story: &mut Story,
+        story: &mut EventTable,
     ) -> Result<ExitCode, Error> {
         let filter = self.filter();
         let show = |event: &Event| {
@@ -112,7 +113,7 @@ impl Events {
         &self,
         mut connection: Connection,
         session: Option<&SessionView>,
-        story: &mut Story,
+        story: &mut EventTable,
     ) -> Result<ExitCode, Error> {
         let mut interrupts = interrupts()?;
         let follow = Follow {
@@ -153,7 +154,7 @@ impl Events {
         }
     }
 
-    fn show(&self, event: &Event, story: &mut Story) {
+    fn show(&self, event: &Event, story: &mut EventTable) {
         if self.json {
             super::print_json_line(event).ok();
         } else {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_kernel::fsharp::{Found, Origin, Sdk, Source, choose, discover};
+use mainstay_kernel::fsharp::{FoundSdk, Origin, Sdk, Source, choose, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
@@ -16,7 +16,7 @@ use super::register::{Place, Register, unregister};
 use crate::config::Config;
 use crate::confirm::{Enter, agrees};
 use crate::home::Home;
-use crate::jupyter::{Wanted, serve};
+use crate::jupyter::{BindingTarget, serve};
 use crate::kernels::{build_fsharp, install_fsharp, install_jupyter, places, search};
 use crate::terminal::{Paint, Tone, note, printable};
 
@@ -163,8 +163,8 @@ impl KernelArgs {
             KernelCommand::Unregister(place) => unregister(&place).map(|()| ExitCode::SUCCESS),
             KernelCommand::Serve { connection_file, kind, session } => {
                 let wanted = match session {
-                    Some(session) => Wanted::Session(session),
-                    None => Wanted::Kind(SessionKind::new(kind)?),
+                    Some(session) => BindingTarget::Session(session),
+                    None => BindingTarget::Kind(SessionKind::new(kind)?),
                 };
                 serve(home, &connection_file, wanted).await.map(|()| ExitCode::SUCCESS)
             }
@@ -193,7 +193,7 @@ fn package(text: &str) -> Result<String, String> {
 
 /// All that can run sessions.
 struct List {
-    sdks: Vec<Found>,
+    sdks: Vec<FoundSdk>,
     jupyter: Kernelspecs,
 }
 
@@ -208,7 +208,7 @@ struct Entry<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum By<'a> {
-    Sdk(&'a Found),
+    Sdk(&'a FoundSdk),
     Jupyter(&'a Kernelspec),
 }
 
@@ -255,7 +255,7 @@ pub(super) fn spec_line(spec: &Kernelspec, paint: Paint) -> String {
     )
 }
 
-pub(super) fn found_line(found: &Found, paint: Paint) -> String {
+pub(super) fn found_line(found: &FoundSdk, paint: Paint) -> String {
     let sdk = &found.sdk;
     let state = match &found.unusable {
         None => paint.tone(Tone::Good, "usable"),

@@ -19,7 +19,7 @@ use crate::terminal::{Paint, Tone, printable};
 /// What was found out of a Jupyter kernel: it was started, asked what it is, and ended.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Examined {
+struct KernelReport {
     kernelspec: Option<Kernelspec>,
     answer: Option<Answer>,
     problems: Vec<Problem>,
@@ -48,7 +48,7 @@ pub(super) fn fsharp(search: &Search, json: bool) -> Result<ExitCode, Error> {
 pub(super) async fn jupyter(home: &Home, kind: &SessionKind, json: bool) -> Result<ExitCode, Error> {
     let folder = working_directory()?;
     let kernelspecs = places(home, Some(&folder)).kernelspecs();
-    let mut examined = Examined { kernelspec: None, answer: None, problems: Vec::new() };
+    let mut examined = KernelReport { kernelspec: None, answer: None, problems: Vec::new() };
     let answered = match kernelspecs.choose(kind) {
         Ok(spec) => {
             examined.kernelspec = Some(spec.clone());
@@ -103,7 +103,7 @@ fn exit_code(problems: &[Problem]) -> ExitCode {
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn print(Examined { kernelspec, answer, problems }: &Examined) {
+fn print(KernelReport { kernelspec, answer, problems }: &KernelReport) {
     let paint = Paint::stdout();
     kernelspec.iter().for_each(|spec| println!("{}", spec_line(spec, paint)));
     print_problems(problems, paint);

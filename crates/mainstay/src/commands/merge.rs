@@ -36,7 +36,7 @@ pub(super) struct MergeArgs {
     at: Option<u64>,
 
     #[command(flatten)]
-    into: Into,
+    into: MergeTarget,
 }
 
 /// Runs one cell of another session in this one, with those before it that it needs.
@@ -61,12 +61,12 @@ pub(super) struct CherryPick {
     at: Option<u64>,
 
     #[command(flatten)]
-    into: Into,
+    into: MergeTarget,
 }
 
 /// The session that receives the entries, and how.
 #[derive(Debug, Args)]
-struct Into {
+struct MergeTarget {
     /// The session they run in [default: the most recently active one of this folder]
     #[arg(long, value_name = "SESSION")]
     into: Option<String>,
@@ -93,7 +93,7 @@ impl CherryPick {
     }
 }
 
-impl Into {
+impl MergeTarget {
     async fn bring(
         self,
         client: &Client,

@@ -56,7 +56,7 @@ enum PrincipalCommand {
 /// A principal that was made up.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+struct NewPrincipal {
     principal: Principal,
     token: String,
     token_sha256: TokenHash,
@@ -114,7 +114,7 @@ fn new(
     let token_sha256 = TokenHash::of(&token);
     let config = config_lines(&principal, &token_sha256, &see, &drive);
     if json {
-        return super::print_json(&Made { principal, token, token_sha256, config });
+        return super::print_json(&NewPrincipal { principal, token, token_sha256, config });
     }
     println!("Add this to {}, and start the daemon anew:\n", home.config_file().display());
     println!("{config}");

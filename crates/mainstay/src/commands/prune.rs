@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::export;
 use super::gc::{collect, collected_text};
-use super::moment::moment;
 use super::target::working_directory;
+use super::timestamps::moment;
 use crate::confirm::{Enter, agrees};
 use crate::connect::connect_or_start;
 use crate::home::Home;

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::ask::question_text;
 use super::events::{event_line, who};
-use crate::asking::{News, OwnAsks};
-use crate::terminal::{BegunLine, Hidden, note, printable, show_error};
+use crate::own_asks::{AskChange, OwnAsks};
+use crate::terminal::{HiddenInput, OpenLine, note, printable, show_error};
 
 /// How long a pipe may be silent until it is said how to answer from elsewhere.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ pub(super) struct Questions {
     /// When it is to be said how to answer from elsewhere.
     tell_at: Option<Instant>,
     /// While a secret is typed.
-    hidden: Option<Hidden>,
+    hidden: Option<HiddenInput>,
     asker: Asker,
 }
 
@@ -72,8 +72,8 @@ impl Questions {
     }
 
     /// Takes in an event, and asks where there is something to ask. `begun` is what stands on the screen before it.
-    pub(super) fn observe(&mut self, event: &Event, command: &CommandId, begun: &mut BegunLine) {
-        if self.asks.observe(event, command) == Some(News::Ended) {
+    pub(super) fn observe(&mut self, event: &Event, command: &CommandId, begun: &mut OpenLine) {
+        if self.asks.observe(event, command) == Some(AskChange::Ended) {
             self.tell_at = None;
             self.hidden = None;
             self.tell_end(event);
@@ -97,13 +97,13 @@ impl Questions {
         self.asks.open().is_some()
     }
 
-    fn ask(&mut self, begun: &mut BegunLine) {
+    fn ask(&mut self, begun: &mut OpenLine) {
         let Some(ask) = self.asks.open().filter(|ask| self.asked != Some(ask.ask)) else { return };
         self.asked = Some(ask.ask);
         match self.lines {
             Some(lines) if lines.are_typed => {
                 // First: what is typed as soon as the question is there must not be shown either.
-                self.hidden = ask.question.is_secret().then(Hidden::begin).flatten();
+                self.hidden = ask.question.is_secret().then(HiddenInput::begin).flatten();
                 show(ask, begun);
                 lines.want(InputRead::Line);
             }
@@ -139,7 +139,7 @@ impl Questions {
             self.tell_at = None;
             if let Some(ask) = self.asks.open() {
                 if ask.question.input_read().is_some() {
-                    tell(self.asker, ask, &mut BegunLine::default());
+                    tell(self.asker, ask, &mut OpenLine::default());
                 }
                 tell_how_to_answer(ask);
             }
@@ -172,7 +172,7 @@ impl Questions {
             } else if is_untold {
                 self.asks.open().map(tell_how_to_answer);
             }
-            self.ask(&mut BegunLine::default());
+            self.ask(&mut OpenLine::default());
             return Ok(());
         };
         // What came when the ask had ended answers the next one, if there is one.
@@ -185,13 +185,13 @@ impl Questions {
             Err(error) => show_error(&error),
             Ok(()) => {}
         }
-        self.ask(&mut BegunLine::default());
+        self.ask(&mut OpenLine::default());
         Ok(())
     }
 }
 
 /// A prompt that the code has printed itself is not shown twice.
-fn show(ask: &Ask, begun: &mut BegunLine) {
+fn show(ask: &Ask, begun: &mut OpenLine) {
     let question = printable(&question_text(&ask.question)).into_owned();
     if !begun.says(&question) {
         end_line(begun);
@@ -202,7 +202,7 @@ fn show(ask: &Ask, begun: &mut BegunLine) {
     begun.take();
 }
 
-fn tell(asker: Asker, ask: &Ask, begun: &mut BegunLine) {
+fn tell(asker: Asker, ask: &Ask, begun: &mut OpenLine) {
     end_line(begun);
     note(&format!("{} asks: {}", asker.words(), printable(&question_text(&ask.question))));
 }
@@ -211,7 +211,7 @@ fn tell_how_to_answer(ask: &Ask) {
     note(&format!("  `mainstay ask answer {} ANSWER` answers it", ask.ask.short()));
 }
 
-fn end_line(begun: &mut BegunLine) {
+fn end_line(begun: &mut OpenLine) {
     if begun.take() {
         println!();
     }

@@ -7,14 +7,14 @@ use mainstay_gateway::rpc::api::GetSession;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::WorkView;
-use mainstay_model::{Error, Work};
+use mainstay_model::{Error, JobSpec};
 
-use super::awaiting::Awaited;
+use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
 use super::questions::Asker;
+use super::runner_job::RunnerJob;
 use super::session::{named, startup_text};
 use super::target::settle;
-use super::working::Done;
 use crate::connect::Connection;
 use crate::home::Home;
 use crate::terminal::Paint;
@@ -52,12 +52,12 @@ pub(super) async fn build(
     home: &Home,
     connection: Connection,
     session: &SessionView,
-    work: Work,
+    work: JobSpec,
     sent: SentArgs,
     is_shown: bool,
 ) -> Result<(WorkView, Client), Error> {
-    let done = Done::new(work, session, is_shown);
-    let mut build = Awaited::new(done, session, sent.named(), Asker::Build)?;
+    let done = RunnerJob::new(work, session, is_shown);
+    let mut build = CommandWait::new(done, session, sent.named(), Asker::Build)?;
     let (view, client) = build.answer(home, connection).await?;
     build.shown.finish(&view);
     Ok((view, client))
@@ -67,7 +67,7 @@ impl Rebuild {
     pub(super) async fn run(self, home: &Home, connection: Connection) -> Result<ExitCode, Error> {
         let Self { session, keep, json, sent } = self;
         let session = named(&connection.client, session).await?;
-        let work = if keep { Work::Build } else { Work::Rebuild };
+        let work = if keep { JobSpec::Build } else { JobSpec::Rebuild };
         let (view, client) = build(home, connection, &session, work, sent, !json).await?;
         let session = client.call(GetSession { session: session.session.to_string() }).await?;
         if json {

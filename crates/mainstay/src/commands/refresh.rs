@@ -12,7 +12,7 @@ use super::conditions::SentArgs;
 use super::events::for_each_event;
 use super::session::{named, validity_words};
 use super::target::settle;
-use super::transcript::{LINES, Wanted, entry_text, for_each_entry};
+use super::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
 use crate::terminal::{Paint, Tone, note, printable};
 
 /// Runs a session's definitions again, where a library or a script that they use has changed.
@@ -151,7 +151,7 @@ pub(crate) fn reason(refreshed: &Refreshed, all: bool) -> String {
 
 async fn show_outdated(client: &Client, session: &SessionView) -> Result<(), Error> {
     let paint = Paint::stdout();
-    for_each_entry(client, session.session, Wanted::default(), |number, entry| {
+    for_each_entry(client, session.session, EntrySelection::default(), |number, entry| {
         if matches!(entry.validity, Some(Validity::Stale | Validity::Invalid)) {
             print!("{}", entry_text(number, entry, LINES, paint));
         }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::lost;
+use mainstay_gateway::reset_warning;
 use mainstay_gateway::rpc::api::{ListValues, ResetSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
@@ -69,7 +69,7 @@ pub(crate) async fn agrees(client: &Client, session: &SessionView) -> bool {
 
 /// Whether anything was said in the session that a reset could drop.
 pub(crate) fn has_begun(session: &SessionView) -> bool {
-    lost::has_begun(session.evals, session.title.as_deref())
+    reset_warning::has_begun(session.evals, session.title.as_deref())
 }
 
 /// How a reset is undone, by this command.
@@ -88,9 +88,9 @@ async fn what_is_lost(client: &Client, session: &SessionView) -> Option<String> 
         true => None,
         false => {
             let asked = client.call(ListValues { session: session.session.to_string() });
-            timeout(lost::NAMING, asked).await.ok().and_then(Result::ok)
+            timeout(reset_warning::NAMING, asked).await.ok().and_then(Result::ok)
         }
     };
     let names: Vec<_> = values.iter().flatten().map(|value| printable(&value.name)).collect();
-    Some(lost::what_is_lost(&format!("`{}`", printable(&session.name)), is_agent, &names))
+    Some(reset_warning::what_is_lost(&format!("`{}`", printable(&session.name)), is_agent, &names))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::notebook::{CellRun, Runs, check_kind, goes_on, passed_over};
+use mainstay_gateway::notebook::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{Conditions, GetSession, GetStatus};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
@@ -15,7 +15,7 @@ use mainstay_model::notebook::{Cell, Notebook, NotebookFormat};
 use mainstay_model::{CommandId, CommandLine, Error};
 use serde::Serialize;
 
-use super::awaiting::Awaited;
+use super::command_wait::CommandWait;
 use super::eval::{Run as Evaluation, Show, Source, utf8};
 use super::export;
 use super::questions::Asker;
@@ -67,7 +67,7 @@ pub(super) struct Run {
 }
 
 /// A file in cells.
-struct Opened {
+struct NotebookFile {
     path: PathBuf,
     text: String,
     notebook: Notebook,
@@ -88,18 +88,18 @@ struct CellLine {
 }
 
 /// The cell after which none runs.
-struct Stopped {
+struct StopCell {
     index: usize,
     /// Whether its code called `exit 0`, which is an end and no failure.
     is_own_end: bool,
 }
 
 /// The cells that were run, or had been, by the commands that did.
-type Ran = Vec<(usize, CommandId)>;
+type RunCells = Vec<(usize, CommandId)>;
 
 impl Run {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let mut opened = Opened::read(&self.file)?;
+        let mut opened = NotebookFile::read(&self.file)?;
         let wanted = self.wanted(opened.cells.len())?;
         if self.write && !opened.notebook.keeps_outputs() {
             let reason = "only an .ipynb has a place for what comes of its cells".to_owned();
@@ -114,7 +114,7 @@ impl Run {
             check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }
         terminal::tell_news(&session);
-        let mut ran = Ran::new();
+        let mut ran = RunCells::new();
         let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;
         if self.write {
             let client = connect_or_start(home, "cli").await?.client;
@@ -148,13 +148,13 @@ impl Run {
         &self,
         home: &Home,
         session: &SessionView,
-        opened: &Opened,
+        opened: &NotebookFile,
         wanted: std::ops::Range<usize>,
-        ran: &mut Ran,
+        ran: &mut RunCells,
     ) -> Result<ExitCode, Error> {
         let file = opened.path.display().to_string();
         let again = self.again || opened.is_plain_script();
-        let mut runs = Runs::new(session.session, &file, &self.arguments, &opened.cells, again);
+        let mut runs = NotebookRuns::new(session.session, &file, &self.arguments, &opened.cells, again);
         let (end, of) = (wanted.end, opened.cells.len());
         let mut is_anything_new = false;
         for index in wanted {
@@ -178,7 +178,7 @@ impl Run {
             let reference = session.session.to_string();
             let now = connection.client.call(GetSession { session: reference }).await?;
             let named = (command.clone(), Conditions::default());
-            let mut eval = Awaited::new(evaluation, &now, named, Asker::Cell)?;
+            let mut eval = CommandWait::new(evaluation, &now, named, Asker::Cell)?;
             let (answer, client) = eval.answer(home, connection).await?;
             let answer = eval.shown.finish(&client, answer).await?;
             ran.push((index, command));
@@ -190,7 +190,7 @@ impl Run {
             let is_own_end = answer.is_own_end();
             self.print_line(index, cell, Some(answer.eval))?;
             if !goes_on {
-                self.tell_rest(session, opened, Stopped { index, is_own_end }, end)?;
+                self.tell_rest(session, opened, StopCell { index, is_own_end }, end)?;
                 return Ok(exit);
             }
         }
@@ -228,8 +228,8 @@ impl Run {
     fn tell_rest(
         &self,
         session: &SessionView,
-        opened: &Opened,
-        Stopped { index: last, is_own_end }: Stopped,
+        opened: &NotebookFile,
+        StopCell { index: last, is_own_end }: StopCell,
         end: usize,
     ) -> Result<(), Error> {
         let mut rest = Vec::new();
@@ -262,7 +262,7 @@ impl Run {
     }
 }
 
-impl Opened {
+impl NotebookFile {
     fn read(file: &Path) -> Result<Self, Error> {
         let unusable = |reason: String| Error::InvalidArgument {
             argument: "file".to_owned(),
@@ -311,7 +311,7 @@ impl Opened {
         home: &Home,
         client: &Client,
         session: &SessionView,
-        ran: &Ran,
+        ran: &RunCells,
     ) -> Result<(), Error> {
         let (header, items) = export::read(client, session.session.to_string()).await?;
         let kernel = kernels::of(home, &header);

@@ -8,8 +8,8 @@ use mainstay_gateway::rpc::api::SearchEntries;
 use mainstay_gateway::view::FoundView;
 use mainstay_model::{Error, Role, SessionKind, Validity};
 
-use super::moment::moment;
 use super::target::working_directory;
+use super::timestamps::moment;
 use super::transcript::role_words;
 use crate::connect::connect_or_start;
 use crate::home::Home;

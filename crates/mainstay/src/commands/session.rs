@@ -13,6 +13,7 @@ use mainstay_model::{CommandId, Error, Principal, SessionId, SessionState, Times
 use super::compact::Compact;
 use super::conditions::SentArgs;
 use super::delete::Delete;
+use super::event_table::EventTable;
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
@@ -23,7 +24,6 @@ use super::rebuild::Rebuild;
 use super::refresh::Refresh;
 use super::reset::Reset;
 use super::stats::Stats;
-use super::story::Story;
 use super::target::{create, most_recent, project_at, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
@@ -261,7 +261,7 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         println!("  {}", session.usage);
     }
     if let Some(state) = session.agent.as_ref().and_then(|agent| agent.state.as_ref()) {
-        println!("  {}", crate::terminal::printable(&crate::telling::state_words(state)));
+        println!("  {}", crate::terminal::printable(&crate::render::state_words(state)));
     }
     if let Some(worker) = &session.worker {
         println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);
@@ -278,7 +278,7 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     }
     print!("{}", fault_text(session, HardReset::Command, paint).unwrap_or_default());
     println!();
-    let mut story = Story::new(paint);
+    let mut story = EventTable::new(paint);
     for_each_event(client, session, mainstay_model::Seq::ZERO, |event| print!("{}", story.tell(event)))
         .await?;
     print!("{}", story.end());

@@ -16,7 +16,7 @@ use mainstay_model::{Action, Error, SessionKind, SessionState};
 
 use crate::default_kind::default_kind;
 use crate::home::Home;
-use crate::terminal::RewrittenLine;
+use crate::terminal::ProgressLine;
 use crate::{kernels, terminal};
 
 /// How long a session may warm up while a client waits.
@@ -264,7 +264,7 @@ async fn bring_up(
         return Ok(view);
     }
     terminal::note(&format!("{} warms up …", view.name));
-    let (line, until) = (RewrittenLine::default(), Instant::now() + WARM_UP);
+    let (line, until) = (ProgressLine::default(), Instant::now() + WARM_UP);
     let (mut replays_since, mut builds) = (None, false);
     while !has_settled(&view) && Instant::now() < until {
         if let Some(progress) = view.warm_up {

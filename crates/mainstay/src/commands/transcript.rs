@@ -9,7 +9,7 @@ use mainstay_gateway::view::EntryView;
 use mainstay_model::entry::FORMS;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
-use mainstay_model::{Content, Entry, Error, Placed, Role, SessionId, Validity};
+use mainstay_model::{Content, Entry, Error, Role, SessionId, TranscriptEntry, Validity};
 use serde_json::Value;
 
 use super::session::named;
@@ -50,7 +50,7 @@ impl Transcript {
         let paint = Paint::stdout();
         let lines = if self.full { usize::MAX } else { LINES };
         let mut shown = 0;
-        let wanted = Wanted { from: self.from - 1, count: self.count, full: self.full };
+        let wanted = EntrySelection { from: self.from - 1, count: self.count, full: self.full };
         let mut pages = Pages::of(session.session, wanted);
         while let Some(page) = pages.next(client).await? {
             for (number, entry) in &page {
@@ -77,7 +77,7 @@ pub(crate) const fn nothing_shown(from: u64) -> &'static str {
 
 /// Chooses the entries that are printed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct EntrySelection {
     /// From this index on.
     pub(crate) from: u64,
     /// At most so many.
@@ -98,8 +98,8 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    pub(crate) fn of(session: SessionId, wanted: Wanted) -> Self {
-        let Wanted { from, count, full } = wanted;
+    pub(crate) fn of(session: SessionId, wanted: EntrySelection) -> Self {
+        let EntrySelection { from, count, full } = wanted;
         Self { session, next: from, end: count.map_or(u64::MAX, |count| from.saturating_add(count)), full }
     }
 
@@ -120,7 +120,7 @@ impl Pages {
 pub(crate) async fn for_each_entry(
     client: &Client,
     session: SessionId,
-    wanted: Wanted,
+    wanted: EntrySelection,
     mut show: impl FnMut(u64, &EntryView) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut pages = Pages::of(session, wanted);
@@ -154,7 +154,7 @@ pub(crate) async fn show_picture(
 
 /// An entry as a person reads it.
 pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Paint) -> String {
-    let Placed { entry, origin, .. } = &view.placed;
+    let TranscriptEntry { entry, origin, .. } = &view.placed;
     let words = entry.words(entry.content.beginning());
     let text = match entry.is_printed() {
         true => printed(words.trim_end(), paint),
@@ -260,7 +260,7 @@ mod tests {
 
     fn view_told(entry: Entry, text: &str, validity: Option<Validity>) -> String {
         let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
-        let placed = Placed {
+        let placed = TranscriptEntry {
             session,
             number: 6,
             hash: entry.hash(),

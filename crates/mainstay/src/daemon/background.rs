@@ -10,7 +10,7 @@ use rustix::process::setsid;
 use super::announce;
 use crate::config::{Config, DaemonConfig};
 use crate::connect::{Announcement, program};
-use crate::environment::{Begins, Whence, of_daemon};
+use crate::environment::{DaemonEnvironment, EnvironmentSource, of_daemon};
 use crate::home::Home;
 
 /// The first descriptor that is no standard stream.
@@ -36,7 +36,7 @@ fn start(home: &Home, arguments: impl IntoIterator<Item = String>) -> Result<(),
     let DaemonConfig { environment, environment_ms, .. } =
         Config::load(home).map(|config| config.daemon).unwrap_or_default();
     let limit = std::time::Duration::from_millis(environment_ms);
-    let Begins { variables, note } = of_daemon(Whence::chosen(environment), limit);
+    let DaemonEnvironment { variables, note } = of_daemon(EnvironmentSource::chosen(environment), limit);
     let mut command = Command::new(program().map_err(failed)?);
     command
         .args(["serve", "--announce"])

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartPreparation, StartedRunner};
 use mainstay_engine::{Environment, Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
-use mainstay_kernel::{Beginning, Builder, Launch, Opens, Project, worker};
+use mainstay_kernel::{Builder, Launch, OpenedNames, Project, StartupContext, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ pub(super) struct FsharpKernel {
     sockets: PathBuf,
     builds: Arc<Builds>,
     /// Which names of projects are opened.
-    opens: Opens,
+    opens: OpenedNames,
     /// What the compiler of each session is told.
     arguments: Vec<String>,
     /// How long it may take to find out what a project is made of.
@@ -89,7 +89,7 @@ impl FsharpKernel {
 
     async fn launch(
         &self,
-        beginning: Beginning,
+        beginning: StartupContext,
         sdk: &Sdk,
         spec: &RunnerSpec,
     ) -> Result<StartedRunner, Error> {
@@ -139,15 +139,15 @@ impl RunnerFactory for FsharpKernel {
         self.program(&self.selected(spec)?.sdk).await.map(drop)
     }
 
-    async fn gather(&self, spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
-        Ok(self.project(spec).await?.map(|project| Arc::new(project) as Gathered))
+    async fn gather(&self, spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
+        Ok(self.project(spec).await?.map(|project| Arc::new(project) as StartPreparation))
     }
 
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
         let (report, script) = watched(spec.report.clone());
         let project = spec.gathered.as_ref().and_then(|gathered| gathered.downcast_ref::<Project>());
         let Selected { sdk, note } = self.selected(&spec)?;
-        let beginning = Beginning {
+        let beginning = StartupContext {
             working_directory: spec.working_directory.clone(),
             notes: note.into_iter().collect(),
             project: project.cloned(),

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mainstay_engine::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, select};
-use mainstay_kernel::{Builder, Copied, Opens, Project};
+use mainstay_kernel::{Builder, OpenedNames, Project, ShadowCopy};
 use mainstay_model::{
     BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
 };
@@ -160,7 +160,7 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     let own = beside(&resolved.assemblies, &copied.assemblies);
     let others = beside(&resolved.references, &copied.references);
     let Resolved { arguments, frameworks, natives, folder, .. } = copied;
-    let opens = Opens::default();
+    let opens = OpenedNames::default();
     Project { known, own, others, arguments, frameworks, natives, folder, opens }
 }
 
@@ -172,10 +172,10 @@ fn written_since<'a>(files: &[&'a PathBuf], assemblies: &[PathBuf]) -> Vec<&'a P
 }
 
 /// Each copy with what it is of: of files of one name only the first is copied.
-fn beside(origins: &[PathBuf], copies: &[PathBuf]) -> Vec<Copied> {
+fn beside(origins: &[PathBuf], copies: &[PathBuf]) -> Vec<ShadowCopy> {
     let of = |copy: &PathBuf| {
         let origin = origins.iter().find(|origin| origin.file_name() == copy.file_name())?;
-        Some(Copied { origin: origin.clone(), copy: copy.clone() })
+        Some(ShadowCopy { origin: origin.clone(), copy: copy.clone() })
     };
     copies.iter().filter_map(of).collect()
 }

@@ -12,8 +12,9 @@ use mainstay_engine::runner::{
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    AgentState, AskId, Delta, Error, Hears, JobId, Message, Part, PartRole, Question, QueuedPrompt,
-    RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, Work, WorkEnding, WorkerExit, YieldReason,
+    AgentState, AskId, Delivery, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question,
+    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding, WorkerExit,
+    YieldReason,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -34,8 +35,13 @@ impl RunnerFactory for ScriptedAgents {
         let state = spec.conversation.and_then(|conversation| conversation.state);
         let state =
             state.unwrap_or_else(|| AgentState { model: Some(model("big")), ..AgentState::default() });
-        let life =
-            Life { says: says.clone(), gets, state, job: JobId::from_uuid(uuid::Uuid::nil()), added: 0 };
+        let life = ScriptedAgent {
+            says: says.clone(),
+            gets,
+            state,
+            job: JobId::from_uuid(uuid::Uuid::nil()),
+            added: 0,
+        };
         let task = tokio::spawn(life.live()).abort_handle();
         Ok(StartedRunner { runner: Runner::Agent(Arc::new(Scripted { given, says, task })), notices })
     }
@@ -51,21 +57,21 @@ fn model(id: &str) -> Model {
     }
 }
 
-enum Given {
-    Work(JobId, Work),
+enum AgentOrder {
+    Work(JobId, JobSpec),
     Steered(QueuedPrompt),
     Answered(Value),
     Interrupted,
 }
 
 struct Scripted {
-    given: mpsc::UnboundedSender<Given>,
+    given: mpsc::UnboundedSender<AgentOrder>,
     says: mpsc::Sender<RunnerNotice>,
     task: AbortHandle,
 }
 
 impl Scripted {
-    fn give(&self, given: Given) {
+    fn give(&self, given: AgentOrder) {
         self.given.send(given).ok();
     }
 }
@@ -90,11 +96,11 @@ impl Process for Scripted {
     }
 
     async fn answer(&self, _: AskId, answer: Result<Value, Error>) {
-        self.give(Given::Answered(answer.unwrap_or_default()));
+        self.give(AgentOrder::Answered(answer.unwrap_or_default()));
     }
 
     async fn interrupt(&self) {
-        self.give(Given::Interrupted);
+        self.give(AgentOrder::Interrupted);
     }
 
     fn kill(&self) {
@@ -109,12 +115,12 @@ impl Process for Scripted {
 
 #[async_trait]
 impl Agent for Scripted {
-    async fn work(&self, job: JobId, work: Work) {
-        self.give(Given::Work(job, work));
+    async fn work(&self, job: JobId, work: JobSpec) {
+        self.give(AgentOrder::Work(job, work));
     }
 
     async fn steer(&self, queued: QueuedPrompt) {
-        self.give(Given::Steered(queued));
+        self.give(AgentOrder::Steered(queued));
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {
@@ -129,20 +135,20 @@ impl Agent for Scripted {
 }
 
 /// The state of a scripted agent.
-struct Life {
+struct ScriptedAgent {
     says: mpsc::Sender<RunnerNotice>,
-    gets: mpsc::UnboundedReceiver<Given>,
+    gets: mpsc::UnboundedReceiver<AgentOrder>,
     state: AgentState,
     job: JobId,
     /// How many messages the job has added.
     added: u32,
 }
 
-impl Life {
+impl ScriptedAgent {
     async fn live(mut self) {
         self.tell(AgentNotice::State(self.state.clone())).await;
         while let Some(given) = self.gets.recv().await {
-            if let Given::Work(job, work) = given {
+            if let AgentOrder::Work(job, work) = given {
                 (self.job, self.added) = (job, 0);
                 let ending = self.work(work).await;
                 self.tell(AgentNotice::Ended { job, ending }).await;
@@ -150,9 +156,9 @@ impl Life {
         }
     }
 
-    async fn work(&mut self, work: Work) -> WorkEnding {
+    async fn work(&mut self, work: JobSpec) -> WorkEnding {
         match work {
-            Work::Turn { prompt } => {
+            JobSpec::Turn { prompt } => {
                 self.add(vec![Part::text(PartRole::User, prompt.text.clone())]).await;
                 for line in prompt.text.lines() {
                     if let Some(ending) = self.step(line.trim()).await {
@@ -161,24 +167,26 @@ impl Life {
                 }
                 done(Value::Null)
             }
-            Work::Compaction { .. } => {
+            JobSpec::Compaction { .. } => {
                 let summary = "It was short.".to_owned();
                 self.tell(AgentNotice::Compacted { summary, kept: 0, metadata: Default::default() }).await;
                 done(Value::Null)
             }
-            Work::Shell { line, is_private } => {
+            JobSpec::Shell { line, is_private } => {
                 let output = format!("{line} ran{}\n", if is_private { " in private" } else { "" });
                 done(json!({ "output": output, "exitCode": 0 }))
             }
-            Work::Setting(Setting::Model { id, .. }) if id == "none" => {
+            JobSpec::Setting(Setting::Model { id, .. }) if id == "none" => {
                 WorkEnding::failed("Model not found: scripted/none")
             }
-            Work::Setting(setting) => {
+            JobSpec::Setting(setting) => {
                 self.set(setting);
                 self.tell(AgentNotice::State(self.state.clone())).await;
                 done(Value::Null)
             }
-            Work::Build | Work::Rebuild | Work::Comm(_) => WorkEnding::failed("it is none of an agent's"),
+            JobSpec::Build | JobSpec::Rebuild | JobSpec::Comm(_) => {
+                WorkEnding::failed("it is none of an agent's")
+            }
         }
     }
 
@@ -205,28 +213,28 @@ impl Life {
                 self.says.send(asks).await.ok();
                 loop {
                     match self.gets.recv().await {
-                        Some(Given::Answered(value)) => {
+                        Some(AgentOrder::Answered(value)) => {
                             break self.speak(PartRole::Assistant, &format!("you said {value}")).await;
                         }
-                        Some(Given::Interrupted) | None => return Some(cancelled()),
-                        Some(Given::Steered(_) | Given::Work(..)) => {}
+                        Some(AgentOrder::Interrupted) | None => return Some(cancelled()),
+                        Some(AgentOrder::Steered(_) | AgentOrder::Work(..)) => {}
                     }
                 }
             }
             "wait" => loop {
                 match self.gets.recv().await {
-                    Some(Given::Steered(queued)) => {
+                    Some(AgentOrder::Steered(queued)) => {
                         let text = queued.prompt.text;
                         self.tell(AgentNotice::Queue(Vec::new())).await;
                         self.add(vec![Part::text(PartRole::User, text.clone())]).await;
                         let when = match queued.hears {
-                            Hears::Next => "now",
-                            Hears::AtEnd => "at the end",
+                            Delivery::Steer => "now",
+                            Delivery::FollowUp => "at the end",
                         };
                         break self.speak(PartRole::Assistant, &format!("I hear {when}: {text}")).await;
                     }
-                    Some(Given::Interrupted) | None => return Some(cancelled()),
-                    Some(Given::Answered(_) | Given::Work(..)) => {}
+                    Some(AgentOrder::Interrupted) | None => return Some(cancelled()),
+                    Some(AgentOrder::Answered(_) | AgentOrder::Work(..)) => {}
                 }
             },
             "fail" => return Some(WorkEnding::failed(rest)),

@@ -65,32 +65,32 @@ pub(crate) async fn supervisor(home: &Home) -> Result<Option<Pid>, Error> {
     let until = Instant::now() + SETTLES;
     loop {
         match look(home) {
-            Watched::Nobody => return Ok(None),
-            Watched::By(pid) => return Ok(Some(pid)),
-            Watched::Unknown if Instant::now() < until => sleep(BETWEEN_LOOKS).await,
-            Watched::Unknown => return Err(Error::StoreLocked),
+            LockOwner::Nobody => return Ok(None),
+            LockOwner::By(pid) => return Ok(Some(pid)),
+            LockOwner::Unknown if Instant::now() < until => sleep(BETWEEN_LOOKS).await,
+            LockOwner::Unknown => return Err(Error::StoreLocked),
         }
     }
 }
 
 /// Who has the lock.
-enum Watched {
+enum LockOwner {
     Nobody,
     By(Pid),
     /// It is just coming or going, or lives where its id means nothing here.
     Unknown,
 }
 
-fn look(home: &Home) -> Watched {
-    let Ok(mut file) = File::open(home.supervisor_file()) else { return Watched::Nobody };
+fn look(home: &Home) -> LockOwner {
+    let Ok(mut file) = File::open(home.supervisor_file()) else { return LockOwner::Nobody };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {}
-        Ok(()) | Err(_) => return Watched::Nobody,
+        Ok(()) | Err(_) => return LockOwner::Nobody,
     }
     let mut record = String::new();
     let is_read = file.read_to_string(&mut record).is_ok();
     let pid = record.trim().parse().ok().filter(|_| is_read).and_then(Pid::from_raw);
-    pid.filter(|pid| has_open(*pid, &file)).map_or(Watched::Unknown, Watched::By)
+    pid.filter(|pid| has_open(*pid, &file)).map_or(LockOwner::Unknown, LockOwner::By)
 }
 
 #[cfg(target_os = "linux")]

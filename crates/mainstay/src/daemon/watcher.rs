@@ -4,9 +4,9 @@
 //! Folders are watched (`folders`) and not files: editors and builds replace files. `files` says what a change means for whom, `held` keeps
 //! what cannot be done while a session builds.
 
+mod deferred;
 mod files;
 mod folders;
-mod held;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ use mainstay_engine::{Client, Engine};
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
-    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, Limits, Session,
-    SessionCommand, SessionId, SessionState, Source, Work,
+    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, JobSpec, Limits, Session,
+    SessionCommand, SessionId, SessionState, Source,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use self::files::{Due, Files};
-use self::folders::{Folders, Told};
-use self::held::Held;
+use self::deferred::Deferred;
+use self::files::{DueWork, Files};
+use self::folders::{Folders, PathChange};
 use crate::config::Watch;
 
 /// How long after an error files are watched again.
@@ -55,7 +55,7 @@ pub(super) async fn watch(engine: Engine, how: Watch, limits: Limits) {
             && !event.kind.is_access()
         {
             // Who listens ends with the daemon.
-            told_in.send(Told::of(event)).ok();
+            told_in.send(PathChange::of(event)).ok();
         }
     });
     let watcher = match watcher {
@@ -64,13 +64,13 @@ pub(super) async fn watch(engine: Engine, how: Watch, limits: Limits) {
             return tracing::warn!(%error, "files cannot be watched; what changes is seen at the next look");
         }
     };
-    let mut watching = Watching {
+    let mut watching = WatcherTask {
         engine,
         reloads,
         folders: Folders::new(watcher, limits.watch_folders),
         files: Files::default(),
         changes: Changes::new(&limits),
-        held: Held::default(),
+        held: Deferred::default(),
         submitted: BTreeMap::new(),
     };
     while let Err(error) = watching.run(&mut told).await
@@ -88,13 +88,13 @@ async fn goes_on(error: &Error, after: Duration) -> bool {
     true
 }
 
-struct Watching {
+struct WatcherTask {
     engine: Engine,
     reloads: bool,
     folders: Folders,
     files: Files,
     changes: Changes,
-    held: Held,
+    held: Deferred,
     /// What each session was given last.
     submitted: BTreeMap<SessionId, Submitted>,
 }
@@ -118,7 +118,7 @@ struct Submitted {
 
 /// What a session does, for who would bring it up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum SessionActivity {
     /// The session takes commands, and nothing else goes on.
     Other,
     /// It builds or warms up, with what was there when it began that.
@@ -150,11 +150,11 @@ impl Changes {
     }
 }
 
-impl Watching {
-    async fn run(&mut self, told: &mut mpsc::UnboundedReceiver<Told>) -> Result<(), Error> {
+impl WatcherTask {
+    async fn run(&mut self, told: &mut mpsc::UnboundedReceiver<PathChange>) -> Result<(), Error> {
         let kinds = KINDS.iter().map(|kind| kind.parse::<EventKind>()).collect::<Result<_, _>>()?;
         let filter = EventFilter { kinds, ..EventFilter::default() };
-        let mut events = self.engine.happenings(filter).await?;
+        let mut events = self.engine.subscribe_system(filter).await?;
         self.take_in().await?;
         loop {
             let due = self.changes.due;
@@ -198,12 +198,12 @@ impl Watching {
         Ok(())
     }
 
-    async fn attend_to(&mut self, session: SessionId, due: Due) {
+    async fn attend_to(&mut self, session: SessionId, due: DueWork) {
         let attended = self.attend(session, due).await;
         told(session, attended);
     }
 
-    async fn attend(&mut self, session: SessionId, due: Due) -> Result<(), Error> {
+    async fn attend(&mut self, session: SessionId, due: DueWork) -> Result<(), Error> {
         if !due.written.is_empty() {
             self.engine.files_written(session, due.written.iter().cloned().collect()).await?;
         }
@@ -214,39 +214,39 @@ impl Watching {
             };
         }
         match self.doing(session).await? {
-            Doing::Other => {
+            SessionActivity::Other => {
                 self.held.written_at_rest(session, &due.written);
                 self.bring_up_to_date(session, &due).await
             }
-            Doing::Renews => {
+            SessionActivity::Renews => {
                 self.held.keep(session, due);
                 Ok(())
             }
-            Doing::Nothing => Ok(()),
+            SessionActivity::Nothing => Ok(()),
         }
     }
 
     async fn bring_held(&mut self, session: SessionId) -> Result<(), Error> {
         match self.doing(session).await? {
-            Doing::Other => {
+            SessionActivity::Other => {
                 let due = self.held.take(session);
                 self.bring_up_to_date(session, &due).await
             }
-            Doing::Renews => Ok(()),
-            Doing::Nothing => {
+            SessionActivity::Renews => Ok(()),
+            SessionActivity::Nothing => {
                 self.held.take(session);
                 Ok(())
             }
         }
     }
 
-    async fn doing(&self, session: SessionId) -> Result<Doing, Error> {
-        Ok(Doing::of(&self.client().status(session).await?.session))
+    async fn doing(&self, session: SessionId) -> Result<SessionActivity, Error> {
+        Ok(SessionActivity::of(&self.client().status(session).await?.session))
     }
 
-    async fn bring_up_to_date(&mut self, session: SessionId, due: &Due) -> Result<(), Error> {
+    async fn bring_up_to_date(&mut self, session: SessionId, due: &DueWork) -> Result<(), Error> {
         if !due.written.is_empty() {
-            return self.submit(session, SessionCommand::Work(Work::Build)).await;
+            return self.submit(session, SessionCommand::Work(JobSpec::Build)).await;
         }
         let outlook = self.client().outlook(session).await?;
         // Nothing runs where nothing would be brought up to date by it.
@@ -286,7 +286,7 @@ fn told(session: SessionId, attended: Result<(), Error>) {
     }
 }
 
-impl Doing {
+impl SessionActivity {
     fn of(session: &Session) -> Self {
         let builds = session.running().is_some_and(|running| match running.kind {
             JobKind::Build | JobKind::Rebuild => true,

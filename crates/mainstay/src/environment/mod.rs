@@ -20,7 +20,7 @@ use crate::home::TOKEN_VARIABLE;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Whence {
+pub(crate) enum EnvironmentSource {
     /// The environment of the user's login shell.
     #[default]
     LoginShell,
@@ -35,7 +35,7 @@ const MOST: usize = 1024 * 1024;
 /// Tells startup files that only their environment is wanted.
 const RESOLVING: &str = "MAINSTAY_RESOLVING_ENVIRONMENT";
 
-impl Whence {
+impl EnvironmentSource {
     /// What the variable says, else the setting.
     pub(crate) fn chosen(setting: Self) -> Self {
         match std::env::var(VARIABLE).as_deref() {
@@ -51,7 +51,7 @@ pub(crate) type Variables = Vec<(OsString, OsString)>;
 
 /// What a daemon begins with.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Begins {
+pub(crate) struct DaemonEnvironment {
     /// All variables of the environment.
     pub(crate) variables: Variables,
     /// Why they are not what was asked for, for people.
@@ -59,21 +59,21 @@ pub(crate) struct Begins {
 }
 
 /// The environment that a daemon begins with that this process starts. Asking the shell takes no longer than `limit`.
-pub(crate) fn of_daemon(whence: Whence, limit: Duration) -> Begins {
+pub(crate) fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnvironment {
     let is_resolving = std::env::var_os(RESOLVING).is_some();
     let is_left_out = |name: &OsString| is_private(name) || name == RESOLVING;
     let own: Variables = std::env::vars_os().filter(|(name, _)| !is_left_out(name)).collect();
     // A startup file that starts Mainstay would be asked for ever.
-    if whence == Whence::Inherited || is_resolving {
-        return Begins { variables: own, note: None };
+    if whence == EnvironmentSource::Inherited || is_resolving {
+        return DaemonEnvironment { variables: own, note: None };
     }
     match of_login_shell(limit) {
-        Ok(asked) => Begins { variables: with_own(asked, own), note: None },
+        Ok(asked) => DaemonEnvironment { variables: with_own(asked, own), note: None },
         Err(reason) => {
             let note = format!(
                 "the environment of the login shell is not known ({reason}); it is that of whoever started the daemon"
             );
-            Begins { variables: own, note: Some(note) }
+            DaemonEnvironment { variables: own, note: Some(note) }
         }
     }
 }

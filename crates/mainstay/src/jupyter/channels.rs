@@ -19,14 +19,14 @@ pub(super) type Incoming = mpsc::UnboundedReceiver<Message>;
 
 /// All channels of a kernel, bound to their ports.
 pub(super) struct Channels {
-    pub(super) voice: Arc<Voice>,
+    pub(super) voice: Arc<IoPub>,
     pub(super) shell: Incoming,
     pub(super) control: Incoming,
     pub(super) stdin: Incoming,
 }
 
 /// What the kernel says.
-pub(super) struct Voice {
+pub(super) struct IoPub {
     key: Key,
     /// What names this kernel to its front ends.
     session: String,
@@ -49,7 +49,7 @@ impl Channels {
         let (shell_out, shell) = bound::<RouterSocket>(&at(Channel::Shell)).await?.split();
         let (control_out, control) = bound::<RouterSocket>(&at(Channel::Control)).await?.split();
         let (stdin_out, stdin) = bound::<RouterSocket>(&at(Channel::Stdin)).await?.split();
-        let voice = Voice {
+        let voice = IoPub {
             key: key.clone(),
             session: Uuid::new_v4().simple().to_string(),
             shell: Mutex::new(shell_out),
@@ -98,7 +98,7 @@ fn taken(mut half: RouterRecvHalf, key: Key) -> Incoming {
     incoming
 }
 
-impl Voice {
+impl IoPub {
     /// Answers a request on the channel it came by; gives the answer's id.
     pub(super) async fn reply(
         &self,

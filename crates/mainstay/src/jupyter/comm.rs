@@ -6,13 +6,13 @@ use mainstay_gateway::rpc::api::{CancelSession, DoWork, ListComms, Sent};
 use mainstay_gateway::view::agent::WorkView;
 use mainstay_kernel::jupyter::comm;
 use mainstay_kernel::jupyter::wire::Message;
-use mainstay_model::{Admission, CommMessage, CommStep, CommandId, Error, OutputStream, Work};
+use mainstay_model::{Admission, CommMessage, CommStep, CommandId, Error, JobSpec, OutputStream};
 use serde_json::{Value, json};
 
 use super::content::CommInfoRequest;
 use super::shell::{Shell, command_of, read};
-use crate::asking::OwnAsks;
 use crate::link::is_loss;
+use crate::own_asks::OwnAsks;
 
 impl Shell {
     /// Has the kernel take what a front end says. There is no answer to it: what follows is published, also that it was refused.
@@ -70,7 +70,7 @@ impl Shell {
         let client = self.seat.client();
         let work = client.call(DoWork {
             session: self.seat.session(),
-            work: Work::Comm(Box::new(message.clone())),
+            work: JobSpec::Comm(Box::new(message.clone())),
             admission: Admission::Queue,
             sent: Sent::named(command.clone()),
         });

@@ -73,7 +73,7 @@ pub(super) struct HistoryRequest {
 
 /// Code that ran, and what it gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Past {
+pub(super) struct HistoryEntry {
     pub(super) input: String,
     pub(super) output: Option<String>,
 }
@@ -139,9 +139,9 @@ pub(super) fn is_complete_reply(completeness: Completeness) -> Value {
 
 /// `history_reply`: of the inputs of a session, the oldest first, those that are asked for. Each is numbered from one on, in the session
 /// that has the number nought, which is the present one.
-pub(super) fn history_reply(asked: &HistoryRequest, past: Vec<Past>) -> Value {
+pub(super) fn history_reply(asked: &HistoryRequest, past: Vec<HistoryEntry>) -> Value {
     let numbered = (1..).zip(past);
-    let mut chosen: Vec<(usize, Past)> = match asked.hist_access_type.as_str() {
+    let mut chosen: Vec<(usize, HistoryEntry)> = match asked.hist_access_type.as_str() {
         "range" => {
             let (start, stop) = (asked.start.unwrap_or(0), asked.stop.unwrap_or(usize::MAX));
             numbered.filter(|(number, _)| (start..stop).contains(number)).collect()
@@ -161,7 +161,7 @@ pub(super) fn history_reply(asked: &HistoryRequest, past: Vec<Past>) -> Value {
     if let Some(count) = asked.n {
         chosen.drain(..chosen.len().saturating_sub(count));
     }
-    let told = |past: Past| match asked.output {
+    let told = |past: HistoryEntry| match asked.output {
         true => json!([past.input, past.output]),
         false => json!(past.input),
     };
@@ -216,7 +216,7 @@ mod tests {
     fn history_is_the_last_a_range_or_what_fits_a_pattern() {
         let told = |asked: Value| {
             let asked: HistoryRequest = serde_json::from_value(asked).unwrap();
-            let past = |input: &str| Past { input: input.to_owned(), output: Some("2".to_owned()) };
+            let past = |input: &str| HistoryEntry { input: input.to_owned(), output: Some("2".to_owned()) };
             let all = ["let a = 1", "a + 1", "let b = 2", "a + 1"].map(past).to_vec();
             history_reply(&asked, all)["history"].to_string()
         };

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::Running;
-use super::channels::{Incoming, Voice};
+use super::channels::{Incoming, IoPub};
 use super::content::ShutdownRequest;
-use super::seat::{CLIENT, Seat};
+use super::session_binding::{CLIENT, SessionBinding};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 
@@ -26,12 +26,12 @@ pub(super) struct Control {
     session: String,
     is_of_client: bool,
     running: Running,
-    voice: Arc<Voice>,
+    voice: Arc<IoPub>,
     info: Value,
 }
 
 impl Control {
-    pub(super) fn new(home: Home, seat: &Seat, running: Running, voice: Arc<Voice>) -> Self {
+    pub(super) fn new(home: Home, seat: &SessionBinding, running: Running, voice: Arc<IoPub>) -> Self {
         let (session, is_of_client, info) = (seat.session(), seat.is_of_client(), seat.info());
         Self { home, session, is_of_client, running, voice, info }
     }

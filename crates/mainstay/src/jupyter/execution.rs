@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::content::{ExecuteRequest, InputReply, shown};
 use super::shell::{Shell, command_of, read};
-use crate::asking::OwnAsks;
 use crate::link::is_loss;
+use crate::own_asks::OwnAsks;
 use crate::terminal::{Paint, eval_summary};
 
 /// What Jupyter calls code that was interrupted.

@@ -12,7 +12,7 @@ mod execution;
 mod language;
 mod output;
 mod registration;
-mod seat;
+mod session_binding;
 mod shell;
 
 use std::path::Path;
@@ -26,11 +26,11 @@ use serde_json::json;
 use tokio::time::sleep;
 
 pub(crate) use self::registration::{Registration, registered};
-pub(crate) use self::seat::{NOTEBOOK, Wanted};
+pub(crate) use self::session_binding::{BindingTarget, NOTEBOOK};
 
 use self::channels::Channels;
 use self::control::Control;
-use self::seat::Seat;
+use self::session_binding::SessionBinding;
 use self::shell::Shell;
 use crate::home::Home;
 
@@ -44,7 +44,7 @@ type Running = Arc<Mutex<Option<CommandId>>>;
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where the connection file cannot be used, and what stands in the way of a session.
-pub(crate) async fn serve(home: &Home, connection_file: &Path, wanted: Wanted) -> Result<(), Error> {
+pub(crate) async fn serve(home: &Home, connection_file: &Path, wanted: BindingTarget) -> Result<(), Error> {
     let front_end = getppid();
     tokio::select! {
         served = serve_front_end(home, connection_file, wanted) => served,
@@ -59,7 +59,7 @@ async fn is_gone(front_end: Option<Pid>) {
     }
 }
 
-async fn serve_front_end(home: &Home, connection_file: &Path, wanted: Wanted) -> Result<(), Error> {
+async fn serve_front_end(home: &Home, connection_file: &Path, wanted: BindingTarget) -> Result<(), Error> {
     let unusable = |error: std::io::Error| Error::InvalidArgument {
         argument: connection_file.display().to_string(),
         reason: error.to_string(),
@@ -67,7 +67,7 @@ async fn serve_front_end(home: &Home, connection_file: &Path, wanted: Wanted) ->
     let connection = Connection::read(connection_file).map_err(unusable)?;
     let Channels { voice, shell, control, stdin } = Channels::bind(&connection).await?;
     voice.publish(None, "status", &json!({ "execution_state": "starting" })).await;
-    let seat = Seat::take(home, wanted, connection_file).await?;
+    let seat = SessionBinding::take(home, wanted, connection_file).await?;
     let running = Running::default();
     let caller = Control::new(home.clone(), &seat, Arc::clone(&running), Arc::clone(&voice));
     let shell = Shell::new(seat, voice, running, shell, stdin);

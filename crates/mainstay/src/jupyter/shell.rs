@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Running;
-use super::channels::{Incoming, Voice};
+use super::channels::{Incoming, IoPub};
 use super::content::{
-    CodeAt, HistoryRequest, IsCompleteRequest, Past, complete_reply, history_reply, inspect_reply,
+    CodeAt, HistoryEntry, HistoryRequest, IsCompleteRequest, complete_reply, history_reply, inspect_reply,
     is_complete_reply,
 };
 use super::execution::failure;
-use super::seat::Seat;
+use super::session_binding::SessionBinding;
 
 /// So many entries of a transcript are asked for at once.
 const PAGE: usize = 1000;
@@ -28,8 +28,8 @@ const JOBS_KNOWN: usize = 64;
 
 /// What serves these requests.
 pub(super) struct Shell {
-    pub(super) seat: Seat,
-    pub(super) voice: Arc<Voice>,
+    pub(super) seat: SessionBinding,
+    pub(super) voice: Arc<IoPub>,
     /// What can be interrupted.
     pub(super) running: Running,
     requests: Incoming,
@@ -47,8 +47,8 @@ pub(super) struct Shell {
 
 impl Shell {
     pub(super) fn new(
-        seat: Seat,
-        voice: Arc<Voice>,
+        seat: SessionBinding,
+        voice: Arc<IoPub>,
         running: Running,
         requests: Incoming,
         answers: Incoming,
@@ -135,7 +135,7 @@ impl Shell {
 
     async fn history(&mut self, request: &Message) -> Result<Value, Error> {
         let asked: HistoryRequest = read(request)?;
-        let mut past: Vec<Past> = Vec::new();
+        let mut past: Vec<HistoryEntry> = Vec::new();
         let mut from = 0;
         loop {
             let page = ListEntries { session: self.seat.session(), from, limit: Some(PAGE), full: false };
@@ -150,7 +150,7 @@ impl Shell {
                     Content::Object { preview, .. } => preview,
                 };
                 if role == Role::Input {
-                    past.push(Past { input: text, output: None });
+                    past.push(HistoryEntry { input: text, output: None });
                 } else if role == Role::Output
                     && let Some(past) = past.last_mut()
                     // What was shown is no text.

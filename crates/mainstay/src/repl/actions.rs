@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mainstay_gateway::notebook::{CellRun, Opened, Runs, goes_on, passed_over};
+use mainstay_gateway::notebook::{CellRun, NotebookFile, NotebookRuns, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
     GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted,
@@ -11,17 +11,18 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::view::StatisticsView;
 use mainstay_model::notebook::NotebookFormat;
-use mainstay_model::{Error, Seq, SessionId, TestSelection, Timestamp, Work};
+use mainstay_model::{Error, JobSpec, Seq, SessionId, TestSelection, Timestamp};
 
-use super::command::{Command, Tongue};
+use super::command::{Command, PromptLanguage};
+use super::echo_off::EchoOff;
 use super::evaluation::Submission;
 use super::help::help_text;
-use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl, no_terminal};
 use crate::commands::ask::{answer, asks_text};
 use crate::commands::backup::{back_up, made_text};
 use crate::commands::compact::told;
 use crate::commands::delete::question;
+use crate::commands::event_table::EventTable;
 use crate::commands::explore::{members_text, symbols_text, values_text};
 use crate::commands::fork::moved;
 use crate::commands::gc::{collect, collected_text};
@@ -36,9 +37,8 @@ use crate::commands::search::show_found;
 use crate::commands::session::{session_facts, session_line, startup_text, tally};
 use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
-use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
-use crate::commands::transcript::{LINES, Pages, Wanted, entry_text, nothing_shown, show_picture};
+use crate::commands::transcript::{EntrySelection, LINES, Pages, entry_text, nothing_shown, show_picture};
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
 use crate::link::Link;
@@ -68,10 +68,10 @@ impl Repl {
                 self.fork(entries, name, before_reset).await?;
             }
             Command::Merge { from, entries, at } => match (at, self.tongue()) {
-                (None, Tongue::Fsharp | Tongue::Foreign) => {
+                (None, PromptLanguage::Fsharp | PromptLanguage::Foreign) => {
                     self.evaluate(Submission::merge(from, entries)).await?
                 }
-                (Some(_), _) | (None, Tongue::Words) => self.insert(from, entries, at).await?,
+                (Some(_), _) | (None, PromptLanguage::Words) => self.insert(from, entries, at).await?,
             },
             Command::Lineage => self.lineage().await?,
             Command::Transcript(from) => self.transcript(from).await?,
@@ -145,7 +145,7 @@ impl Repl {
             name,
         };
         let session = create(&self.home, &self.link.client, new).await;
-        self.quiet = Quiet::begin();
+        self.quiet = EchoOff::begin();
         let session = session?;
         self.switch(session.session.to_string()).await
     }
@@ -172,7 +172,7 @@ impl Repl {
 
     async fn rebuild(&mut self, keep: bool) -> Result<(), Error> {
         let before = self.link.session.last_seq;
-        self.have_done(if keep { Work::Build } else { Work::Rebuild }).await?;
+        self.have_done(if keep { JobSpec::Build } else { JobSpec::Rebuild }).await?;
         let is_new = self.link.session.last_seq > before && self.link.session.state != "Ready";
         if is_new {
             self.settle().await?;
@@ -204,7 +204,8 @@ impl Repl {
         let session = link.session.session;
         let mut is_empty = true;
         let show = async {
-            let mut pages = Pages::of(session, Wanted { from: from - 1, ..Wanted::default() });
+            let mut pages =
+                Pages::of(session, EntrySelection { from: from - 1, ..EntrySelection::default() });
             while let Some(page) = pages.next(&link.client).await? {
                 for (number, entry) in &page {
                     is_empty = false;
@@ -268,7 +269,7 @@ impl Repl {
     }
 
     async fn reset(&mut self, hard: bool) -> Result<(), Error> {
-        if self.tongue() == Tongue::Words && !hard {
+        if self.tongue() == PromptLanguage::Words && !hard {
             self.wake().await?;
         }
         let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
@@ -276,7 +277,7 @@ impl Repl {
         // What is typed now is an answer.
         self.quiet = None;
         let agreed = agrees(&self.link.client, &session).await;
-        self.quiet = Quiet::begin();
+        self.quiet = EchoOff::begin();
         if !agreed {
             note("nothing was reset");
             return Ok(());
@@ -287,9 +288,11 @@ impl Repl {
             .await?;
         self.settle().await?;
         note(match (self.tongue(), hard) {
-            (Tongue::Fsharp | Tongue::Foreign, true) => "the session starts afresh in a new process",
-            (Tongue::Fsharp | Tongue::Foreign, false) => "the session starts afresh",
-            (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
+            (PromptLanguage::Fsharp | PromptLanguage::Foreign, true) => {
+                "the session starts afresh in a new process"
+            }
+            (PromptLanguage::Fsharp | PromptLanguage::Foreign, false) => "the session starts afresh",
+            (PromptLanguage::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
         });
         if has_begun {
             note(&how_to_undo(":fork --before-reset"));
@@ -315,7 +318,7 @@ impl Repl {
         // What is typed now is an answer.
         self.quiet = None;
         let agreed = confirm(&question(&found, Timestamp::now()), Enter::No);
-        self.quiet = Quiet::begin();
+        self.quiet = EchoOff::begin();
         if !agreed {
             note("nothing was deleted");
             return Ok(());
@@ -368,14 +371,14 @@ impl Repl {
     /// Runs a file cell by cell, up to the first that fails.
     async fn run_file(&mut self, file: &str) -> Result<(), Error> {
         let limit = self.link.client.call(GetStatus {}).await?.limits.message_bytes;
-        let opened = Opened::read(Path::new(file), limit).await?;
+        let opened = NotebookFile::read(Path::new(file), limit).await?;
         let (kind, language) = (self.link.session.kind.clone(), self.link.session.language.clone());
         let (path, cells) = opened.into_parts(&kind, language.as_ref())?;
         let of = cells.len();
         let is_script = matches!(NotebookFormat::of_file(&path), Some(NotebookFormat::Script(_)));
         let path = path.display().to_string();
         // A script without cells has no place to go on at.
-        let mut runs = Runs::new(self.link.session.session, &path, &[], &cells, is_script && of == 1);
+        let mut runs = NotebookRuns::new(self.link.session.session, &path, &[], &cells, is_script && of == 1);
         let mut has_code = false;
         for (index, cell) in cells.iter().enumerate() {
             let number = index + 1;
@@ -416,7 +419,7 @@ impl Repl {
         // It may have to ask whether to install an SDK.
         self.quiet = None;
         let imported = source.import(&self.home, &self.link.client, None, None).await;
-        self.quiet = Quiet::begin();
+        self.quiet = EchoOff::begin();
         let imported = imported?;
         note(&came_of(&imported));
         self.switch(imported.session.session.to_string()).await
@@ -508,7 +511,7 @@ impl Repl {
     async fn events(&self, count: u64) -> Result<(), Error> {
         let newest = self.link.client.call(GetSession { session: self.link.reference() }).await?.last_seq;
         let mut after = Seq(newest.0.saturating_sub(count));
-        let mut story = Story::new(self.paint);
+        let mut story = EventTable::new(self.paint);
         loop {
             let page = ListEvents { session: self.link.reference(), after, limit: None };
             let events = self.link.client.call(page).await?;

@@ -3,10 +3,10 @@
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
 
-use super::command::Tongue;
+use super::command::PromptLanguage;
 use crate::commands::fault::{HardReset, fault_text};
 use crate::commands::session::{orphaned_text, startup_text};
-use crate::telling::{so_far, state_words};
+use crate::render::{so_far, state_words};
 use crate::terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
@@ -14,10 +14,10 @@ pub(super) const DOT: &str = " • ";
 
 /// What is shown on attaching.
 pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
-    let hint = match Tongue::of(&session.kind) {
-        Tongue::Fsharp => "Type F#, or :help".to_owned(),
-        Tongue::Foreign => format!("Type {}, or :help", session.kind),
-        Tongue::Words => "Say something, or :help".to_owned(),
+    let hint = match PromptLanguage::of(&session.kind) {
+        PromptLanguage::Fsharp => "Type F#, or :help".to_owned(),
+        PromptLanguage::Foreign => format!("Type {}, or :help", session.kind),
+        PromptLanguage::Words => "Say something, or :help".to_owned(),
     };
     let hint = paint.tone(Tone::Faint, &hint);
     format!("Connected to {}{hint}\n", facts(session, paint, now))

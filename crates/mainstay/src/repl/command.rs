@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use mainstay_gateway::entries::with_context;
 use mainstay_model::exchange::Format;
-use mainstay_model::{Hears, Prompt, QueuedPrompt, SessionKind, Setting, ThinkingLevel};
+use mainstay_model::{Delivery, Prompt, QueuedPrompt, SessionKind, Setting, ThinkingLevel};
 
 use crate::commands::export::Destination;
 use crate::commands::merge::{Entries, entries};
@@ -16,7 +16,7 @@ const EVENTS_SHOWN: u64 = 20;
 
 /// What is typed beside commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tongue {
+pub(super) enum PromptLanguage {
     /// The prompt of an F# session.
     Fsharp,
     /// Code of another language.
@@ -25,7 +25,7 @@ pub(super) enum Tongue {
     Words,
 }
 
-impl Tongue {
+impl PromptLanguage {
     /// What sessions of this kind take.
     pub(super) fn of(kind: &SessionKind) -> Self {
         match kind.is_fsharp() {
@@ -183,14 +183,14 @@ pub(super) struct Entry {
     /// What the command does, for the help.
     pub(super) about: &'static str,
     /// What follows it first, as far as that can be proposed.
-    pub(super) first: First,
-    known: Known,
+    pub(super) first: ArgumentKind,
+    known: CommandScope,
     read: fn(&str) -> Option<Command>,
 }
 
 /// Where a command is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+enum CommandScope {
     Everywhere,
     ToCode,
     ToFsharp,
@@ -199,7 +199,7 @@ enum Known {
 
 /// What follows a command first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum First {
+pub(super) enum ArgumentKind {
     /// Nothing, or what nobody can know.
     Free,
     /// The name of another session.
@@ -229,7 +229,7 @@ fn quoted(directive: &str, text: &str) -> Option<Command> {
 }
 
 /// The commands that sessions of this kind know, as `:help` lists them.
-pub(super) fn table(tongue: Tongue) -> impl Iterator<Item = &'static Entry> {
+pub(super) fn table(tongue: PromptLanguage) -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(move |entry| entry.is_known(tongue))
 }
 
@@ -244,7 +244,7 @@ const TABLE: &[Entry] = &[
         "attach to another session: its name, or the end of its id",
         |text| name(text).map(Command::Switch),
     )
-    .first(First::Session),
+    .first(ArgumentKind::Session),
     entry(":new", &[], "[NAME]", "create a session in this folder and attach to it", |text| {
         Some(Command::New(name(text)))
     }),
@@ -255,7 +255,7 @@ const TABLE: &[Entry] = &[
         "go on apart, in a new session with all or so many of these entries, or what a reset dropped",
         fork,
     )
-    .first(First::Entry),
+    .first(ArgumentKind::Entry),
     entry(
         ":merge",
         &[],
@@ -263,7 +263,7 @@ const TABLE: &[Entry] = &[
         "run entries of another session here: 3,4,7-9; or put them behind the first N",
         merge,
     )
-    .first(First::EntriesOf),
+    .first(ArgumentKind::EntriesOf),
     entry(
         ":cherry-pick",
         &[],
@@ -271,50 +271,50 @@ const TABLE: &[Entry] = &[
         "run one of them, with N before it",
         cherry_pick,
     )
-    .first(First::EntriesOf),
+    .first(ArgumentKind::EntriesOf),
     entry(":rename", &[], "NAME", "give the session another name", |text| name(text).map(Command::Rename)),
     entry(":delete-session", &[], "[SESSION]", "delete another session, or this one", |text| {
         Some(Command::Delete(name(text)))
     })
-    .first(First::Session),
+    .first(ArgumentKind::Session),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load))
-        .first(First::Script)
-        .only(Known::ToCode),
+        .first(ArgumentKind::Script)
+        .only(CommandScope::ToCode),
     entry(":r", &[":reference"], "LIBRARY", "refer to an assembly or a package, as `#r` does", |text| {
         quoted("#r", text)
     })
-    .first(First::File)
-    .only(Known::ToFsharp),
+    .first(ArgumentKind::File)
+    .only(CommandScope::ToFsharp),
     entry(":I", &[], "FOLDER", "look for libraries and scripts there too, as `#I` does", |text| {
         quoted("#I", text)
     })
-    .first(First::Folder)
-    .only(Known::ToFsharp),
+    .first(ArgumentKind::Folder)
+    .only(CommandScope::ToFsharp),
     entry(":nowarn", &[], "NUMBER", "have the compiler no longer warn of this, as `#nowarn` does", |text| {
         quoted("#nowarn", text)
     })
-    .only(Known::ToFsharp),
+    .only(CommandScope::ToFsharp),
     entry(":time", &[], "[on|off]", "print how long code takes, as `#time` does", |text| match text.trim() {
         "" => Some(Command::Directive("#time".to_owned())),
         on_or_off @ ("on" | "off") => Some(Command::Directive(format!("#time \"{on_or_off}\""))),
         _ => None,
     })
-    .only(Known::ToFsharp),
+    .only(CommandScope::ToFsharp),
     entry(":run", &[], "FILE", "run a notebook, or a script in cells; go on where it ended", |text| {
         given(text).map(Command::Run)
     })
-    .first(First::Script)
-    .only(Known::ToCode),
+    .first(ArgumentKind::Script)
+    .only(CommandScope::ToCode),
     entry(":steer", &[], "TEXT", "say something to the agent before its next step", |text| {
-        given(text).map(|text| steer(text, Hears::Next))
+        given(text).map(|text| steer(text, Delivery::Steer))
     })
-    .only(Known::ToAgents),
+    .only(CommandScope::ToAgents),
     entry(":follow-up", &[], "TEXT", "say something to the agent once it would be done", |text| {
-        given(text).map(|text| steer(text, Hears::AtEnd))
+        given(text).map(|text| steer(text, Delivery::FollowUp))
     })
-    .only(Known::ToAgents),
+    .only(CommandScope::ToAgents),
     entry(":queue", &[], "", "show what the agent has still to hear", |_| Some(Command::Queue))
-        .only(Known::ToAgents),
+        .only(CommandScope::ToAgents),
     entry(
         ":output",
         &[],
@@ -322,40 +322,41 @@ const TABLE: &[Entry] = &[
         "show what a tool gave or changed, whole: the last, or that of an entry",
         |text| given(text).map_or(Some(None), |entry| number(&entry).map(Some)).map(Command::Output),
     )
-    .first(First::ToolResult)
-    .only(Known::ToAgents),
+    .first(ArgumentKind::ToolResult)
+    .only(CommandScope::ToAgents),
     entry(":model", &[], "[PROVIDER/ID]", "go on with another model, or list them", |text| {
         match given(text) {
             None => Some(Command::Model(None)),
             Some(text) => model(&text).ok().map(|setting| Command::Model(Some(setting))),
         }
     })
-    .only(Known::ToAgents),
+    .only(CommandScope::ToAgents),
     entry(":thinking", &[], "[LEVEL]", "think so hard: off, minimal, low, medium, high, xhigh", |text| {
         match given(text) {
             None => Some(Command::Thinking(None)),
             Some(text) => thinking(&text).ok().map(|level| Command::Thinking(Some(level))),
         }
     })
-    .only(Known::ToAgents),
+    .only(CommandScope::ToAgents),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
         let (ask, text) = line.trim_start().split_once(char::is_whitespace)?;
         Some(Command::Answer { ask: ask.to_owned(), text: given(text)? })
     }),
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel))
-        .only(Known::ToCode),
+        .only(CommandScope::ToCode),
     entry(":cancel", &[], "", "stop what the agent does, whoever asked for it", |_| Some(Command::Cancel))
-        .only(Known::ToAgents),
-    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)).only(Known::ToCode),
+        .only(CommandScope::ToAgents),
+    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset))
+        .only(CommandScope::ToCode),
     entry(":reset", &[], "", "have the agent forget what was said; it stays readable", |_| {
         Some(Command::Reset)
     })
-    .only(Known::ToAgents),
+    .only(CommandScope::ToAgents),
     entry(":hard-reset", &[], "", "drop them, and begin in a new process", |_| Some(Command::HardReset))
-        .only(Known::ToCode),
+        .only(CommandScope::ToCode),
     entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
-        .only(Known::ToAgents),
+        .only(CommandScope::ToAgents),
     entry(
         ":rebuild",
         &[],
@@ -367,7 +368,7 @@ const TABLE: &[Entry] = &[
             _ => None,
         },
     )
-    .only(Known::ToFsharp),
+    .only(CommandScope::ToFsharp),
     entry(
         ":refresh",
         &[],
@@ -379,11 +380,11 @@ const TABLE: &[Entry] = &[
             _ => None,
         },
     )
-    .only(Known::ToFsharp),
+    .only(CommandScope::ToFsharp),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
     })
-    .first(First::Entry),
+    .first(ArgumentKind::Entry),
     entry(":lineage", &[], "", "show which sessions were forked off which", |_| Some(Command::Lineage)),
     entry(
         ":compact",
@@ -392,7 +393,7 @@ const TABLE: &[Entry] = &[
         "have a summary stand for what was said, or for what was said before entry N",
         compact,
     )
-    .only(Known::ToCode),
+    .only(CommandScope::ToCode),
     entry(
         ":compact",
         &[],
@@ -400,8 +401,9 @@ const TABLE: &[Entry] = &[
         "have the agent shorten what it is shown; or SUMMARY --before N, a summary of yours",
         shorten,
     )
-    .only(Known::ToAgents),
-    entry(":label", &[], "ENTRY [TEXT]", "give an entry a label, or take it off", label).first(First::Entry),
+    .only(CommandScope::ToAgents),
+    entry(":label", &[], "ENTRY [TEXT]", "give an entry a label, or take it off", label)
+        .first(ArgumentKind::Entry),
     entry(":labels", &[], "", "list the labels of entries", |_| Some(Command::Labels)),
     entry(
         ":export",
@@ -410,25 +412,25 @@ const TABLE: &[Entry] = &[
         "write the session to a file, or show it: jsonl, markdown, ipynb, fsx, dib, py, ts, js, sh",
         export,
     )
-    .first(First::File),
+    .first(ArgumentKind::File),
     entry(":import", &[], "FILE", "make a session of a file and attach to it", |text| {
         given(text).map(|file| Command::Import(file.into()))
     })
-    .first(First::SessionFile),
+    .first(ArgumentKind::SessionFile),
     entry(":explore", &[], "NAME", "show what a namespace, module or type holds", |text| {
         given(text).map(Command::Explore)
     })
-    .only(Known::ToCode),
+    .only(CommandScope::ToCode),
     entry(":find", &[], "TEXT", "find types and functions by a part of their name", |text| {
         given(text).map(Command::Find)
     })
-    .only(Known::ToCode),
+    .only(CommandScope::ToCode),
     entry(":values", &[], "", "show what is bound, and to what", |_| Some(Command::Values))
-        .only(Known::ToCode),
+        .only(CommandScope::ToCode),
     entry(":test", &[], "[PATTERN]", "run the session's tests, or those with this in their names", |text| {
         Some(Command::Test(given(text)))
     })
-    .only(Known::ToFsharp),
+    .only(CommandScope::ToFsharp),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
@@ -446,7 +448,7 @@ const TABLE: &[Entry] = &[
         "show what is stored of a session; or of this one, and of all",
         |text| Some(Command::Stats(name(text))),
     )
-    .first(First::Session),
+    .first(ArgumentKind::Session),
     entry(":gc", &[], "", "remove what deleted sessions have left", |_| Some(Command::Gc)),
     entry(
         ":backup",
@@ -455,7 +457,7 @@ const TABLE: &[Entry] = &[
         "write all that is stored into a folder, which is empty or not there",
         |text| given(text).map(|folder| Command::Backup(folder.into())),
     )
-    .first(First::Folder),
+    .first(ArgumentKind::Folder),
     entry(":quit", &[":q", ":exit", "#quit", "#q", "#exit"], "", "leave; the session goes on", |_| {
         Some(Command::Quit)
     }),
@@ -468,7 +470,7 @@ const fn entry(
     about: &'static str,
     read: fn(&str) -> Option<Command>,
 ) -> Entry {
-    Entry { name, aliases, argument, about, first: First::Free, known: Known::Everywhere, read }
+    Entry { name, aliases, argument, about, first: ArgumentKind::Free, known: CommandScope::Everywhere, read }
 }
 
 impl Entry {
@@ -486,20 +488,20 @@ impl Entry {
             || !self.argument.is_empty() && (!is_option || takes_words || self.argument.contains("--"))
     }
 
-    const fn first(self, first: First) -> Self {
+    const fn first(self, first: ArgumentKind) -> Self {
         Self { first, ..self }
     }
 
-    const fn only(self, known: Known) -> Self {
+    const fn only(self, known: CommandScope) -> Self {
         Self { known, ..self }
     }
 
-    const fn is_known(&self, tongue: Tongue) -> bool {
+    const fn is_known(&self, tongue: PromptLanguage) -> bool {
         match self.known {
-            Known::Everywhere => true,
-            Known::ToCode => tongue.is_code(),
-            Known::ToFsharp => matches!(tongue, Tongue::Fsharp),
-            Known::ToAgents => matches!(tongue, Tongue::Words),
+            CommandScope::Everywhere => true,
+            CommandScope::ToCode => tongue.is_code(),
+            CommandScope::ToFsharp => matches!(tongue, PromptLanguage::Fsharp),
+            CommandScope::ToAgents => matches!(tongue, PromptLanguage::Words),
         }
     }
 }
@@ -559,7 +561,7 @@ fn shorten(text: &str) -> Option<Command> {
     }
 }
 
-fn steer(text: String, hears: Hears) -> Command {
+fn steer(text: String, hears: Delivery) -> Command {
     Command::Steer(QueuedPrompt { prompt: Prompt::text(text), hears })
 }
 
@@ -624,7 +626,7 @@ pub(super) enum CommandError {
         /// The command that was typed.
         name: String,
         /// The language of the prompt where it was typed.
-        tongue: Tongue,
+        tongue: PromptLanguage,
     },
     /// What follows it is missing, or not of its form.
     Usage {
@@ -646,7 +648,7 @@ impl fmt::Display for CommandError {
 }
 
 /// The command of this name, which a slash may begin instead of the colon.
-pub(super) fn named(name: &str, tongue: Tongue) -> Option<&'static Entry> {
+pub(super) fn named(name: &str, tongue: PromptLanguage) -> Option<&'static Entry> {
     let bare = name.strip_prefix('/');
     let is_meant = |known: &str| known == name || bare.is_some() && known.strip_prefix(':') == bare;
     table(tongue).find(|entry| is_meant(entry.name) || entry.aliases.iter().any(|alias| is_meant(alias)))
@@ -654,7 +656,7 @@ pub(super) fn named(name: &str, tongue: Tongue) -> Option<&'static Entry> {
 
 /// Reads a line as a command; none where it is code, or words. F# has no code that begins with a colon, and knows its own `#quit;;`. What
 /// begins with a slash is a command only where there is one of that name: a comment does so too.
-pub(super) fn read(line: &str, tongue: Tongue) -> Option<Result<Command, CommandError>> {
+pub(super) fn read(line: &str, tongue: PromptLanguage) -> Option<Result<Command, CommandError>> {
     let text = line.trim();
     let text = if text.starts_with('#') { text.trim_end_matches(';').trim_end() } else { text };
     if text.contains('\n') {
@@ -680,7 +682,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<Result<Command, CommandError>> {
-        super::read(line, Tongue::Fsharp)
+        super::read(line, PromptLanguage::Fsharp)
     }
 
     fn done(line: &str) -> Command {
@@ -703,7 +705,7 @@ mod tests {
 
     #[test]
     fn what_a_command_does_not_know_it_refuses() {
-        for tongue in [Tongue::Fsharp, Tongue::Foreign, Tongue::Words] {
+        for tongue in [PromptLanguage::Fsharp, PromptLanguage::Foreign, PromptLanguage::Words] {
             for entry in table(tongue).filter(|entry| entry.argument.is_empty()) {
                 for name in entry.aliases.iter().chain([&entry.name]).filter(|name| name.starts_with(':')) {
                     let read = super::read(&format!("{name} OTHER"), tongue);
@@ -933,10 +935,10 @@ mod tests {
 
     #[test]
     fn agents_have_commands_of_their_own() {
-        let done = |line: &str| super::read(line, Tongue::Words).unwrap().unwrap();
+        let done = |line: &str| super::read(line, PromptLanguage::Words).unwrap().unwrap();
         let steer = |text: &str, hears| Command::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
-        assert_eq!(done(":steer not so"), steer("not so", Hears::Next));
-        assert_eq!(done("/follow-up and test it"), steer("and test it", Hears::AtEnd));
+        assert_eq!(done(":steer not so"), steer("not so", Delivery::Steer));
+        assert_eq!(done("/follow-up and test it"), steer("and test it", Delivery::FollowUp));
         let (provider, id) = ("openrouter".to_owned(), "openai/gpt".to_owned());
         let model = Setting::Model { provider, id };
         assert_eq!(
@@ -950,15 +952,15 @@ mod tests {
         assert_eq!(done(":compact Two plots. --before 7"), own);
         for line in [":steer", ":follow-up ", ":model big", ":thinking hardly"] {
             assert!(
-                matches!(super::read(line, Tongue::Words), Some(Err(CommandError::Usage { .. }))),
+                matches!(super::read(line, PromptLanguage::Words), Some(Err(CommandError::Usage { .. }))),
                 "{line}"
             );
         }
         for (line, tongue) in [
-            (":steer x", Tongue::Fsharp),
-            (":load x", Tongue::Words),
-            (":refresh", Tongue::Words),
-            (":nowarn 1", Tongue::Foreign),
+            (":steer x", PromptLanguage::Fsharp),
+            (":load x", PromptLanguage::Words),
+            (":refresh", PromptLanguage::Words),
+            (":nowarn 1", PromptLanguage::Foreign),
         ] {
             assert!(matches!(super::read(line, tongue), Some(Err(CommandError::Unknown { .. }))), "{line}");
         }

@@ -20,10 +20,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use serde_json::Value;
 
-use super::command::{self, First, Tongue, table};
+use super::agent_turn::start;
+use super::command::{self, ArgumentKind, PromptLanguage, table};
 use super::mentions;
-use super::talking::start;
-use crate::commands::transcript::{Wanted, for_each_entry, role_words};
+use crate::commands::transcript::{EntrySelection, for_each_entry, role_words};
 use crate::terminal::{ago, printable};
 
 /// How long the editor stands still for an answer.
@@ -46,11 +46,11 @@ const ROW_COLUMNS: usize = 84;
 const STEP: &str = "    ";
 
 /// Whom to ask, shared with the client, which changes it.
-pub(super) type Source = Arc<Mutex<Option<Asked>>>;
+pub(super) type Source = Arc<Mutex<Option<CompletionContext>>>;
 
 /// A daemon and the session completions are for.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct CompletionContext {
     /// The client that asks the daemon.
     pub(super) client: Arc<Client>,
     /// The session that completes the code.
@@ -64,9 +64,9 @@ pub(super) struct Asked {
 /// The completer of the prompt.
 pub(super) struct DaemonCompleter {
     source: Source,
-    tongue: Tongue,
+    tongue: PromptLanguage,
     runtime: Handle,
-    flight: Option<Flight>,
+    flight: Option<PendingQuery>,
     answer: Option<Answer>,
 }
 
@@ -87,7 +87,7 @@ struct Choice {
 }
 
 /// A question under way.
-struct Flight {
+struct PendingQuery {
     line: String,
     as_of: Seq,
     answer: mpsc::Receiver<Proposal>,
@@ -121,19 +121,19 @@ impl Proposal {
 
 impl DaemonCompleter {
     /// A completer that asks whom `source` names, on `runtime`.
-    pub(super) fn new(source: Source, tongue: Tongue, runtime: Handle) -> Self {
+    pub(super) fn new(source: Source, tongue: PromptLanguage, runtime: Handle) -> Self {
         Self { source, tongue, runtime, flight: None, answer: None }
     }
 
-    fn asked(&self) -> Option<Asked> {
+    fn asked(&self) -> Option<CompletionContext> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Starts to ask what could stand at the end of `line`, the text before the cursor.
-    fn ask(&mut self, asked: Asked, line: &str, code: &str) {
+    fn ask(&mut self, asked: CompletionContext, line: &str, code: &str) {
         let (sender, answer) = mpsc::channel();
         let (line, code, tongue) = (line.to_owned(), code.to_owned(), self.tongue);
-        self.flight = Some(Flight { line: line.clone(), as_of: asked.as_of, answer });
+        self.flight = Some(PendingQuery { line: line.clone(), as_of: asked.as_of, answer });
         let limit = if is_of_agent(&line, tongue) { AGENT_GIVE_UP } else { GIVE_UP };
         self.runtime.spawn(async move {
             let proposal = match timeout(limit, propose(&asked, tongue, &line, code)).await {
@@ -206,16 +206,16 @@ impl Completer for DaemonCompleter {
 }
 
 /// What needs no asking: indentation, commands, files.
-fn at_once(line: &str, tongue: Tongue) -> Option<Proposal> {
+fn at_once(line: &str, tongue: PromptLanguage) -> Option<Proposal> {
     let here = line.rsplit('\n').next().unwrap_or_default();
     if line.len() > here.len() && here.trim().is_empty() {
         let choice = Choice { value: STEP.to_owned(), note: String::new(), documentation: None };
         return Some(Proposal::whole(line.len(), vec![choice]));
     }
-    if let Some(Sought::File { path, endings }) = sought(line, tongue) {
+    if let Some(CompletionTarget::File { path, endings }) = sought(line, tongue) {
         return Some(files(path, endings, line.len()));
     }
-    if is_of_agent(line, tongue) || tongue == Tongue::Words && mentions::begun(line).is_some() {
+    if is_of_agent(line, tongue) || tongue == PromptLanguage::Words && mentions::begun(line).is_some() {
         return None;
     }
     let is_command = line.is_empty() || (line.starts_with([':', '/']) && !line.contains(char::is_whitespace));
@@ -223,12 +223,12 @@ fn at_once(line: &str, tongue: Tongue) -> Option<Proposal> {
 }
 
 /// Whether it is the name of a command that may be an agent's own.
-fn is_of_agent(line: &str, tongue: Tongue) -> bool {
-    tongue == Tongue::Words && line.starts_with('/') && !line.contains(char::is_whitespace)
+fn is_of_agent(line: &str, tongue: PromptLanguage) -> bool {
+    tongue == PromptLanguage::Words && line.starts_with('/') && !line.contains(char::is_whitespace)
 }
 
 /// The commands whose names begin with `begun`, with the sign it begins with.
-fn commands(begun: &str, tongue: Tongue) -> Proposal {
+fn commands(begun: &str, tongue: PromptLanguage) -> Proposal {
     let sign = begun.chars().next().unwrap_or(':');
     let choices = table(tongue).filter_map(|entry| {
         let name = entry.name.replacen(':', sign.encode_utf8(&mut [0; 4]), 1);
@@ -244,7 +244,7 @@ fn commands(begun: &str, tongue: Tongue) -> Proposal {
 
 /// What is to follow the command that stands in a line, with what of it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sought<'a> {
+enum CompletionTarget<'a> {
     /// Nothing that could be proposed.
     Nothing,
     /// The name of another session.
@@ -260,22 +260,22 @@ enum Sought<'a> {
 }
 
 /// What is sought at the end of a line; none where it begins with no command.
-fn sought(line: &str, tongue: Tongue) -> Option<Sought<'_>> {
+fn sought(line: &str, tongue: PromptLanguage) -> Option<CompletionTarget<'_>> {
     let (name, text) = line.split_once(' ')?;
     let entry = command::named(name, tongue)?;
     if let Some(begun) = ENTRY_OPTIONS.iter().find_map(|option| option_begun(entry, option, text)) {
-        return Some(Sought::Entry { begun });
+        return Some(CompletionTarget::Entry { begun });
     }
     Some(match entry.first {
-        First::Free => Sought::Nothing,
-        First::Session => Sought::Session { begun: text },
-        First::EntriesOf => Sought::EntriesOf { text },
-        First::Entry => Sought::Entry { begun: text },
-        First::ToolResult => Sought::ToolResult { begun: text },
-        First::Script => Sought::File { path: text, endings: &[".fsx", ".fs", ".fsscript"] },
-        First::SessionFile => Sought::File { path: text, endings: &[".jsonl"] },
-        First::File => Sought::File { path: text, endings: &[""] },
-        First::Folder => Sought::File { path: text, endings: &[] },
+        ArgumentKind::Free => CompletionTarget::Nothing,
+        ArgumentKind::Session => CompletionTarget::Session { begun: text },
+        ArgumentKind::EntriesOf => CompletionTarget::EntriesOf { text },
+        ArgumentKind::Entry => CompletionTarget::Entry { begun: text },
+        ArgumentKind::ToolResult => CompletionTarget::ToolResult { begun: text },
+        ArgumentKind::Script => CompletionTarget::File { path: text, endings: &[".fsx", ".fs", ".fsscript"] },
+        ArgumentKind::SessionFile => CompletionTarget::File { path: text, endings: &[".jsonl"] },
+        ArgumentKind::File => CompletionTarget::File { path: text, endings: &[""] },
+        ArgumentKind::Folder => CompletionTarget::File { path: text, endings: &[] },
     })
 }
 
@@ -309,20 +309,25 @@ fn files(path: &str, endings: &[&str], end: usize) -> Proposal {
 }
 
 /// Asks the daemon for completions of code.
-async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Result<Proposal, Error> {
+async fn propose(
+    asked: &CompletionContext,
+    tongue: PromptLanguage,
+    line: &str,
+    code: String,
+) -> Result<Proposal, Error> {
     if is_of_agent(line, tongue) {
         return agent_commands(asked, line).await;
     }
-    if let Some((start, typed)) = mentions::begun(line).filter(|_| tongue == Tongue::Words) {
+    if let Some((start, typed)) = mentions::begun(line).filter(|_| tongue == PromptLanguage::Words) {
         let found = mentions::found(&asked.folder, typed).await;
         let choices = found.iter().map(|path| Choice::plain(mentions::mention(path))).collect();
         return Ok(Proposal { start, choices, is_partial: true });
     }
     match sought(line, tongue) {
-        Some(Sought::Session { begun }) => {
+        Some(CompletionTarget::Session { begun }) => {
             Ok(sessions(&all_sessions(asked).await?, asked, begun, line.len()))
         }
-        Some(Sought::EntriesOf { text }) => {
+        Some(CompletionTarget::EntriesOf { text }) => {
             let all = all_sessions(asked).await?;
             match named_in(&all, text) {
                 Some((session, numbers)) => {
@@ -331,19 +336,21 @@ async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Res
                 None => Ok(sessions(&all, asked, text, line.len())),
             }
         }
-        Some(Sought::Entry { begun }) => entries(asked, asked.session, begun, line.len(), |_| true).await,
-        Some(Sought::ToolResult { begun }) => {
+        Some(CompletionTarget::Entry { begun }) => {
+            entries(asked, asked.session, begun, line.len(), |_| true).await
+        }
+        Some(CompletionTarget::ToolResult { begun }) => {
             let is_result = |entry: &EntryView| entry.placed.entry.role == Role::ToolResult;
             entries(asked, asked.session, begun, line.len(), is_result).await
         }
-        Some(Sought::Nothing | Sought::File { .. }) => Ok(Proposal::none(line)),
-        None if line.starts_with(':') || tongue == Tongue::Words => Ok(Proposal::none(line)),
+        Some(CompletionTarget::Nothing | CompletionTarget::File { .. }) => Ok(Proposal::none(line)),
+        None if line.starts_with(':') || tongue == PromptLanguage::Words => Ok(Proposal::none(line)),
         None => names(asked, line, code).await,
     }
 }
 
 /// Our commands and the agent's: its extensions' own, its prompts and its skills. Where it is at rest it is started, for only it knows them.
-async fn agent_commands(asked: &Asked, line: &str) -> Result<Proposal, Error> {
+async fn agent_commands(asked: &CompletionContext, line: &str) -> Result<Proposal, Error> {
     let ask = || {
         let session = asked.session.to_string();
         asked.client.call(AskAgent { session, question: AgentQuestion::Commands })
@@ -355,7 +362,7 @@ async fn agent_commands(asked: &Asked, line: &str) -> Result<Proposal, Error> {
         }
         told => told?,
     };
-    let mut proposal = commands(line, Tongue::Words);
+    let mut proposal = commands(line, PromptLanguage::Words);
     let listed = told["commands"].as_array().into_iter().flatten();
     proposal.choices.extend(listed.filter_map(|told| agent_command(told, line)));
     Ok(proposal)
@@ -366,7 +373,8 @@ fn agent_command(told: &Value, begun: &str) -> Option<Choice> {
     let name = format!("/{}", told["name"].as_str()?);
     // It is typed as it is.
     let is_plain = !name.contains(|c: char| c.is_control() || c.is_whitespace());
-    let is_meant = is_plain && name.starts_with(begun) && command::named(&name, Tongue::Words).is_none();
+    let is_meant =
+        is_plain && name.starts_with(begun) && command::named(&name, PromptLanguage::Words).is_none();
     let about = told["description"].as_str().unwrap_or_default();
     let note = match told["source"].as_str() {
         Some(source) => format!("{source}: {about}"),
@@ -375,11 +383,11 @@ fn agent_command(told: &Value, begun: &str) -> Option<Choice> {
     is_meant.then(|| Choice { value: format!("{name} "), note, documentation: None })
 }
 
-async fn all_sessions(asked: &Asked) -> Result<Vec<SessionView>, Error> {
+async fn all_sessions(asked: &CompletionContext) -> Result<Vec<SessionView>, Error> {
     asked.client.call(ListSessions::default()).await
 }
 
-fn sessions(sessions: &[SessionView], asked: &Asked, begun: &str, end: usize) -> Proposal {
+fn sessions(sessions: &[SessionView], asked: &CompletionContext, begun: &str, end: usize) -> Proposal {
     let now = mainstay_model::Timestamp::now();
     let choices = sessions
         .iter()
@@ -426,7 +434,7 @@ fn last_number(numbers: &str) -> &str {
 
 /// The numbers of a session's entries that begin with `begun`, the last ones first.
 async fn entries(
-    asked: &Asked,
+    asked: &CompletionContext,
     session: SessionId,
     begun: &str,
     end: usize,
@@ -437,7 +445,7 @@ async fn entries(
     let (runs, is_partial) = numbers(begun, found.map_or(0, |relative| relative.entries), ENTRIES);
     let mut choices = Vec::new();
     for Range { start, end } in runs {
-        let wanted = Wanted { from: start - 1, count: Some(end - start), full: false };
+        let wanted = EntrySelection { from: start - 1, count: Some(end - start), full: false };
         let mut run = Vec::new();
         for_each_entry(&asked.client, session, wanted, |number, entry| {
             if is_wanted(entry) {
@@ -502,7 +510,7 @@ fn entry_note(view: &EntryView) -> String {
     }
 }
 
-async fn names(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
+async fn names(asked: &CompletionContext, line: &str, code: String) -> Result<Proposal, Error> {
     let cursor = position(line);
     let found = asked.client.call(Complete { session: asked.session.to_string(), code, cursor }).await?;
     let start = found.start.map_or(line.len(), |start| offset(line, start));
@@ -593,11 +601,11 @@ mod tests {
     use super::*;
 
     fn at_once(line: &str) -> Option<Proposal> {
-        super::at_once(line, Tongue::Fsharp)
+        super::at_once(line, PromptLanguage::Fsharp)
     }
 
-    fn sought(line: &str) -> Option<Sought<'_>> {
-        super::sought(line, Tongue::Fsharp)
+    fn sought(line: &str) -> Option<CompletionTarget<'_>> {
+        super::sought(line, PromptLanguage::Fsharp)
     }
 
     fn choice(value: &str) -> Choice {
@@ -643,16 +651,19 @@ mod tests {
             Some("/rename ,/reset,/rebuild ,/refresh ")
         );
         assert_eq!(at_once("//comment\nList.ma"), None);
-        assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(table(Tongue::Fsharp).count()));
+        assert_eq!(
+            at_once("").map(|proposal| proposal.choices.len()),
+            Some(table(PromptLanguage::Fsharp).count())
+        );
     }
 
     #[test]
     fn what_follows_a_command_first_is_told_from_the_table() {
         for line in [":switch la", "/session la", ":delete-session la", ":stats la"] {
-            assert_eq!(sought(line), Some(Sought::Session { begun: "la" }), "{line}");
+            assert_eq!(sought(line), Some(CompletionTarget::Session { begun: "la" }), "{line}");
         }
         for line in [":merge la 3", "/cherry-pick la 3"] {
-            assert_eq!(sought(line), Some(Sought::EntriesOf { text: "la 3" }), "{line}");
+            assert_eq!(sought(line), Some(CompletionTarget::EntriesOf { text: "la 3" }), "{line}");
         }
         for line in [
             ":fork 3",
@@ -661,13 +672,13 @@ mod tests {
             ":merge la 1 --at=3",
             ":compact So. --before 3",
         ] {
-            assert_eq!(sought(line), Some(Sought::Entry { begun: "3" }), "{line}");
+            assert_eq!(sought(line), Some(CompletionTarget::Entry { begun: "3" }), "{line}");
         }
         for line in [":rename 3", ":search so --at 3", ":quit "] {
-            assert_eq!(sought(line), Some(Sought::Nothing), "{line}");
+            assert_eq!(sought(line), Some(CompletionTarget::Nothing), "{line}");
         }
         let file = |line| match sought(line) {
-            Some(Sought::File { path, endings }) => (path, endings.len()),
+            Some(CompletionTarget::File { path, endings }) => (path, endings.len()),
             other => panic!("{line}: {other:?}"),
         };
         assert_eq!(file(":load a b"), ("a b", 3));
@@ -724,7 +735,8 @@ mod tests {
     #[test]
     fn an_answer_serves_while_the_name_grows() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut completer = DaemonCompleter::new(Source::default(), Tongue::Fsharp, runtime.handle().clone());
+        let mut completer =
+            DaemonCompleter::new(Source::default(), PromptLanguage::Fsharp, runtime.handle().clone());
         let proposal = Proposal::whole(5, vec![choice("map"), choice("Max"), choice("``my``")]);
         completer.answer = Some(Answer { line: "List.m".to_owned(), as_of: Seq(7), proposal });
         let known = |line| completer.known(line, Seq(7)).map(|proposal| values(&proposal).join(","));

@@ -17,14 +17,14 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthStr;
 
-use super::command::Tongue;
+use super::command::PromptLanguage;
+use super::completeness::CompletenessCheck;
 use super::completion::{DaemonCompleter, Source};
-use super::finished::Finished;
 use super::highlight::CodeHighlighter;
 use super::history::SharedHistory;
-use super::keys::{Enter, Hints, Judge, Keys, Law, MENU};
+use super::history_cache::HistoryCache;
+use super::keys::{Enter, Hints, Keys, MENU, SubmitRule, SubmitValidator};
 use super::prompt::{Bell, INDICATOR, LinePrompt};
-use super::recall::Recall;
 use crate::terminal::Paint;
 
 /// How many choices the menu shows at once.
@@ -62,7 +62,13 @@ struct Setup {
 /// What the line that is typed is for.
 enum Purpose {
     /// Code, or words, and commands, which are completed, coloured and kept.
-    Input { kind: SessionKind, language: Option<Language>, recall: Recall, source: Source, runtime: Handle },
+    Input {
+        kind: SessionKind,
+        language: Option<Language>,
+        recall: HistoryCache,
+        source: Source,
+        runtime: Handle,
+    },
     /// An answer, which is none of it.
     Answer,
     /// An answer that is shown to nobody.
@@ -79,7 +85,7 @@ impl Editor {
     /// An editor for a session that knows what was submitted before, and asks `source` for completions.
     pub(super) fn new(
         session: &SessionView,
-        recall: Recall,
+        recall: HistoryCache,
         source: Source,
         paint: Paint,
     ) -> std::io::Result<Self> {
@@ -145,7 +151,7 @@ impl Editor {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(super) fn finish(&mut self, done: Done, prompt: &LinePrompt) -> std::io::Result<Typed> {
+    pub(super) fn finish(&mut self, done: ReadResult, prompt: &LinePrompt) -> std::io::Result<Typed> {
         let (line, signal) = done.map_err(std::io::Error::other)?;
         match signal? {
             Signal::Success(text) => self.keep(line, Typed::Text(text)),
@@ -182,11 +188,11 @@ impl Editor {
 }
 
 /// How reading on the thread ended.
-pub(super) type Done = Result<(Reedline, std::io::Result<Signal>), tokio::task::JoinError>;
+pub(super) type ReadResult = Result<(Reedline, std::io::Result<Signal>), tokio::task::JoinError>;
 
 impl Reading {
     /// Waits until someone has typed something, or the bell has rung. Dropping the future loses nothing.
-    pub(super) async fn done(&mut self) -> Done {
+    pub(super) async fn done(&mut self) -> ReadResult {
         (&mut self.thread).await
     }
 
@@ -206,15 +212,17 @@ impl Setup {
             .use_bracketed_paste(true);
         match &self.purpose {
             Purpose::Input { kind, language, recall, source, runtime } => {
-                let tongue = Tongue::of(kind);
+                let tongue = PromptLanguage::of(kind);
                 let completer = DaemonCompleter::new(Arc::clone(source), tongue, runtime.clone());
                 let history = SharedHistory::new(recall.clone(), runtime.clone());
                 let law = match tongue {
-                    Tongue::Fsharp => Law::Fsharp,
-                    Tongue::Foreign => Law::Kernel(Finished::new(Arc::clone(source), runtime.clone())),
-                    Tongue::Words => Law::Words,
+                    PromptLanguage::Fsharp => SubmitRule::Fsharp,
+                    PromptLanguage::Foreign => {
+                        SubmitRule::Kernel(CompletenessCheck::new(Arc::clone(source), runtime.clone()))
+                    }
+                    PromptLanguage::Words => SubmitRule::Words,
                 };
-                let line = line.with_validator(Box::new(Judge::new(Arc::clone(&enter), law)));
+                let line = line.with_validator(Box::new(SubmitValidator::new(Arc::clone(&enter), law)));
                 let highlighter = CodeHighlighter::new(tongue, language.clone());
                 Ok(self.for_input(line, highlighter, enter, history, completer))
             }

@@ -16,13 +16,13 @@ use mainstay_model::{
 use tokio::time::sleep;
 
 use super::Repl;
-use super::talking::{Talk, typed_ahead};
-use crate::asking::{News, OwnAsks};
+use super::agent_turn::{AgentTurn, typed_ahead};
 use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
-use crate::link::{Heard, is_loss};
+use crate::link::{SessionUpdate, is_loss};
+use crate::own_asks::{AskChange, OwnAsks};
 use crate::terminal::{
-    BegunLine, DisplaySequence, Paint, RewrittenLine, Surface, Tone, eval_summary, note, result_text,
+    DisplaySequence, OpenLine, Paint, ProgressLine, Surface, Tone, eval_summary, note, result_text,
 };
 
 /// Code that has not begun after this long is said to wait.
@@ -34,11 +34,11 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 /// What is to be run, under what name.
 pub(super) struct Submission {
     command: CommandId,
-    work: Work,
+    work: RunRequest,
 }
 
 /// What there is to run.
-enum Work {
+enum RunRequest {
     /// Code that was typed, or the text of a file.
     Code { code: String, file: Option<String>, withheld: bool },
     /// Cells of another session, one after the other. Each is a part of the command.
@@ -53,39 +53,39 @@ pub(super) struct Progress {
     whole: Option<CommandId>,
     has_begun: bool,
     /// How far the session is that it waits for.
-    waits: RewrittenLine,
+    waits: ProgressLine,
     /// Whether Ctrl-C was pressed.
     is_unwanted: bool,
     /// It has been asked to stop.
     is_stopping: bool,
     was_killed: bool,
     /// What is shown of its output.
-    begun: BegunLine,
+    begun: OpenLine,
     displays: DisplaySequence,
     asks: OwnAsks,
     /// Who was asked here leaves the answer to others.
     is_left_to_others: bool,
     /// What is known of it where an agent does it.
-    talk: Option<Talk>,
+    talk: Option<AgentTurn>,
 }
 
 impl Submission {
     /// Code that was typed, or the text of a file.
     pub(super) fn new(code: String, file: Option<String>) -> Self {
-        Self::of(Work::Code { code, file, withheld: false })
+        Self::of(RunRequest::Code { code, file, withheld: false })
     }
 
     /// Code that is to be stored nowhere.
     pub(super) fn withheld(code: String) -> Self {
-        Self::of(Work::Code { code, file: None, withheld: true })
+        Self::of(RunRequest::Code { code, file: None, withheld: true })
     }
 
     /// Cells of another session.
     pub(super) fn merge(from: String, entries: Entries) -> Self {
-        Self::of(Work::Merge { from, entries })
+        Self::of(RunRequest::Merge { from, entries })
     }
 
-    fn of(work: Work) -> Self {
+    fn of(work: RunRequest) -> Self {
         Self { command: CommandId::from_uuid(uuid::Uuid::now_v7()), work }
     }
 }
@@ -127,9 +127,11 @@ impl Repl {
     async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
         let Submission { command, work } = submission;
         match work {
-            Work::Code { code, withheld: true, .. } => self.run_withheld(command, code).await,
-            Work::Code { code, file, .. } => self.run_code(command, code, file.as_ref()).await.map(drop),
-            Work::Merge { from, entries } => self.run_merge(command, from, entries).await,
+            RunRequest::Code { code, withheld: true, .. } => self.run_withheld(command, code).await,
+            RunRequest::Code { code, file, .. } => {
+                self.run_code(command, code, file.as_ref()).await.map(drop)
+            }
+            RunRequest::Merge { from, entries } => self.run_merge(command, from, entries).await,
         }
     }
 
@@ -247,12 +249,12 @@ impl Repl {
                 }
                 heard = self.link.hear(), if !self.link.is_lost() => {
                     match (heard, &mut progress.talk) {
-                        (Some(Heard::Event(event)), _) => {
+                        (Some(SessionUpdate::Event(event)), _) => {
                             self.observe(&event, progress);
                             self.ask_person(progress).await?;
                         }
-                        (Some(Heard::Live(live)), Some(talk)) => talk.hear(&live),
-                        (Some(Heard::Live(_)), None) | (None, _) => {}
+                        (Some(SessionUpdate::Live(live)), Some(talk)) => talk.hear(&live),
+                        (Some(SessionUpdate::Live(_)), None) | (None, _) => {}
                     }
                     if progress.is_to_be_stopped() {
                         self.stop(progress).await;
@@ -286,17 +288,17 @@ impl Repl {
         progress.go_on_with(event);
         // What code has begun to print may be the question itself; what an agent has begun to say is none.
         if matches!(event.body, EventBody::AskRaised(_)) {
-            progress.talk.iter_mut().for_each(Talk::end_line);
+            progress.talk.iter_mut().for_each(AgentTurn::end_line);
         }
         let news = progress.asks.observe(event, &progress.command);
         // Word of our own answer may come behind what the agent has begun to say to it.
-        if matches!(event.body, EventBody::AskEnded { .. }) && !matches!(news, Some(News::Answered)) {
-            progress.talk.iter_mut().for_each(Talk::end_line);
+        if matches!(event.body, EventBody::AskEnded { .. }) && !matches!(news, Some(AskChange::Answered)) {
+            progress.talk.iter_mut().for_each(AgentTurn::end_line);
         }
         match news {
-            Some(News::Raised | News::Answered) => return,
-            Some(News::Ended) if is_cancelled(event) => return,
-            Some(News::Ended) | None => {}
+            Some(AskChange::Raised | AskChange::Answered) => return,
+            Some(AskChange::Ended) if is_cancelled(event) => return,
+            Some(AskChange::Ended) | None => {}
         }
         if event.metadata.correlation.as_ref() != Some(&progress.command) {
             if !progress.is_our_doing(event) {
@@ -374,11 +376,11 @@ impl Progress {
             command,
             whole: None,
             has_begun: false,
-            waits: RewrittenLine::default(),
+            waits: ProgressLine::default(),
             is_unwanted: false,
             is_stopping: false,
             was_killed: false,
-            begun: BegunLine::default(),
+            begun: OpenLine::default(),
             displays: DisplaySequence::default(),
             asks: OwnAsks::default(),
             is_left_to_others: false,
@@ -388,7 +390,7 @@ impl Progress {
 
     /// Nothing is known yet of this command of the agent of this session.
     pub(super) fn of_talk(command: CommandId, session: &SessionView) -> Self {
-        Self { talk: Some(Talk::new(session)), ..Self::of(command) }
+        Self { talk: Some(AgentTurn::new(session)), ..Self::of(command) }
     }
 
     pub(super) fn command(&self) -> &CommandId {
@@ -399,13 +401,13 @@ impl Progress {
         self.has_begun
     }
 
-    pub(super) fn talk(&mut self) -> Option<&mut Talk> {
+    pub(super) fn talk(&mut self) -> Option<&mut AgentTurn> {
         self.talk.as_mut()
     }
 
     /// Whether an agent works on it that can be told something meanwhile.
     fn can_be_steered(&self) -> bool {
-        !self.is_unwanted && self.talk.as_ref().is_some_and(Talk::can_be_steered)
+        !self.is_unwanted && self.talk.as_ref().is_some_and(AgentTurn::can_be_steered)
     }
 
     /// Nothing is known yet of the parts of this command.
@@ -474,7 +476,7 @@ impl Progress {
 
     /// What follows begins on a line of its own.
     pub(super) fn end_line(&mut self) {
-        self.talk.iter_mut().for_each(Talk::end_line);
+        self.talk.iter_mut().for_each(AgentTurn::end_line);
         if self.begun.take() {
             println!();
         }

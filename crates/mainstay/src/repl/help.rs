@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::command::{Tongue, table};
+use super::command::{PromptLanguage, table};
 use crate::terminal::{Paint, Tone};
 
 /// Keys worth knowing where code is typed, as `:help` lists them.
@@ -43,10 +43,10 @@ const NOTE_OF_WORDS: &str = "A slash may stand for the colon of a command: /fork
      All that is said to an agent is stored; a line that begins with a blank is not sent.\n";
 
 /// The commands and keys, a line each.
-pub(super) fn help_text(paint: Paint, tongue: Tongue) -> String {
+pub(super) fn help_text(paint: Paint, tongue: PromptLanguage) -> String {
     let (keys, note) = match tongue {
-        Tongue::Fsharp | Tongue::Foreign => (KEYS, NOTE),
-        Tongue::Words => (KEYS_OF_WORDS, NOTE_OF_WORDS),
+        PromptLanguage::Fsharp | PromptLanguage::Foreign => (KEYS, NOTE),
+        PromptLanguage::Words => (KEYS_OF_WORDS, NOTE_OF_WORDS),
     };
     let rows = || table(tongue).map(|entry| (entry.usage(), entry.about));
     let width = rows().map(|(usage, _)| usage.width()).max().unwrap_or(0);
@@ -67,8 +67,8 @@ mod tests {
     fn the_reference_of_the_prompt_is_what_help_says() {
         let mut page = format!("{GENERATED}# Prompt commands\n\n{INTRODUCTION}");
         for (title, tongue, keys) in [
-            ("Where code is typed", Tongue::Fsharp, KEYS),
-            ("Where an agent is spoken to", Tongue::Words, KEYS_OF_WORDS),
+            ("Where code is typed", PromptLanguage::Fsharp, KEYS),
+            ("Where an agent is spoken to", PromptLanguage::Words, KEYS_OF_WORDS),
         ] {
             page.push_str(&format!("## {title}\n\n| command or key | what it does |\n|---|---|\n"));
             let commands = table(tongue).map(|entry| (entry.usage(), entry.about));
@@ -93,7 +93,7 @@ directives (`:r`, `:I`, `:nowarn`, `:time`) are there in F# sessions alone.
 
     #[test]
     fn the_commands_and_keys() {
-        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Fsharp), @"
+        insta::assert_snapshot!(help_text(Paint::plain(), PromptLanguage::Fsharp), @"
           :help                                     show the commands and keys
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id
@@ -153,7 +153,7 @@ directives (`:r`, `:I`, `:nowarn`, `:time`) are there in F# sessions alone.
 
     #[test]
     fn the_commands_and_keys_of_agents() {
-        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Words), @"
+        insta::assert_snapshot!(help_text(Paint::plain(), PromptLanguage::Words), @"
           :help                                     show the commands and keys
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id

@@ -6,20 +6,20 @@ use mainstay_gateway::highlight::{self, Syntax};
 use mainstay_model::notebook::Language;
 use reedline::{Color, Highlighter, StyledText};
 
-use super::command::{self, Tongue};
+use super::command::{self, PromptLanguage};
 use crate::terminal::syntax_colour;
 
 /// The highlighter of the prompt.
 pub(super) struct CodeHighlighter {
     /// What commands stand beside.
-    tongue: Tongue,
+    tongue: PromptLanguage,
     /// What the code is written in, if that is known, and it is code.
     language: Option<Language>,
 }
 
 impl CodeHighlighter {
     /// For this language, as far as it is known.
-    pub(super) const fn new(tongue: Tongue, language: Option<Language>) -> Self {
+    pub(super) const fn new(tongue: PromptLanguage, language: Option<Language>) -> Self {
         Self { tongue, language }
     }
 
@@ -62,7 +62,7 @@ mod tests {
 
     fn of(kind: &str) -> CodeHighlighter {
         let kind = SessionKind::new(kind).unwrap();
-        CodeHighlighter::new(Tongue::of(&kind), Language::of(&kind))
+        CodeHighlighter::new(PromptLanguage::of(&kind), Language::of(&kind))
     }
 
     /// One line for each piece that has a colour.

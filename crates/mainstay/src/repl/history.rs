@@ -11,14 +11,14 @@ use reedline::{
 };
 use tokio::runtime::Handle;
 
-use super::recall::{HERE, Line, Order, Place, Recall};
+use super::history_cache::{HERE, HistoryCache, Line, Order, Place};
 
 /// Named by the queries of hints, which come with every key.
 const HINTS: HistorySessionId = HistorySessionId::new(1);
 
 /// The lines that this client knows.
 pub(super) struct SharedHistory {
-    recall: Recall,
+    recall: HistoryCache,
     runtime: Handle,
     /// What was given last: the same is not given twice in a row.
     given: Mutex<Option<String>>,
@@ -26,7 +26,7 @@ pub(super) struct SharedHistory {
 
 impl SharedHistory {
     /// The lines of `recall`, which may have to ask on `runtime`.
-    pub(super) fn new(recall: Recall, runtime: Handle) -> Self {
+    pub(super) fn new(recall: HistoryCache, runtime: Handle) -> Self {
         Self { recall, runtime, given: Mutex::default() }
     }
 
@@ -141,7 +141,7 @@ mod tests {
 
     /// A history of these lines: each with the folder it is of, none where that is not known.
     fn of(lines: &[(Option<&str>, &str)]) -> SharedHistory {
-        let recall = Recall::of("/here", numbered(lines));
+        let recall = HistoryCache::of("/here", numbered(lines));
         SharedHistory::new(recall, tokio::runtime::Runtime::new().unwrap().handle().clone())
     }
 

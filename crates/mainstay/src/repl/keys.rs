@@ -13,10 +13,10 @@ use reedline::{
     ReedlineRawEvent, ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::command::{self, Tongue};
-use super::finished::{self, Finished};
+use super::command::{self, PromptLanguage};
+use super::completeness::{self, CompletenessCheck};
+use super::history_cache::is_secret;
 use super::prompt::Bell;
-use super::recall::is_secret;
 
 /// The name under which the keys know the completion menu.
 pub(super) const MENU: &str = "completion";
@@ -116,27 +116,27 @@ fn pasted(text: &str) -> String {
 }
 
 /// Says whether Enter runs what was typed.
-pub(super) struct Judge {
+pub(super) struct SubmitValidator {
     enter: Arc<Enter>,
-    law: Law,
+    law: SubmitRule,
 }
 
 /// By what it is judged.
-pub(super) enum Law {
+pub(super) enum SubmitRule {
     /// The layout of F#.
     Fsharp,
     /// What the session's kernel says.
-    Kernel(Finished),
+    Kernel(CompletenessCheck),
     /// Words are whole when they are said to be.
     Words,
 }
 
-impl Law {
-    const fn tongue(&self) -> Tongue {
+impl SubmitRule {
+    const fn tongue(&self) -> PromptLanguage {
         match self {
-            Self::Fsharp => Tongue::Fsharp,
-            Self::Kernel(_) => Tongue::Foreign,
-            Self::Words => Tongue::Words,
+            Self::Fsharp => PromptLanguage::Fsharp,
+            Self::Kernel(_) => PromptLanguage::Foreign,
+            Self::Words => PromptLanguage::Words,
         }
     }
 
@@ -153,15 +153,15 @@ impl Law {
     fn forced_line(&self, code: &str) -> String {
         match self {
             Self::Fsharp => " ".repeat(indentation(code)),
-            Self::Kernel(_) => finished::indentation(code).to_owned(),
+            Self::Kernel(_) => completeness::indentation(code).to_owned(),
             Self::Words => String::new(),
         }
     }
 }
 
-impl Judge {
+impl SubmitValidator {
     /// A judge that tells `enter` the indentation of the line that begins.
-    pub(super) fn new(enter: Arc<Enter>, law: Law) -> Self {
+    pub(super) fn new(enter: Arc<Enter>, law: SubmitRule) -> Self {
         Self { enter, law }
     }
 
@@ -183,7 +183,7 @@ impl Judge {
     }
 }
 
-impl Validator for Judge {
+impl Validator for SubmitValidator {
     fn validate(&self, code: &str) -> ValidationResult {
         let (is_forced, is_followed) = self
             .enter
@@ -247,7 +247,7 @@ mod tests {
 
     struct Parts {
         keys: Keys,
-        judge: Judge,
+        judge: SubmitValidator,
         hints: Hints,
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let enter = Arc::new(Enter::default());
         Parts {
             keys: Keys::new(Arc::clone(&enter), Arc::default()),
-            judge: Judge::new(Arc::clone(&enter), Law::Fsharp),
+            judge: SubmitValidator::new(Arc::clone(&enter), SubmitRule::Fsharp),
             hints: Hints::new(DefaultHinter::default(), enter),
         }
     }
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn enter_says_words_and_alt_enter_begins_a_line_of_them() {
         let Parts { mut keys, hints, .. } = parts();
-        let judge = Judge::new(Arc::clone(&hints.enter), Law::Words);
+        let judge = SubmitValidator::new(Arc::clone(&hints.enter), SubmitRule::Words);
         press(&mut keys, KeyModifiers::NONE);
         assert!(is_complete(judge.validate("let f x =")));
         press(&mut keys, KeyModifiers::ALT);

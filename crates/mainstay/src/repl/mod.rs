@@ -1,33 +1,33 @@
 //! The prompt: a person at a terminal, attached to a session that others may be attached to as well.
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`]
-//! (over [`recall`]), [`completion`] (over [`mentions`]) and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`talking`] speaks to
-//! agents, [`output`] shows what their tools gave, [`answering`] asks what either asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
+//! (over [`history_cache`]), [`completion`] (over [`mentions`]) and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
+//! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`agent_turn`] speaks to
+//! agents, [`output`] shows what their tools gave, [`ask_prompt`] asks what either asks. [`echo_off`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`other_clients`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
 
 mod actions;
-mod answering;
+mod agent_turn;
+mod ask_prompt;
 mod banner;
 mod command;
+mod completeness;
 mod completion;
+mod echo_off;
 mod editor;
 mod evaluation;
-mod finished;
-mod guests;
 mod help;
 mod highlight;
 mod history;
+mod history_cache;
 mod keys;
 mod mentions;
+mod other_clients;
 mod output;
 mod prompt;
-mod quiet;
-mod recall;
 mod reconnection;
-mod talking;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -38,18 +38,18 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::GetSession;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Event, EventBody, Seq, SessionId, Timestamp, WarmUpReason, Work};
+use mainstay_model::{Error, Event, EventBody, JobSpec, Seq, SessionId, Timestamp, WarmUpReason};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use self::command::{Command, Tongue};
-use self::completion::{Asked, Source};
-use self::editor::{Done, Editor, Reading, Typed};
+use self::command::{Command, PromptLanguage};
+use self::completion::{CompletionContext, Source};
+use self::echo_off::EchoOff;
+use self::editor::{Editor, ReadResult, Reading, Typed};
 use self::evaluation::Submission;
-use self::guests::Guests;
+use self::history_cache::{HistoryCache, is_secret};
+use self::other_clients::OtherClients;
 use self::prompt::{Bell, LinePrompt};
-use self::quiet::Quiet;
-use self::recall::{Recall, is_secret};
 use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::{bring_into_use, settle};
 use crate::connect::Connection;
@@ -84,16 +84,16 @@ pub(crate) async fn run(
             (Some(Err(error)), _) => {
                 eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string())))
             }
-            (None, Tongue::Fsharp | Tongue::Foreign) if is_secret(&text) => {
+            (None, PromptLanguage::Fsharp | PromptLanguage::Foreign) if is_secret(&text) => {
                 repl.carry_out(Input::Withheld(text.trim().to_owned())).await;
             }
-            (None, Tongue::Fsharp | Tongue::Foreign) => {
+            (None, PromptLanguage::Fsharp | PromptLanguage::Foreign) => {
                 repl.carry_out(Input::Code(text.trim_end().to_owned())).await
             }
-            (None, Tongue::Words) if is_secret(&text) => {
+            (None, PromptLanguage::Words) if is_secret(&text) => {
                 note("it was not sent: all that is said to an agent is stored, also behind a blank");
             }
-            (None, Tongue::Words) => repl.carry_out(Input::Work(talking::work_of(&text))).await,
+            (None, PromptLanguage::Words) => repl.carry_out(Input::Work(agent_turn::work_of(&text))).await,
         }
     }
     repl.update_recall();
@@ -118,7 +118,7 @@ enum Input {
     /// Code that is to be stored nowhere.
     Withheld(String),
     /// Something for an agent.
-    Work(Work),
+    Work(JobSpec),
 }
 
 /// A person at a terminal.
@@ -126,9 +126,9 @@ struct Repl {
     home: Home,
     link: Link,
     editor: Editor,
-    recall: Recall,
+    recall: HistoryCache,
     source: Source,
-    guests: Guests,
+    guests: OtherClients,
     /// What others did, not yet shown.
     heard: String,
     /// What was typed and not sent: it stands in the next line.
@@ -143,18 +143,18 @@ struct Repl {
     is_parted: bool,
     paint: Paint,
     /// Dropped last: then the terminal is as it was.
-    quiet: Option<Quiet>,
+    quiet: Option<EchoOff>,
 }
 
 impl Repl {
     fn new(home: &Home, link: Link) -> std::io::Result<Self> {
         let (paint, source) = (Paint::stdout(), Source::default());
-        let recall = Recall::open(home);
+        let recall = HistoryCache::open(home);
         let mut repl = Self {
             home: home.clone(),
             editor: Editor::new(&link.session, recall.clone(), Arc::clone(&source), paint)?,
             recall,
-            guests: Guests::new(paint),
+            guests: OtherClients::new(paint),
             link,
             source,
             heard: String::new(),
@@ -164,7 +164,7 @@ impl Repl {
             is_starting: false,
             is_parted: false,
             paint,
-            quiet: Quiet::begin(),
+            quiet: EchoOff::begin(),
         };
         repl.update_source();
         Ok(repl)
@@ -175,8 +175,8 @@ impl Repl {
     }
 
     /// What is typed in this session.
-    fn tongue(&self) -> Tongue {
-        Tongue::of(&self.link.session.kind)
+    fn tongue(&self) -> PromptLanguage {
+        PromptLanguage::of(&self.link.session.kind)
     }
 
     /// Goes over to another session.
@@ -187,7 +187,7 @@ impl Repl {
             let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
             self.editor = Editor::new(now, recall, source, self.paint)?;
         }
-        self.guests = Guests::new(self.paint);
+        self.guests = OtherClients::new(self.paint);
         self.update_source();
         self.greet();
         Ok(())
@@ -238,7 +238,7 @@ impl Repl {
         reading: &mut Reading,
         bell: &Bell,
         mut take: impl FnMut(&mut Self, Event) -> bool,
-    ) -> Done {
+    ) -> ReadResult {
         let mut ring_at = None;
         loop {
             tokio::select! {
@@ -308,7 +308,7 @@ impl Repl {
     fn is_agents_start(&mut self, event: &Event) -> bool {
         match &event.body {
             EventBody::WarmUpStarted { reason } => {
-                self.is_starting = *reason == WarmUpReason::Started && self.tongue() == Tongue::Words;
+                self.is_starting = *reason == WarmUpReason::Started && self.tongue() == PromptLanguage::Words;
                 self.is_starting
             }
             EventBody::WarmUpCompleted { .. } => std::mem::take(&mut self.is_starting),
@@ -398,7 +398,7 @@ impl Repl {
 
     /// Completions are for this session as it is now.
     fn update_source(&mut self) {
-        let asked = Asked {
+        let asked = CompletionContext {
             client: Arc::clone(&self.link.client),
             session: self.link.session.session,
             folder: PathBuf::from(&self.link.session.working_directory),

@@ -5,9 +5,9 @@ use mainstay_gateway::view::EntryView;
 use mainstay_model::{Error, Part, PartRole, Role};
 
 use super::Repl;
-use super::quiet::Quiet;
+use super::echo_off::EchoOff;
 use crate::commands::transcript::{entry_text, nothing_shown};
-use crate::telling::{Call, whole_text};
+use crate::render::{Call, whole_text};
 use crate::terminal::{note, page};
 
 /// How many entries are looked at together, from the end.
@@ -37,7 +37,7 @@ impl Repl {
         // What is typed now is for the program that pages.
         self.quiet = None;
         page(text).await;
-        self.quiet = Quiet::begin();
+        self.quiet = EchoOff::begin();
         Ok(())
     }
 

@@ -21,7 +21,7 @@ const SUPERVISOR: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a daemon.
-enum Fate {
+enum DaemonFate {
     /// It was told to stop.
     Stopped,
     /// The daemon crashed, or was killed.
@@ -64,12 +64,12 @@ impl Repl {
             _ = self.interrupts.recv() => return Ok(None),
         };
         match fate {
-            Fate::There(connection) => Ok(Some(*connection)),
-            Fate::Stopped => {
+            DaemonFate::There(connection) => Ok(Some(*connection)),
+            DaemonFate::Stopped => {
                 note("the daemon was stopped; what you run next starts it again");
                 Ok(None)
             }
-            Fate::Crashed => {
+            DaemonFate::Crashed => {
                 note("the daemon ended unexpectedly; starting another …");
                 self.start_again().await
             }
@@ -96,27 +96,27 @@ impl Repl {
 }
 
 /// What becomes of a daemon whose connection is lost. One that stops in order takes its record with it.
-async fn fate(home: &Home, pid: u32) -> Fate {
+async fn fate(home: &Home, pid: u32) -> DaemonFate {
     let began = Instant::now();
     let mut crashed_at = None;
     loop {
         let record = home.daemon();
         match record {
-            None => return Fate::Stopped,
+            None => return DaemonFate::Stopped,
             Some(record) if record.pid == pid && !is_alive(pid) => {
                 let crashed_at = *crashed_at.get_or_insert_with(Instant::now);
                 if crashed_at.elapsed() >= SUPERVISOR {
-                    return Fate::Crashed;
+                    return DaemonFate::Crashed;
                 }
             }
             Some(_) => {
                 if let Ok(connection) = connect(home, CLIENT_NAME).await {
-                    return Fate::There(Box::new(connection));
+                    return DaemonFate::There(Box::new(connection));
                 }
             }
         }
         if began.elapsed() >= LAST_WORDS {
-            return Fate::Crashed;
+            return DaemonFate::Crashed;
         }
         sleep(PAUSE).await;
     }

@@ -6,7 +6,7 @@ use mainstay_model::display::{SVG, TABLE};
 use mainstay_model::{Bundle, Display, Picture};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::pictures::Easel;
+use super::pictures::ImageSupport;
 use super::{Paint, printable, printed};
 
 /// How a picture is seen that a terminal cannot show.
@@ -17,7 +17,7 @@ const HINT: &str = "`mainstay export --output FILE.ipynb` has it";
 pub(crate) struct Surface {
     /// Its width, where it has one.
     columns: Option<usize>,
-    easel: Option<Easel>,
+    easel: Option<ImageSupport>,
     paint: Paint,
 }
 
@@ -27,7 +27,7 @@ impl Surface {
 
     /// Describes standard output as a surface.
     pub(crate) fn stdout() -> Self {
-        Self { columns: columns(), easel: Easel::stdout(), paint: Paint::stdout() }
+        Self { columns: columns(), easel: ImageSupport::stdout(), paint: Paint::stdout() }
     }
 
     /// How many columns it has, where it is a terminal.
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_picture_stands_for_its_words_where_the_terminal_shows_it() {
-        let easel = Surface { columns: Some(80), easel: Some(Easel::kitty()), paint: Paint::plain() };
+        let easel = Surface { columns: Some(80), easel: Some(ImageSupport::kitty()), paint: Paint::plain() };
         let figure = value(json!({
             "image/png": "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQ",
             "text/plain": "<Figure>",

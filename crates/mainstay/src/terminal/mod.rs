@@ -7,15 +7,15 @@
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first, and what other people's code prints through [`printed`];
 //! only what the user's own code prints does not.
 
-mod begun;
 mod displays;
-mod hidden;
+mod hidden_input;
 mod markdown;
 mod next_step;
+mod open_line;
 mod pager;
 mod pictures;
 mod printed;
-mod rewritten;
+mod progress_line;
 mod sequence;
 mod syntax;
 
@@ -27,14 +27,14 @@ use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp, WorkerExit};
 use unicode_width::UnicodeWidthStr;
 
-pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, cut, display_text, result_text};
-pub(crate) use self::hidden::Hidden;
+pub(crate) use self::hidden_input::HiddenInput;
 pub(crate) use self::markdown::{events as markdown_events, is_blank_before, rendered as rendered_markdown};
 pub(crate) use self::next_step::next_step;
+pub(crate) use self::open_line::OpenLine;
 pub(crate) use self::pager::page;
 pub(crate) use self::printed::printed;
-pub(crate) use self::rewritten::RewrittenLine;
+pub(crate) use self::progress_line::ProgressLine;
 pub(crate) use self::sequence::DisplaySequence;
 pub(crate) use self::syntax::syntax_colour;
 

@@ -24,7 +24,7 @@ enum Protocol {
 
 /// A terminal that shows pictures.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Easel {
+pub(super) struct ImageSupport {
     protocol: Protocol,
     room: Room,
 }
@@ -49,7 +49,7 @@ enum Extent {
     Rows(u32),
 }
 
-impl Easel {
+impl ImageSupport {
     /// That of standard output, where it is a terminal that shows pictures.
     pub(super) fn stdout() -> Option<Self> {
         let told = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -210,7 +210,7 @@ mod tests {
 
     fn drawn(protocol: Protocol, kind: &str, data: &str) -> Option<String> {
         let bundle: Bundle = serde_json::from_value(json!({ kind: data, "text/plain": "it" })).unwrap();
-        Easel { protocol, room: ROOM }.drawn(&bundle)
+        ImageSupport { protocol, room: ROOM }.drawn(&bundle)
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             assert_eq!(drawn(Protocol::Kitty, kind, data), None, "{kind}");
         }
         let bundle = serde_json::from_value(json!({ "image/jpeg": JPEG, "image/png": PNG })).unwrap();
-        assert!(Easel { protocol: Protocol::Kitty, room: ROOM }.drawn(&bundle).unwrap().contains(PNG));
+        assert!(ImageSupport { protocol: Protocol::Kitty, room: ROOM }.drawn(&bundle).unwrap().contains(PNG));
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use mainstay_model::{Display, TestNews, TestProgress};
 
-use super::{RewrittenLine, Surface, display_text, printable};
+use super::{ProgressLine, Surface, display_text, printable};
 
 /// The displays of one stream of output. Of tests that run each result is shown once, as soon as it is known; on a terminal the last line
 /// says how many there are so far.
 #[derive(Debug, Default)]
 pub(crate) struct DisplaySequence {
     tests: TestNews,
-    status: RewrittenLine,
+    status: ProgressLine,
 }
 
 impl DisplaySequence {

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
-use crate::agent::{Prompt, QueuedPrompt, Work};
+use crate::agent::{JobSpec, Prompt, QueuedPrompt};
 use crate::ask::Question;
 use crate::error::Error;
 use crate::event::Source;
@@ -168,7 +168,7 @@ pub enum SessionCommand {
     /// Run code in the session.
     Eval(Eval),
     /// Have something done that is no code: by an agent, or a rebuild.
-    Work(Work),
+    Work(JobSpec),
     /// Say something to an agent that works. It hears it when it can; what was said so is no job of its own.
     Steer(QueuedPrompt),
     /// Stop a job, or take back a command that waits for its turn.

@@ -3,13 +3,13 @@
 use super::request::{Accepted, Decided, Request, Rules};
 use super::{validate_code, validate_prompt};
 use crate::affordance::Action;
-use crate::agent::Work;
+use crate::agent::JobSpec;
 use crate::decide::Draft;
 use crate::error::Error;
 use crate::id::JobId;
 use crate::limits::Limits;
 
-impl Request for Work {
+impl Request for JobSpec {
     fn rules(&self) -> Rules {
         let action = match self {
             Self::Comm(_) => Action::Comm,

@@ -1,7 +1,7 @@
 //! What follows from what an agent says, and how jobs end that are no evals.
 
 use super::{Draft, Effect, Identity, of, of_job};
-use crate::agent::{AgentNotice, Hears, Prompt, QueuedPrompt, Work, WorkEnding, WorkOutcome};
+use crate::agent::{AgentNotice, Delivery, JobSpec, Prompt, QueuedPrompt, WorkEnding, WorkOutcome};
 use crate::event::{Deadline, EventBody, Metadata, Source};
 use crate::id::JobId;
 use crate::message::Compaction;
@@ -18,7 +18,7 @@ impl Draft<'_> {
         identity: Identity,
         job: JobId,
         deadline: Option<Deadline>,
-        work: Work,
+        work: JobSpec,
     ) {
         let Identity { command, key, fingerprint, principal: _ } = identity;
         self.effect(Effect::Work { job, work: work.clone() });
@@ -71,9 +71,9 @@ impl Draft<'_> {
     }
 
     /// What the agent says it has still to hear, as it was said to it. What it has of its own accord has no pictures.
-    fn still_waiting(&self, waiting: Vec<(Hears, String)>) -> Vec<QueuedPrompt> {
+    fn still_waiting(&self, waiting: Vec<(Delivery, String)>) -> Vec<QueuedPrompt> {
         let mut known = self.session.queue.clone();
-        let mut as_said = |(hears, text): (Hears, String)| {
+        let mut as_said = |(hears, text): (Delivery, String)| {
             let is_it = |queued: &QueuedPrompt| queued.hears == hears && queued.prompt.text == text;
             match known.iter().position(is_it) {
                 Some(index) => known.remove(index),

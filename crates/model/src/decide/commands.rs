@@ -102,7 +102,7 @@ impl Draft<'_> {
             let (principal, command) = (identity.principal.clone(), identity.command.clone());
             self.record(
                 of(Source::System),
-                EventBody::CommandLeft { principal, command, error: Some(error.clone()) },
+                EventBody::CommandDequeued { principal, command, error: Some(error.clone()) },
             );
         }
         self.answer(identity, Outcome::Failed { error });
@@ -117,7 +117,7 @@ impl Draft<'_> {
             .any(|(metadata, _)| metadata.correlation.as_ref() == Some(&identity.command));
         if !tells && self.session.waits(&identity.principal, &identity.command) {
             let (principal, command) = (identity.principal.clone(), identity.command.clone());
-            self.record(of(Source::System), EventBody::CommandLeft { principal, command, error: None });
+            self.record(of(Source::System), EventBody::CommandDequeued { principal, command, error: None });
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::eval::WorkerExit;
 use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
 use crate::id::JobId;
-use crate::session::{Life, RunningJob};
+use crate::session::{Activity, RunningJob};
 use crate::state::SessionState;
 
 /// What to look at when an agent cannot be started.
@@ -20,7 +20,7 @@ impl Draft<'_> {
     pub(super) fn notice(&mut self, notice: Notice) {
         match notice {
             Notice::WarmedUp { runner, replayed, diverged, reload, took } => {
-                if let Life::WarmingUp { reason } = self.session.life {
+                if let Activity::WarmingUp { reason } = self.session.life {
                     let RunnerInfo { kernel, runtime, language, pid, references, startup } = runner;
                     let environment = match references {
                         Some(references) => self.rests_on(&runtime, Some(references)),
@@ -51,7 +51,7 @@ impl Draft<'_> {
             }
             Notice::Written { files } => self.written(files),
             Notice::WarmUpFailed { error } => {
-                if matches!(self.session.life, Life::WarmingUp { .. }) {
+                if matches!(self.session.life, Activity::WarmingUp { .. }) {
                     let is_agents = self.session.kind.is_agent();
                     let next_step = match &error {
                         Error::KernelUnavailable { .. } if is_agents => AGENT_SETTINGS.to_owned(),

@@ -1,7 +1,7 @@
 //! What an event says, in words for people and models. This is the only prose about events: the command line, the prompt, the page and MCP
 //! all show it.
 
-use super::{CancelEnding, EventBody, Kept, OutputStream, WarmUpReason};
+use super::{CancelEnding, CompletedPart, EventBody, OutputStream, WarmUpReason};
 use crate::agent::{QueuedPrompt, WorkEnding};
 use crate::ask::AskEnding;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -118,10 +118,10 @@ impl EventBody {
             Self::CommandQueued(queued) => {
                 faint(&format!("queued {}:", queued.command), queued.body.action().name().to_owned())
             }
-            Self::CommandLeft { command, error: Some(error), .. } => {
+            Self::CommandDequeued { command, error: Some(error), .. } => {
                 warning(&format!("{command} did not begin:"), error.to_string())
             }
-            Self::CommandLeft { command, error: None, .. } => {
+            Self::CommandDequeued { command, error: None, .. } => {
                 faint(&format!("{command} had nothing to do"), String::new())
             }
             Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
@@ -273,13 +273,13 @@ fn words_of_failure(failure: &Failure, result: &EvalResult) -> String {
 }
 
 /// How a cancelled eval ended, and what of it still counts.
-fn words_of_cancel(ending: CancelEnding, kept: Option<&Kept>) -> String {
+fn words_of_cancel(ending: CancelEnding, kept: Option<&CompletedPart>) -> String {
     let how = match ending {
         CancelEnding::Yielded => "cancelled",
         CancelEnding::Killed => "cancelled by killing the worker",
     };
     match kept {
-        Some(Kept { bytes, .. }) => {
+        Some(CompletedPart { bytes, .. }) => {
             format!("{how}; the first {bytes} bytes of its code had completed and are kept")
         }
         None => how.to_owned(),
@@ -309,7 +309,7 @@ mod tests {
         let cancelled = |ending, kept| words(&EventBody::EvalCancelled { job, ending, kept });
         assert_eq!(cancelled(CancelEnding::Yielded, None), "cancelled");
         assert_eq!(
-            cancelled(CancelEnding::Yielded, Some(Kept { bytes: 14, bindings: Vec::new() })),
+            cancelled(CancelEnding::Yielded, Some(CompletedPart { bytes: 14, bindings: Vec::new() })),
             "cancelled; the first 14 bytes of its code had completed and are kept"
         );
         assert_eq!(cancelled(CancelEnding::Killed, None), "cancelled by killing the worker");

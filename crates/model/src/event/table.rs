@@ -112,7 +112,7 @@ table! {
     SessionLoaded => "sessionLoaded", Session;
     WorkerExited => "workerExited", Worker;
     CommandQueued => "commandQueued", Lane;
-    CommandLeft => "commandLeft", Lane;
+    CommandDequeued => "commandLeft", Lane;
     AskRaised => "askRaised", Ask;
     AskEnded => "askEnded", Ask;
     EvalRequested => "evalRequested", Eval;

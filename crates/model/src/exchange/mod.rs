@@ -8,23 +8,23 @@
 use serde::{Deserialize, Serialize};
 
 mod claude_code;
-mod displayed;
+mod displays;
+mod documents;
 mod foreign;
 mod format;
 mod import;
 mod kernel;
+mod messages;
 mod outputs;
 mod pi;
-pub mod pi_said;
-mod said;
-mod shown;
+pub mod pi_messages;
 
+pub use documents::{dib, item_markdown, markdown, notebook, script};
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
 pub use kernel::Kernel;
 pub use outputs::{Outputs, coloured_traceback};
 pub use pi::message as pi_message;
-pub use shown::{dib, item_markdown, markdown, notebook, script};
 
 use crate::Timestamp;
 use crate::ask::Raiser;
@@ -36,7 +36,7 @@ use crate::message::Compaction;
 use crate::notebook::Language;
 use crate::object::ObjectHash;
 use crate::transcribe::Transcriber;
-use crate::transcript::{Covered, Segment, joined, slice};
+use crate::transcript::{CompactedEntries, Segment, joined, slice};
 
 /// What every such file begins with.
 const FORMAT: &str = "mainstay.session";
@@ -72,7 +72,7 @@ pub enum Item {
         /// The entries it comes to.
         entries: Vec<EntryHash>,
         /// Its events, in order.
-        events: Vec<Said>,
+        events: Vec<ExportedEvent>,
     },
     /// A message, or a summary of what was said before. What that stands for is said by the entries' numbers in this file, as
     /// those of a session without an id.
@@ -80,7 +80,7 @@ pub enum Item {
         /// The entries it comes to.
         entries: Vec<EntryHash>,
         /// The event that holds the message.
-        event: Said,
+        event: ExportedEvent,
     },
     /// Everything before it was dropped.
     Reset {
@@ -107,7 +107,7 @@ pub enum Item {
 
 /// An event, without who caused it and where it stood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct ExportedEvent {
     /// When it was recorded.
     pub at: Timestamp,
     /// What the event says.
@@ -141,7 +141,7 @@ pub struct Collector {
 struct Cell {
     job: JobId,
     asks: Vec<AskId>,
-    events: Vec<Said>,
+    events: Vec<ExportedEvent>,
 }
 
 impl Collector {
@@ -153,7 +153,7 @@ impl Collector {
     /// Takes in the next event; gives what is complete with it.
     pub fn push(&mut self, event: &Event) -> Option<Item> {
         let entries = self.transcriber.push(&self.kind, event);
-        let said = Said { at: event.at, body: event.body.clone() };
+        let said = ExportedEvent { at: event.at, body: event.body.clone() };
         match &event.body {
             EventBody::EvalRequested { job, .. } => {
                 self.cell = Some(Cell { job: *job, asks: Vec::new(), events: vec![said] });
@@ -305,7 +305,11 @@ fn check_item(kind: &SessionKind, item: &Item, before: u64) -> Result<(), &'stat
     for (said, seq) in events.iter().zip(1..) {
         found.extend(collector.push(&said.event(SessionId::from_uuid(uuid::Uuid::nil()), Seq(seq))));
     }
-    if let Item::Message { event: Said { body: EventBody::TranscriptCompacted(compaction), .. }, .. } = item {
+    if let Item::Message {
+        event: ExportedEvent { body: EventBody::TranscriptCompacted(compaction), .. },
+        ..
+    } = item
+    {
         let is_before = |covers: &Segment| {
             covers.session == OF_THE_FILE && covers.from < covers.to && covers.to <= before
         };
@@ -319,7 +323,7 @@ fn check_item(kind: &SessionKind, item: &Item, before: u64) -> Result<(), &'stat
     }
 }
 
-impl Said {
+impl ExportedEvent {
     fn event(&self, session: SessionId, seq: Seq) -> Event {
         let metadata =
             Metadata { source: Source::System, correlation: None, causation: None, environment: None };
@@ -329,7 +333,7 @@ impl Said {
 
 /// Where an event of an imported cell belongs: the command it is of, and the event that accepted that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placing {
+pub struct PlacedEvent {
     /// When it was recorded.
     pub at: Timestamp,
     /// The event that accepted the cell; none for that one itself.
@@ -343,7 +347,10 @@ impl Item {
     /// what a summary stands for is said by indices in that transcript, which are the numbers in the file.
     #[must_use]
     pub fn in_file(self, segments: &[Segment], before: u64) -> Self {
-        let Self::Message { event: Said { at, body: EventBody::TranscriptCompacted(compaction) }, .. } = self
+        let Self::Message {
+            event: ExportedEvent { at, body: EventBody::TranscriptCompacted(compaction) },
+            ..
+        } = self
         else {
             return self;
         };
@@ -354,7 +361,7 @@ impl Item {
 
     /// A message, or a summary, as an item.
     pub fn message(at: Timestamp, body: EventBody) -> Self {
-        let event = Said { at, body };
+        let event = ExportedEvent { at, body };
         let transcribed =
             Transcriber::default().push(&SessionKind::fsharp(), &event.event(OF_THE_FILE, Seq::ZERO));
         let entries = transcribed.iter().map(|entry| entry.entry.hash()).collect();
@@ -380,7 +387,7 @@ pub const fn numbered(from: u64, to: u64) -> Segment {
 
 /// The indices at which these entries stand in a transcript, as segments of a file.
 fn indices_of(transcript: &[Segment], entries: &[Segment]) -> Vec<Segment> {
-    let mut covered = Covered::of(entries);
+    let mut covered = CompactedEntries::of(entries);
     let numbers = transcript
         .iter()
         .flat_map(|segment| (segment.from..segment.to).map(|number| (segment.session, number)));
@@ -389,28 +396,26 @@ fn indices_of(transcript: &[Segment], entries: &[Segment]) -> Vec<Segment> {
 }
 
 /// The events of a session that was imported, of which the first gets this seq.
-pub fn placed(items: Vec<Item>, session: SessionId, first: Seq) -> Vec<Placing> {
+pub fn placed(items: Vec<Item>, session: SessionId, first: Seq) -> Vec<PlacedEvent> {
     let mut events = Vec::new();
     for item in items {
         let requested = Seq(first.0 + events.len() as u64);
         match item {
             Item::Cell { events: said, .. } => {
-                events.extend(said.into_iter().enumerate().map(|(index, Said { at, body })| Placing {
-                    at,
-                    causation: (index > 0).then_some(requested),
-                    body,
+                events.extend(said.into_iter().enumerate().map(|(index, ExportedEvent { at, body })| {
+                    PlacedEvent { at, causation: (index > 0).then_some(requested), body }
                 }));
             }
-            Item::Message { event: Said { at, body }, .. } => {
-                events.push(Placing { at, causation: None, body: imported(body, session) });
+            Item::Message { event: ExportedEvent { at, body }, .. } => {
+                events.push(PlacedEvent { at, causation: None, body: imported(body, session) });
             }
             Item::Reset { at } => {
-                events.push(Placing { at, causation: None, body: EventBody::SessionReset });
+                events.push(PlacedEvent { at, causation: None, body: EventBody::SessionReset });
             }
             Item::Label { at, entry, label } => {
                 let entry = Origin { session, number: entry };
                 let body = EventBody::EntryLabeled { entry, label: Some(label) };
-                events.push(Placing { at, causation: None, body });
+                events.push(PlacedEvent { at, causation: None, body });
             }
             Item::End { .. } => {}
         }
@@ -435,11 +440,11 @@ mod tests {
     use crate::id::CommandId;
     use crate::notebook::ScriptLanguage;
 
-    fn said(at: i64, body: EventBody) -> Said {
-        Said { at: Timestamp::from_second(at).unwrap(), body }
+    fn said(at: i64, body: EventBody) -> ExportedEvent {
+        ExportedEvent { at: Timestamp::from_second(at).unwrap(), body }
     }
 
-    fn bodies() -> Vec<Said> {
+    fn bodies() -> Vec<ExportedEvent> {
         let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
         let requested = EventBody::EvalRequested {
             job,
@@ -470,7 +475,7 @@ mod tests {
     }
 
     /// The file of a session with these events.
-    fn file(bodies: &[Said]) -> String {
+    fn file(bodies: &[ExportedEvent]) -> String {
         let kind = SessionKind::fsharp();
         let header = Header::new("lab".to_owned(), kind.clone(), None, "/lab".to_owned(), None);
         let (mut lines, mut collector) = (Lines::default(), Collector::new(kind));
@@ -521,8 +526,8 @@ mod tests {
             events.iter().map(|event| event.causation).collect::<Vec<_>>(),
             [None, Some(Seq(3)), Some(Seq(3)), None]
         );
-        let bodies: Vec<Said> =
-            events.into_iter().map(|event| Said { at: event.at, body: event.body }).collect();
+        let bodies: Vec<ExportedEvent> =
+            events.into_iter().map(|event| ExportedEvent { at: event.at, body: event.body }).collect();
         assert_eq!(file(&bodies), first);
         assert_eq!(read(&file(&[])).unwrap().items, []);
     }
@@ -557,7 +562,7 @@ mod tests {
             let mut said = vec![events[0].clone()];
             let EventBody::EvalRequested { code, .. } = &mut said[0].body else { panic!("no request") };
             *code = text.to_owned();
-            said.extend(end.into_iter().map(|body| Said { at: Timestamp::UNIX_EPOCH, body }));
+            said.extend(end.into_iter().map(|body| ExportedEvent { at: Timestamp::UNIX_EPOCH, body }));
             Item::Cell { entries: Vec::new(), events: said }
         };
         let failed = |failure| EventBody::EvalFailed {
@@ -585,7 +590,7 @@ mod tests {
     }
 
     /// A cell that prints, shows a bar twice and a picture, prints, and has a value in two forms.
-    fn showing() -> Vec<Said> {
+    fn showing() -> Vec<ExportedEvent> {
         let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
         let shows = |id: Option<&str>, is_value, forms: serde_json::Value| {
             let id = id.map(|id| crate::id::DisplayId::new(id).unwrap());
@@ -610,7 +615,7 @@ mod tests {
             ),
         ];
         said.truncate(4);
-        said.extend(shown.map(|body| Said { at: before.at, body }));
+        said.extend(shown.map(|body| ExportedEvent { at: before.at, body }));
         said.push(completed);
         said
     }
@@ -621,8 +626,8 @@ mod tests {
         let imported = read(&first).unwrap();
         assert_eq!(imported.items[0].entries(), 5);
         let events = placed(imported.items, OF_THE_FILE, Seq(3));
-        let bodies: Vec<Said> =
-            events.into_iter().map(|event| Said { at: event.at, body: event.body }).collect();
+        let bodies: Vec<ExportedEvent> =
+            events.into_iter().map(|event| ExportedEvent { at: event.at, body: event.body }).collect();
         assert_eq!(file(&bodies), first);
     }
 

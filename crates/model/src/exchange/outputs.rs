@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::displayed::{self, lines};
+use super::displays::{self, lines};
+use super::documents::{DocumentCell, Ending, PutOut};
 use super::kernel::Kernel;
-use super::shown::{Ending, PutOut, Shown};
-use super::{Item, Said};
+use super::{ExportedEvent, Item};
 use crate::diagnostic::Diagnostic;
 use crate::display::{Bundle, Display};
 use crate::eval::RaisedError;
@@ -23,7 +23,7 @@ const TITLE: &str = "Traceback (most recent call last)";
 #[derive(Debug)]
 pub struct Outputs<'a> {
     kernel: &'a Kernel,
-    cells: HashMap<&'a CommandId, &'a [Said]>,
+    cells: HashMap<&'a CommandId, &'a [ExportedEvent]>,
     /// What stands now under the names that code gave to what it showed, wherever it showed it.
     latest: BTreeMap<&'a DisplayId, &'a Bundle>,
 }
@@ -34,7 +34,7 @@ impl<'a> Outputs<'a> {
         let mut outputs = Self { kernel, cells: HashMap::new(), latest: BTreeMap::new() };
         for item in items {
             let Item::Cell { events, .. } = item else { continue };
-            for Said { body, .. } in events {
+            for ExportedEvent { body, .. } in events {
                 if let EventBody::EvalRequested { command, .. } = body {
                     outputs.cells.insert(command, events);
                 }
@@ -51,10 +51,10 @@ impl<'a> Outputs<'a> {
     /// The outputs of the cell that this command ran, under this number.
     pub fn of_command(&self, command: &CommandId, number: u64) -> Option<Vec<Value>> {
         let events = self.cells.get(command)?;
-        Some(self.of_shown(&Shown::of(self.kernel, events), number))
+        Some(self.of_shown(&DocumentCell::of(self.kernel, events), number))
     }
 
-    pub(super) fn of_shown(&self, shown: &Shown<'_>, number: u64) -> Vec<Value> {
+    pub(super) fn of_shown(&self, shown: &DocumentCell<'_>, number: u64) -> Vec<Value> {
         let mut outputs: Vec<Value> =
             shown.put_out.iter().flat_map(|put_out| self.put_out(put_out, number)).collect();
         outputs.extend(self.ending(shown, number));
@@ -72,14 +72,14 @@ impl<'a> Outputs<'a> {
             PutOut::Updated(_) => Vec::new(),
             PutOut::Value(display) => {
                 let bundle = self.latest(display);
-                let (data, metadata) = (displayed::notebook(bundle), bundle.metadata());
+                let (data, metadata) = (displays::notebook(bundle), bundle.metadata());
                 vec![
                     json!({ "output_type": "execute_result", "execution_count": number, "data": data, "metadata": metadata }),
                 ]
             }
             PutOut::Displayed(display) => {
                 let bundle = self.latest(display);
-                let (data, metadata) = (displayed::notebook(bundle), bundle.metadata());
+                let (data, metadata) = (displays::notebook(bundle), bundle.metadata());
                 vec![json!({ "output_type": "display_data", "data": data, "metadata": metadata })]
             }
         }
@@ -92,12 +92,12 @@ impl<'a> Outputs<'a> {
         display.id.as_ref().and_then(|id| self.latest.get(id).copied()).unwrap_or(&display.data)
     }
 
-    fn ending(&self, shown: &Shown<'_>, number: u64) -> Option<Value> {
+    fn ending(&self, shown: &DocumentCell<'_>, number: u64) -> Option<Value> {
         Some(match &shown.ending {
             Ending::Completed if shown.given.trim().is_empty() && shown.value.is_none() => return None,
             Ending::Completed => {
                 let value = shown.value.map(|value| self.latest(value));
-                let mut data = value.map(displayed::notebook).unwrap_or_default();
+                let mut data = value.map(displays::notebook).unwrap_or_default();
                 let metadata = value.map(|value| value.metadata().clone()).unwrap_or_default();
                 // The line's end is none of the value's.
                 let text = shown.given.strip_suffix('\n').unwrap_or(&shown.given);

@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
     draft.working_directory = header.text("cwd").filter(|cwd| !cwd.is_empty()).map(str::to_owned);
     let names = entries.iter().rev().filter(|line| line.text("type") == Some("session_info"));
     draft.name = names.filter_map(|line| line.text("name")).find_map(named_by);
-    let mut begins = Begins::default();
+    let mut begins = EntryCounts::default();
     for line in chosen(&entries, &mut draft) {
         if let Some(id) = line.text("id") {
             begins.by_id.insert(id, draft.entries());
@@ -50,14 +50,14 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
 
 /// How many entries of ours there were before each of pi's.
 #[derive(Default)]
-struct Begins<'a> {
+struct EntryCounts<'a> {
     by_id: HashMap<&'a str, u64>,
     in_order: Vec<u64>,
     /// Those of pi's that none of ours comes of.
     of_nothing: HashSet<&'a str>,
 }
 
-impl Begins<'_> {
+impl EntryCounts<'_> {
     /// Before the first that a compaction kept. The first version counted from the header.
     fn kept(&self, compaction: &Line) -> Option<u64> {
         let by_id = compaction.text("firstKeptEntryId").and_then(|id| self.by_id.get(id));
@@ -81,7 +81,7 @@ fn chosen<'a>(entries: &'a [Line], draft: &mut Draft) -> Vec<&'a Line> {
     entries.iter().enumerate().filter(|(index, _)| taken.contains(index)).map(|(_, line)| line).collect()
 }
 
-fn take(line: &Line, begins: &Begins<'_>, draft: &mut Draft) -> Result<(), Error> {
+fn take(line: &Line, begins: &EntryCounts<'_>, draft: &mut Draft) -> Result<(), Error> {
     match line.text("type") {
         Some("message") => {
             let Some(message) = line.object("message") else {
@@ -116,7 +116,7 @@ fn take(line: &Line, begins: &Begins<'_>, draft: &mut Draft) -> Result<(), Error
 }
 
 /// Gives the first of an entry's our entries the label that people gave it, on whatever branch they did.
-fn label(line: &Line, begins: &Begins<'_>, draft: &mut Draft) {
+fn label(line: &Line, begins: &EntryCounts<'_>, draft: &mut Draft) {
     let target = line.text("targetId").filter(|target| !begins.of_nothing.contains(target));
     match target.and_then(|target| begins.by_id.get(target)) {
         Some(entry) => draft.label(line.at(), *entry, line.text("label").unwrap_or_default()),

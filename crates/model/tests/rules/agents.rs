@@ -3,8 +3,8 @@
 use mainstay_model::agent::{Image, Model, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    AgentNotice, AgentState, Delta, EventBody, Hears, JobId, Note, PartRole, Prompt, QueuedPrompt, Setting,
-    ThinkingLevel, Work, WorkEnding, YieldReason,
+    AgentNotice, AgentState, Delivery, Delta, EventBody, JobId, JobSpec, Note, PartRole, Prompt,
+    QueuedPrompt, Setting, ThinkingLevel, WorkEnding, YieldReason,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -38,20 +38,20 @@ fn any_setting() -> impl Strategy<Value = Setting> {
     ]
 }
 
-pub(crate) fn any_work() -> impl Strategy<Value = Work> {
+pub(crate) fn any_work() -> impl Strategy<Value = JobSpec> {
     prop_oneof![
-        3 => any_prompt().prop_map(|prompt| Work::Turn { prompt }),
-        1 => option::of(any_text()).prop_map(|instructions| Work::Compaction { instructions }),
-        1 => (any_text(), any::<bool>()).prop_map(|(line, is_private)| Work::Shell { line, is_private }),
-        1 => any_setting().prop_map(Work::Setting),
-        1 => Just(Work::Build),
-        1 => Just(Work::Rebuild),
-        1 => any_comm().prop_map(|message| Work::Comm(Box::new(message))),
+        3 => any_prompt().prop_map(|prompt| JobSpec::Turn { prompt }),
+        1 => option::of(any_text()).prop_map(|instructions| JobSpec::Compaction { instructions }),
+        1 => (any_text(), any::<bool>()).prop_map(|(line, is_private)| JobSpec::Shell { line, is_private }),
+        1 => any_setting().prop_map(JobSpec::Setting),
+        1 => Just(JobSpec::Build),
+        1 => Just(JobSpec::Rebuild),
+        1 => any_comm().prop_map(|message| JobSpec::Comm(Box::new(message))),
     ]
 }
 
 pub(crate) fn any_queued_prompt() -> impl Strategy<Value = QueuedPrompt> {
-    let hears = prop_oneof![Just(Hears::Next), Just(Hears::AtEnd)];
+    let hears = prop_oneof![Just(Delivery::Steer), Just(Delivery::FollowUp)];
     (any_prompt(), hears).prop_map(|(prompt, hears)| QueuedPrompt { prompt, hears })
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn any_work_ending() -> impl Strategy<Value = WorkEnding> {
 
 /// What an agent says; what it ends is the given job.
 pub(crate) fn any_agent_notice() -> impl Strategy<Value = AgentNotice> {
-    let hears = || prop_oneof![Just(Hears::Next), Just(Hears::AtEnd)];
+    let hears = || prop_oneof![Just(Delivery::Steer), Just(Delivery::FollowUp)];
     prop_oneof![
         any_delta().prop_map(AgentNotice::Said),
         any_message().prop_map(AgentNotice::Message),

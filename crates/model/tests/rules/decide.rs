@@ -10,9 +10,9 @@ use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
     CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
-    JobEnding, JobId, JobKind, JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream,
-    Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session,
-    SessionCommand, SessionKind, SessionState, Source, Startup, Version, Work, WorkEnding, decide,
+    JobEnding, JobId, JobKind, JobReport, JobSpec, Limits, LoadedProject, Notice, Origin, Outcome,
+    OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
+    Session, SessionCommand, SessionKind, SessionState, Source, Startup, Version, WorkEnding, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -89,7 +89,7 @@ enum Step {
 }
 
 /// A step whose job is settled.
-enum Given {
+enum TestInput {
     Command(SessionCommand),
     Queue(SessionCommand, Option<Version>),
     Turn,
@@ -99,16 +99,16 @@ enum Given {
 
 impl Step {
     /// `first` is the first ask that waits, `fresh` names a new one.
-    fn given(self, running: Option<JobId>, first: Option<AskId>, fresh: AskId) -> Given {
+    fn given(self, running: Option<JobId>, first: Option<AskId>, fresh: AskId) -> TestInput {
         let ask = first.unwrap_or(fresh);
         let job = |of_running| if of_running { running.unwrap_or(job_id(0)) } else { job_id(0) };
-        Given::Notice(match self {
-            Self::Command(body) => return Given::Command(body),
-            Self::Queue(body, if_version) => return Given::Queue(body, if_version),
-            Self::Turn => return Given::Turn,
-            Self::Leave => return Given::Leave,
+        TestInput::Notice(match self {
+            Self::Command(body) => return TestInput::Command(body),
+            Self::Queue(body, if_version) => return TestInput::Queue(body, if_version),
+            Self::Turn => return TestInput::Turn,
+            Self::Leave => return TestInput::Leave,
             Self::Answer(value) => {
-                return Given::Command(SessionCommand::Answer(command::Answer { ask, value }));
+                return TestInput::Command(SessionCommand::Answer(command::Answer { ask, value }));
             }
             Self::Asks(question) => {
                 Notice::Runner(RunnerNotice::Asks { job: job(true), ask: fresh, question, timeout_ms: None })
@@ -242,7 +242,7 @@ fn any_kind() -> impl Strategy<Value = SessionKind> {
 }
 
 /// A session with everything that was decided for it.
-struct Story {
+struct SessionHistory {
     session: Session,
     events: Vec<Event>,
     answers: BTreeMap<String, Outcome>,
@@ -251,7 +251,7 @@ struct Story {
     steps: usize,
 }
 
-impl Story {
+impl SessionHistory {
     fn begin(kind: SessionKind) -> Self {
         let events = vec![creation_of(kind)];
         let session = Session::begin(&events[0]).unwrap();
@@ -263,14 +263,14 @@ impl Story {
         let running = self.session.running().map(|running| running.job);
         let first = self.session.asks.first().map(|pending| pending.ask.ask);
         match step.given(running, first, ask_id(self.steps as u128)) {
-            Given::Queue(body, if_version) => self.queue(body, if_version),
-            Given::Turn => {
+            TestInput::Queue(body, if_version) => self.queue(body, if_version),
+            TestInput::Turn => {
                 if let Some(queued) = self.next_in_lane() {
                     let QueuedCommand { command, if_version, body, .. } = queued;
                     self.command(Command { if_version, ..Command::new(command, client(), body) }, true);
                 }
             }
-            Given::Leave => {
+            TestInput::Leave => {
                 if let Some(queued) = self.next_in_lane() {
                     let QueuedCommand { command, key, fingerprint, .. } = queued;
                     let principal = client().principal();
@@ -281,8 +281,10 @@ impl Story {
                     assert!(self.answers.contains_key(command.as_str()), "it is answered");
                 }
             }
-            Given::Command(body) => self.command(Command::new(command_id(self.steps), client(), body), false),
-            Given::Notice(notice) => {
+            TestInput::Command(body) => {
+                self.command(Command::new(command_id(self.steps), client(), body), false)
+            }
+            TestInput::Notice(notice) => {
                 let decision = self.decide(Input::Notice(notice)).expect("a notice is never refused");
                 self.carry(decision);
             }
@@ -463,7 +465,7 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
         (SessionCommand::Answer(command::Answer { ask, value }), _) => {
             session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
-        (SessionCommand::Work(Work::Build | Work::Rebuild), _) => session.project.is_none(),
+        (SessionCommand::Work(JobSpec::Build | JobSpec::Rebuild), _) => session.project.is_none(),
         (SessionCommand::Unload(command::Unload { alias }), _) => {
             session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias
         }
@@ -478,7 +480,7 @@ struct Value {
     is_given: bool,
 }
 
-impl Story {
+impl SessionHistory {
     /// The evals that ended since the last reset, by the seq of their request.
     fn evals(&self) -> BTreeMap<Seq, Value> {
         let mut evals = BTreeMap::new();
@@ -597,7 +599,7 @@ proptest! {
         steps in vec(any_step(), 0..60),
         rest in any_rest(),
     ) {
-        let mut story = Story::begin(kind);
+        let mut story = SessionHistory::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
         // Only an eval ends as an eval does.
         let kind = story.session.running().map(|running| running.kind);
@@ -627,7 +629,7 @@ proptest! {
         steps in vec(any_step(), 0..40),
         later in any_step(),
     ) {
-        let mut story = Story::begin(kind);
+        let mut story = SessionHistory::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
         // The engine turns away what waits first.
         while !story.session.lane.is_empty() {
@@ -637,19 +639,19 @@ proptest! {
         for command in &story.accepted {
             prop_assert!(story.answers.contains_key(command.as_str()), "{} has no outcome", command);
         }
-        let Story { session, events, .. } = story;
+        let SessionHistory { session, events, .. } = story;
         prop_assert_eq!((session.state(), session.asks.len()), (SessionState::Uninitialized, 0));
         prop_assert_eq!(&events.last().unwrap().body, &EventBody::SessionDeleted);
         let decide = |input| decide(&session, input, second(99), &Limits::default());
         match later.given(None, None, ask_id(9)) {
-            Given::Command(body) => {
+            TestInput::Command(body) => {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let command = Command::new(command_id(999), client(), body);
                 let command = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(command), Err(Error::SessionNotFound { reference: session.id.to_string() }));
             }
-            Given::Notice(notice) => prop_assert_eq!(decide(Input::Notice(notice)), Ok(Decision::default())),
-            Given::Queue(..) | Given::Turn | Given::Leave => {}
+            TestInput::Notice(notice) => prop_assert_eq!(decide(Input::Notice(notice)), Ok(Decision::default())),
+            TestInput::Queue(..) | TestInput::Turn | TestInput::Leave => {}
         }
     }
 
@@ -658,7 +660,7 @@ proptest! {
         kind in any_kind(),
         steps in vec(any_step(), 0..40),
     ) {
-        let mut story = Story::begin(kind);
+        let mut story = SessionHistory::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
         while !story.session.lane.is_empty() {
             story.take(Step::Leave);
@@ -694,7 +696,7 @@ proptest! {
 
     #[test]
     fn what_is_replayed_is_what_changed_the_session_since_its_last_reset(steps in vec(any_step(), 0..80)) {
-        let mut story = Story::begin(SessionKind::fsharp());
+        let mut story = SessionHistory::begin(SessionKind::fsharp());
         steps.into_iter().for_each(|step| story.take(step));
         let since = story.session.definitions_since;
         let mut list = ReplayList::default();
@@ -729,7 +731,7 @@ proptest! {
     ) {
         let first = session.asks.first().map(|pending| pending.ask.ask);
         match step.given(session.running().map(|running| running.job), first, ask_id(9)) {
-            Given::Command(body) => {
+            TestInput::Command(body) => {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let is_offered = availability(session.state(), body.action()) != Availability::Refused
                     || takes_back_an_ask(&session, &source, &body);
@@ -738,8 +740,8 @@ proptest! {
                 let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
             }
-            Given::Queue(..) | Given::Turn | Given::Leave => {}
-            Given::Notice(notice) => {
+            TestInput::Queue(..) | TestInput::Turn | TestInput::Leave => {}
+            TestInput::Notice(notice) => {
                 prop_assert!(decide(&session, Input::Notice(notice), second(0), &Limits::default()).is_ok());
             }
         }
@@ -747,8 +749,8 @@ proptest! {
 }
 
 /// A session in which `steps` were taken, all of them possible.
-fn after(steps: impl IntoIterator<Item = Step>) -> Story {
-    let mut story = Story::begin(SessionKind::fsharp());
+fn after(steps: impl IntoIterator<Item = Step>) -> SessionHistory {
+    let mut story = SessionHistory::begin(SessionKind::fsharp());
     steps.into_iter().for_each(|step| story.take(step));
     story
 }
@@ -773,7 +775,7 @@ fn ready() -> [Step; 2] {
 
 #[test]
 fn a_kernel_whose_code_cannot_see_arguments_is_given_none() {
-    let mut story = Story::begin(SessionKind::new("bash").unwrap());
+    let mut story = SessionHistory::begin(SessionKind::new("bash").unwrap());
     ready().into_iter().for_each(|step| story.take(step));
     let line = CommandLine { script: "a.sh".to_owned(), arguments: vec!["x".to_owned()] };
     let (code, command_line) = ("1".to_owned(), Some(line));
@@ -893,7 +895,7 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
 #[test]
 fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
     let [a, b] = SOURCES;
-    let build = || Step::Command(SessionCommand::Work(Work::Build));
+    let build = || Step::Command(SessionCommand::Work(JobSpec::Build));
     let built =
         |built| Step::Built { of_running: true, report: BuildReport { built, diagnostics: Vec::new() } };
     let mut story = after(ready());
@@ -929,7 +931,7 @@ fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
 
 #[test]
 fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
-    for work in [Work::Rebuild, Work::Build] {
+    for work in [JobSpec::Rebuild, JobSpec::Build] {
         let report = BuildReport { built: Ok(()), diagnostics: Vec::new() };
         let story = after(ready().into_iter().chain([
             Step::Command(SessionCommand::Work(work)),

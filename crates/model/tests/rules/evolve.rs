@@ -62,7 +62,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::SessionHardReset
         | EventBody::WorkerExited { .. }
         | EventBody::CommandQueued(_)
-        | EventBody::CommandLeft { .. }
+        | EventBody::CommandDequeued { .. }
         | EventBody::EvalTimedOut { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }

@@ -10,7 +10,7 @@ use mainstay_model::notebook::ScriptLanguage;
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::transcript::context;
 use mainstay_model::{
-    Error, Event, Metadata, Placed, Position, Role, Seq, Session, SessionKind, Source, Timestamp,
+    Error, Event, Metadata, Position, Role, Seq, Session, SessionKind, Source, Timestamp, TranscriptEntry,
 };
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn imported(text: &str) -> SessionFile {
 
 fn events(file: &SessionFile) -> Vec<Event> {
     let metadata = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
-    let event = |(seq, placing): (u64, mainstay_model::exchange::Placing)| Event {
+    let event = |(seq, placing): (u64, mainstay_model::exchange::PlacedEvent)| Event {
         session: session_id(),
         seq: Seq(seq),
         position: Position(seq),
@@ -41,13 +41,13 @@ fn events(file: &SessionFile) -> Vec<Event> {
     (3..).zip(placed(file.imported.items.clone(), session_id(), Seq(3))).map(event).collect()
 }
 
-fn entries(file: &SessionFile) -> Vec<Placed> {
+fn entries(file: &SessionFile) -> Vec<TranscriptEntry> {
     let mut transcriber = Transcriber::default();
     let transcribed =
         events(file).into_iter().flat_map(|event| transcriber.push(&SessionKind::agent(), &event));
     let place = |(number, Transcribed { entry, at, first, last, origin, .. })| {
         let hash = entry.hash();
-        Placed { session: session_id(), number, hash, entry, at, first, last, origin }
+        TranscriptEntry { session: session_id(), number, hash, entry, at, first, last, origin }
     };
     (0..).zip(transcribed.collect::<Vec<_>>()).map(place).collect()
 }
@@ -57,7 +57,7 @@ fn told(text: &str) -> String {
     let file = imported(text);
     let header = serde_json::to_string(&file.imported.header).unwrap();
     let mut told = format!("{:?} {header}\nleft out {:?}\n", file.format, file.left_out);
-    for Placed { number, entry, at, first, .. } in entries(&file) {
+    for TranscriptEntry { number, entry, at, first, .. } in entries(&file) {
         let metadata = serde_json::to_string(&entry.metadata).unwrap();
         let text = entry.content.beginning();
         told.push_str(&format!(
@@ -162,8 +162,9 @@ fn a_last_line_that_was_cut_inside_a_character_is_left_out() {
 fn outline(text: &str) -> (String, Vec<String>, Vec<u64>) {
     let file = imported(text);
     let entries = entries(&file);
-    let told =
-        |placed: &Placed| format!("{}: {}", placed.entry.role.name(), placed.entry.content.beginning());
+    let told = |placed: &TranscriptEntry| {
+        format!("{}: {}", placed.entry.role.name(), placed.entry.content.beginning())
+    };
     let shown = context(&entries).iter().map(|placed| placed.number).collect();
     (file.imported.header.name.clone(), entries.iter().map(told).collect(), shown)
 }
@@ -214,7 +215,7 @@ fn no_model_is_told_of_hidden_thoughts_or_errors_of_the_program() {
     let shown: Vec<_> = entries.iter().map(|placed| (placed, placed.entry.content.beginning())).collect();
     let groups = shown.chunk_by(|(one, _), (next, _)| one.first == next.first);
     let said: Vec<_> =
-        groups.flat_map(|group| mainstay_model::exchange::pi_said::said(group, None)).collect();
+        groups.flat_map(|group| mainstay_model::exchange::pi_messages::said(group, None)).collect();
     assert!(
         said.iter().all(|said| !serde_json::to_string(&said.fields).unwrap().contains("SECRET")),
         "{said:?}"

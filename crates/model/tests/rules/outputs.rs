@@ -1,6 +1,6 @@
 //! What came of cells, as a notebook has it.
 
-use mainstay_model::exchange::{Item, Kernel, Outputs, Said};
+use mainstay_model::exchange::{ExportedEvent, Item, Kernel, Outputs};
 use mainstay_model::{
     Bundle, CommandFingerprint, Diagnostic, Display, DisplayId, EvalResult, EventBody, Failure, RaisedError,
     SessionKind, Severity, TextPosition,
@@ -23,7 +23,7 @@ fn cell(number: usize, code: &str, rest: Vec<EventBody>) -> Item {
         withheld: false,
         origin: None,
     };
-    let said = |body| Said { at: second(1), body };
+    let said = |body| ExportedEvent { at: second(1), body };
     Item::Cell { entries: Vec::new(), events: [requested].into_iter().chain(rest).map(said).collect() }
 }
 

@@ -9,10 +9,10 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
-    CommandFingerprint, CommandId, Compaction, Cost, CreateSession, Deadline, Diagnostic, Display, DisplayId,
-    Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
+    Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
+    CommandFingerprint, CommandId, Compaction, CompletedPart, Cost, CreateSession, Deadline, Diagnostic,
+    Display, DisplayId, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
+    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Labels,
     MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
     Position, Principal, ProjectChoice, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference,
     References, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
@@ -186,8 +186,8 @@ pub(crate) fn any_stream() -> impl Strategy<Value = OutputStream> {
     prop_oneof![Just(OutputStream::Stdout), Just(OutputStream::Stderr)]
 }
 
-fn any_kept() -> impl Strategy<Value = Kept> {
-    (0_usize..4, vec(any_binding(), 0..3)).prop_map(|(bytes, bindings)| Kept { bytes, bindings })
+fn any_kept() -> impl Strategy<Value = CompletedPart> {
+    (0_usize..4, vec(any_binding(), 0..3)).prop_map(|(bytes, bindings)| CompletedPart { bytes, bindings })
 }
 
 fn any_principal() -> impl Strategy<Value = Principal> {
@@ -410,7 +410,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         },
     );
     let left = (any_principal(), any_command_id(), option::of(any_error()))
-        .prop_map(|(principal, command, error)| EventBody::CommandLeft { principal, command, error });
+        .prop_map(|(principal, command, error)| EventBody::CommandDequeued { principal, command, error });
     let output = (option::of(any_job()), any_stream(), any_text())
         .prop_map(|(job, stream, text)| EventBody::OutputProduced { job, stream, text });
     let displayed = (option::of(any_job()), any_display())
@@ -733,14 +733,14 @@ fn any_running() -> impl Strategy<Value = RunningJob> {
     )
 }
 
-fn any_life() -> impl Strategy<Value = Life> {
+fn any_life() -> impl Strategy<Value = Activity> {
     prop_oneof![
-        Just(Life::Uninitialized),
-        any_reason().prop_map(|reason| Life::WarmingUp { reason }),
-        Just(Life::Ready),
-        any_running().prop_map(|running| Life::Evaluating { running }),
-        any_running().prop_map(|running| Life::Waiting { running, reason: WaitReason::Ask }),
-        any_text().prop_map(|message| Life::Faulted { message }),
+        Just(Activity::Uninitialized),
+        any_reason().prop_map(|reason| Activity::WarmingUp { reason }),
+        Just(Activity::Ready),
+        any_running().prop_map(|running| Activity::Evaluating { running }),
+        any_running().prop_map(|running| Activity::Waiting { running, reason: WaitReason::Ask }),
+        any_text().prop_map(|message| Activity::Faulted { message }),
     ]
 }
 

@@ -6,8 +6,8 @@ use mainstay_model::entry::FORMS;
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{
     Bundle, CommandFingerprint, Delta, Diagnostic, Display, DisplayId, EvalResult, Event, EventBody, Failure,
-    Message, Metadata, OutputStream, Part, PartRole, Position, RaisedError, Role, Seq, SessionKind, Severity,
-    TextPosition, Work, WorkEnding, WorkerExit,
+    JobSpec, Message, Metadata, OutputStream, Part, PartRole, Position, RaisedError, Role, Seq, SessionKind,
+    Severity, TextPosition, WorkEnding, WorkerExit,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -262,7 +262,7 @@ proptest! {
             fingerprint: CommandFingerprint::of("s", &"said"),
             key: None,
             deadline: None,
-            work: Work::Turn { prompt: prompt.clone() },
+            work: JobSpec::Turn { prompt: prompt.clone() },
         }];
         let mut expected: Vec<(Role, String)> = Vec::new();
         let mut added = false;

@@ -14,13 +14,13 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
-    CommandLine, Compaction, Cost, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId,
-    Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint,
-    Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal,
-    ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
-    References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting, Source, Startup,
-    ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, Work, WorkEnding, WorkerExit,
+    CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery, Delta, Diagnostic,
+    Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event,
+    EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, Labels, Limits, LoadedAssembly, LoadedProject,
+    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
+    Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser,
+    Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting, Source,
+    Startup, ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, WorkEnding, WorkerExit,
     YieldReason,
 };
 use proptest::prelude::*;
@@ -198,14 +198,14 @@ fn the_shape_of_every_command() {
             label: Some("the good one".to_owned()),
         }),
         SessionCommand::Label(command::Label { index: 5, entry: entry(3), label: None }),
-        SessionCommand::Work(Work::Turn { prompt: Prompt::text("What is this?") }),
-        SessionCommand::Work(Work::Compaction { instructions: None }),
-        SessionCommand::Work(Work::Shell { line: "ls".to_owned(), is_private: true }),
-        SessionCommand::Work(Work::Setting(Setting::Thinking { level: ThinkingLevel::Low })),
-        SessionCommand::Work(Work::Build),
-        SessionCommand::Work(Work::Rebuild),
-        SessionCommand::Work(Work::Comm(Box::new(comm()))),
-        SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
+        SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text("What is this?") }),
+        SessionCommand::Work(JobSpec::Compaction { instructions: None }),
+        SessionCommand::Work(JobSpec::Shell { line: "ls".to_owned(), is_private: true }),
+        SessionCommand::Work(JobSpec::Setting(Setting::Thinking { level: ThinkingLevel::Low })),
+        SessionCommand::Work(JobSpec::Build),
+        SessionCommand::Work(JobSpec::Rebuild),
+        SessionCommand::Work(JobSpec::Comm(Box::new(comm()))),
+        SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Delivery::FollowUp }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer(command::Answer { ask: ask_id(1), value: json!("a") }),
         SessionCommand::Decline(command::Decline { ask: ask_id(1) }),
@@ -507,7 +507,7 @@ fn event_examples() -> Vec<EventBody> {
             deadline: Some(Deadline { at: second(60), limit_ms: 60_000 }),
             body: SessionCommand::Reset,
         })),
-        EventBody::CommandLeft {
+        EventBody::CommandDequeued {
             principal: Principal::local(),
             command: command_id(2),
             error: Some(Error::Cancelled),
@@ -538,7 +538,7 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::EvalCancelled {
             job,
             ending: CancelEnding::Yielded,
-            kept: Some(Kept { bytes: 14, bindings: result().bindings }),
+            kept: Some(CompletedPart { bytes: 14, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job },
         EventBody::JobRequested {
@@ -547,7 +547,7 @@ fn event_examples() -> Vec<EventBody> {
             fingerprint: CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
-            work: Work::Turn {
+            work: JobSpec::Turn {
                 prompt: Prompt {
                     text: text("What is this?"),
                     images: vec![Image { mime_type: text("image/png"), data: text("aGk=") }],
@@ -563,7 +563,7 @@ fn event_examples() -> Vec<EventBody> {
             text: text("It is"),
             tool: None,
         }),
-        EventBody::PromptQueued(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::Next }),
+        EventBody::PromptQueued(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Delivery::Steer }),
         EventBody::QueueChanged { queue: Vec::new() },
         EventBody::AgentChanged(Box::new(AgentState {
             model: Some(Model {

@@ -8,8 +8,8 @@ use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::exchange::{Item, read_session_file};
 use mainstay_model::message::{BLOCK, IS_ERROR, TOOL};
 use mainstay_model::{
-    Content, Entry, EventBody, Message, Part, PartRole, Placed, Role, Seq, SessionId, ThinkingLevel,
-    Timestamp, TokenUsage,
+    Content, Entry, EventBody, Message, Part, PartRole, Role, Seq, SessionId, ThinkingLevel, Timestamp,
+    TokenUsage, TranscriptEntry,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -32,7 +32,7 @@ fn conversation(groups: Vec<Vec<(Entry, String)>>) -> Conversation {
             let at = Timestamp::from_second(1_700_000_000 + seq.cast_signed()).unwrap();
             let (hash, first, last) = (entry.hash(), Seq(seq), Seq(seq));
             entries.push((
-                Placed { session: session(), number, hash, entry, at, first, last, origin: None },
+                TranscriptEntry { session: session(), number, hash, entry, at, first, last, origin: None },
                 text,
             ));
         }

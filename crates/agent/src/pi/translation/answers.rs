@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::job::Phase;
-use super::{Out, Step, Translation, Waiting};
+use super::{Output, PendingRequest, Step, Translation};
 use crate::pi::rpc::{Command, Response};
 
 /// What of a model's description may hold secrets.
@@ -29,59 +29,61 @@ impl Translation {
             false => Err(error.unwrap_or_else(|| format!("pi refused `{command}`"))),
         };
         match waiting {
-            Waiting::Started => {
+            PendingRequest::Started => {
                 self.adopt(answer.as_ref());
                 self.restore();
             }
-            Waiting::Restored(what) => {
+            PendingRequest::Restored(what) => {
                 if let Err(error) = answer {
                     self.told("warning", format!("pi could not go on with {what}: {error}"));
                 }
                 self.restore();
             }
-            Waiting::Ready => {
+            PendingRequest::Ready => {
                 self.adopt(answer.as_ref());
                 self.is_ready = true;
                 self.agent(AgentNotice::State(self.state.clone()));
-                self.out.push_back(Out::Ready);
+                self.out.push_back(Output::Ready);
             }
-            Waiting::Step(step) => {
+            PendingRequest::Step(step) => {
                 if let Some(job) = &mut self.job {
                     job.heard_at = now;
                 }
                 self.step(step, answer);
             }
-            Waiting::Settled(job) => self.settled(job, answer.as_ref()),
-            Waiting::Question(question) => {
+            PendingRequest::Settled(job) => self.settled(job, answer.as_ref()),
+            PendingRequest::Question(question) => {
                 let answer = answer.map(without_secrets).map_err(|reason| Error::WorkerFailed { reason });
-                self.out.push_back(Out::Answered { question, answer });
+                self.out.push_back(Output::Answered { question, answer });
             }
-            Waiting::Steered => {
+            PendingRequest::Steered => {
                 if let Err(error) = answer {
                     self.told("error", error);
                 }
             }
-            Waiting::Stopped => {}
+            PendingRequest::Stopped => {}
         }
     }
 
     /// Lets it go on as it did before, one setting after another: pi does not take its turns.
     fn restore(&mut self) {
-        let Some(wanted) = &mut self.wanted else { return self.send(&Command::GetState, Waiting::Ready) };
+        let Some(wanted) = &mut self.wanted else {
+            return self.send(&Command::GetState, PendingRequest::Ready);
+        };
         self.state.context_tokens = wanted.context_tokens;
         let key = |model: &Model| (model.provider.clone(), model.id.clone());
         if let Some((provider, id)) = wanted.model.take().as_ref().map(key)
             && self.state.model.as_ref().map(key) != Some((provider.clone(), id.clone()))
         {
-            let what = Waiting::Restored(format!("the model {provider}/{id}"));
+            let what = PendingRequest::Restored(format!("the model {provider}/{id}"));
             return self.send(&Command::SetModel { provider, model_id: id }, what);
         }
         let level = wanted.thinking;
         self.wanted = None;
         if self.state.thinking == level {
-            return self.send(&Command::GetState, Waiting::Ready);
+            return self.send(&Command::GetState, PendingRequest::Ready);
         }
-        let what = Waiting::Restored(format!("the thinking level {}", level.name()));
+        let what = PendingRequest::Restored(format!("the thinking level {}", level.name()));
         self.send(&Command::SetThinkingLevel { level }, what);
     }
 
@@ -105,7 +107,7 @@ impl Translation {
             Step::Do => self.did(data),
             Step::Choose => match self.model_before(&data) {
                 Some((provider, model_id)) => {
-                    self.send(&Command::SetModel { provider, model_id }, Waiting::Step(Step::Set));
+                    self.send(&Command::SetModel { provider, model_id }, PendingRequest::Step(Step::Set));
                     self.is_cycling = true;
                 }
                 None => self.done(Value::Null),
@@ -116,7 +118,7 @@ impl Translation {
                     true => json!({ "model": value, "isScoped": false }),
                     false => value,
                 };
-                self.send(&Command::GetState, Waiting::Step(Step::Look(value)));
+                self.send(&Command::GetState, PendingRequest::Step(Step::Look(value)));
             }
             Step::Look(mut value) => {
                 self.adopt(Ok(&data));
@@ -169,7 +171,7 @@ impl Translation {
     /// Takes over how it goes on, as it says itself.
     fn adopt(&mut self, answer: Result<&Value, &String>) {
         let Ok(data) = answer else { return };
-        let told: Told = match Told::deserialize(data) {
+        let told: ReportedState = match ReportedState::deserialize(data) {
             Ok(told) => told,
             Err(error) => {
                 tracing::warn!(%error, "pi says of its state what cannot be read");
@@ -208,7 +210,7 @@ impl Translation {
 /// How it goes on.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct ReportedState {
     #[serde(default)]
     model: Option<Map<String, Value>>,
     #[serde(default)]

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use mainstay_model::agent::ToolCall;
 use mainstay_model::exchange::pi_message;
-use mainstay_model::{AgentNotice, Delta, Hears, Note, PartRole};
+use mainstay_model::{AgentNotice, Delivery, Delta, Note, PartRole};
 use serde_json::{Map, Value};
 
 use super::job::Turn;
-use super::{Out, Translation, Waiting};
+use super::{Output, PendingRequest, Translation};
 use crate::pi::rpc::{Closing, Command, CompactionEnd, FromPi, Piece, PieceKind, RetryEnd, RetryStart};
 
 impl Translation {
@@ -47,10 +47,10 @@ impl Translation {
                 self.note(Note::ToolEnded { call, is_error });
             }
             FromPi::Queue { steering, follow_up } => {
-                let queue: Vec<(Hears, String)> = steering
+                let queue: Vec<(Delivery, String)> = steering
                     .into_iter()
-                    .map(|text| (Hears::Next, text))
-                    .chain(follow_up.into_iter().map(|text| (Hears::AtEnd, text)))
+                    .map(|text| (Delivery::Steer, text))
+                    .chain(follow_up.into_iter().map(|text| (Delivery::FollowUp, text)))
                     .collect();
                 self.queued = queue.len();
                 self.agent(AgentNotice::Queue(queue));
@@ -83,7 +83,7 @@ impl Translation {
         let Some(job) = &mut self.job else { return };
         let id = job.id;
         if job.turn().is_some_and(|turn| turn.is_over()) {
-            self.send(&Command::GetState, Waiting::Settled(id));
+            self.send(&Command::GetState, PendingRequest::Settled(id));
         }
     }
 
@@ -101,7 +101,7 @@ impl Translation {
         });
         // It was told to stop while no run was there that could.
         if self.job.as_ref().is_some_and(|job| job.is_interrupted || job.silent_since.is_some()) {
-            self.send(&Command::Abort, Waiting::Stopped);
+            self.send(&Command::Abort, PendingRequest::Stopped);
         }
     }
 
@@ -144,7 +144,7 @@ impl Translation {
         }
         if let Some(job) = &mut self.job {
             job.messages += 1;
-            job.parts = super::job::Parts::default();
+            job.parts = super::job::PartProgress::default();
         }
         self.agent(AgentNotice::Message(said));
         if message.get("role").and_then(Value::as_str) == Some("assistant") {
@@ -175,7 +175,7 @@ impl Translation {
                 let about = about.into_iter().filter(|(_, value)| !value.is_null());
                 let metadata = about.map(|(name, value)| (name.to_owned(), value)).collect();
                 let first_kept = result.first_kept_entry_id;
-                self.out.push_back(Out::Compacted { summary: result.summary, first_kept, metadata });
+                self.out.push_back(Output::Compacted { summary: result.summary, first_kept, metadata });
                 self.goes_on(|state| state.context_tokens = None);
             }
             None => {

@@ -18,7 +18,7 @@ pub(super) struct Job {
     /// How many messages it has added.
     pub(super) messages: u32,
     /// What has been said of the message that is being said.
-    pub(super) parts: Parts,
+    pub(super) parts: PartProgress,
     /// Someone wants it to stop.
     pub(super) is_interrupted: bool,
     /// Since when it is to stop because its model said nothing.
@@ -57,7 +57,7 @@ pub(super) struct Turn {
 
 /// How much of each part of a message has been said, in bytes, and which tools are called in those of which nothing has.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct PartProgress {
     pub(super) said: HashMap<u32, u64>,
     pub(super) calls: HashMap<u32, ToolCall>,
 }
@@ -74,7 +74,7 @@ impl Job {
             id,
             phase,
             messages: 0,
-            parts: Parts::default(),
+            parts: PartProgress::default(),
             is_interrupted: false,
             silent_since: None,
             heard_at: now,

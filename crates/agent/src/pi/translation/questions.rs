@@ -2,8 +2,8 @@
 
 use mainstay_model::RunnerNotice;
 
-use super::{Out, Translation};
-use crate::pi::dialog::{Opened, cancelled};
+use super::{Output, Translation};
+use crate::pi::dialog::{OpenDialog, cancelled};
 use crate::pi::rpc::ExtensionRequest;
 
 impl Translation {
@@ -20,14 +20,14 @@ impl Translation {
     }
 
     fn dialog(&mut self, request: &ExtensionRequest) {
-        match (Opened::of(request, self.patience.dialog_ms), self.job()) {
-            (Some(Opened { ask, dialog, question, timeout_ms }), Some(job)) => {
+        match (OpenDialog::of(request, self.patience.dialog_ms), self.job()) {
+            (Some(OpenDialog { ask, dialog, question, timeout_ms }), Some(job)) => {
                 self.dialogs.insert(ask, dialog);
                 let timeout_ms = Some(timeout_ms);
-                self.out.push_back(Out::Tell(RunnerNotice::Asks { job, ask, question, timeout_ms }));
+                self.out.push_back(Output::Tell(RunnerNotice::Asks { job, ask, question, timeout_ms }));
             }
             (opened, _) => {
-                self.out.push_back(Out::Send(cancelled(&request.id)));
+                self.out.push_back(Output::Send(cancelled(&request.id)));
                 let asked = opened.map_or_else(|| request.title.clone(), |opened| opened.question.prompt);
                 self.told("warning", format!("an extension asked while nothing was to be done: {asked}"));
             }

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::agent::{AgentState, Model};
-use mainstay_model::{AgentNotice, JobId, Prompt, QueuedPrompt, RunnerNotice, Setting, ThinkingLevel, Work};
+use mainstay_model::{
+    AgentNotice, JobId, JobSpec, Prompt, QueuedPrompt, RunnerNotice, Setting, ThinkingLevel,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::pi::{promises, rpc};
+use crate::pi::{fuzz_invariants, rpc};
 
 const IDLE: &str = r#""model":{"provider":"p","id":"m","headers":{"x":"secret"}},"thinkingLevel":"off","isStreaming":false,"isCompacting":false"#;
 
@@ -49,19 +51,21 @@ impl Play {
     fn take(&mut self) -> &mut Self {
         for out in self.translation.take() {
             let line = match out {
-                Out::Tell(RunnerNotice::Agent(AgentNotice::Said(delta))) => {
+                Output::Tell(RunnerNotice::Agent(AgentNotice::Said(delta))) => {
                     format!(
                         "said {}.{} @{} {:?} {:?}",
                         delta.message, delta.part, delta.offset, delta.text, delta.tool
                     )
                 }
-                Out::Tell(RunnerNotice::Agent(AgentNotice::Noted(note))) => format!("note {note}"),
-                Out::Tell(RunnerNotice::Agent(AgentNotice::State(state))) => format!("state {state}"),
-                Out::Tell(RunnerNotice::Agent(AgentNotice::Message(message))) => format!("message {message}"),
-                Out::Tell(RunnerNotice::Agent(AgentNotice::Ended { ending, .. })) => {
+                Output::Tell(RunnerNotice::Agent(AgentNotice::Noted(note))) => format!("note {note}"),
+                Output::Tell(RunnerNotice::Agent(AgentNotice::State(state))) => format!("state {state}"),
+                Output::Tell(RunnerNotice::Agent(AgentNotice::Message(message))) => {
+                    format!("message {message}")
+                }
+                Output::Tell(RunnerNotice::Agent(AgentNotice::Ended { ending, .. })) => {
                     format!("ended {ending}")
                 }
-                Out::Send(line) => format!("→ {}", line.trim()),
+                Output::Send(line) => format!("→ {}", line.trim()),
                 other => format!("{other:?}"),
             };
             self.told += &format!("{line}\n");
@@ -89,14 +93,14 @@ impl Play {
         ))
     }
 
-    fn work(&mut self, work: Work) -> &mut Self {
+    fn work(&mut self, work: JobSpec) -> &mut Self {
         self.translation.work(JobId::from_uuid(Uuid::from_u128(1)), work, self.now);
         self.take()
     }
 
     /// A turn that is accepted, and under way.
     fn turn(&mut self) -> &mut Self {
-        self.work(Work::Turn { prompt: Prompt::text("go") }).reply("").hear(r#"{"type":"agent_start"}"#);
+        self.work(JobSpec::Turn { prompt: Prompt::text("go") }).reply("").hear(r#"{"type":"agent_start"}"#);
         self.reply(r#""isStreaming":true"#)
     }
 
@@ -211,14 +215,14 @@ fn what_waits_when_the_context_was_shortened_is_heard_in_the_same_turn() {
 #[test]
 fn a_turn_that_pi_refuses_fails_as_pi_says() {
     let mut play = Play::ready();
-    play.work(Work::Turn { prompt: Prompt::text("go") }).refuse("No API key found for p");
+    play.work(JobSpec::Turn { prompt: Prompt::text("go") }).refuse("No API key found for p");
     assert!(play.told().ends_with("ended failed: No API key found for p\n"));
 }
 
 #[test]
 fn a_turn_that_is_stopped_before_it_runs_is_stopped_when_it_does() {
     let mut play = Play::ready();
-    play.work(Work::Turn { prompt: Prompt::text("go") });
+    play.work(JobSpec::Turn { prompt: Prompt::text("go") });
     play.translation.interrupt();
     play.take().told.clear();
     play.hear(r#"{"type":"agent_start"}"#);
@@ -337,7 +341,7 @@ fn nobody_waits_for_a_model_while_a_tool_a_person_or_a_pause_is_waited_for() {
 #[test]
 fn what_is_said_too_late_or_is_refused_is_told() {
     let mut play = Play::ready();
-    play.translation.steer(QueuedPrompt { prompt: Prompt::text("/cmd"), hears: Hears::Next });
+    play.translation.steer(QueuedPrompt { prompt: Prompt::text("/cmd"), hears: Delivery::Steer });
     play.take().refuse("Extension command cannot be queued");
     play.translation.ask(5, AgentQuestion::Models);
     play.take().reply(r#""models":[{"id":"m","apiKey":"secret","headers":{}}]"#);
@@ -352,7 +356,7 @@ fn what_is_said_too_late_or_is_refused_is_told() {
 #[test]
 fn of_one_model_there_is_none_before() {
     let mut play = Play::ready();
-    play.work(Work::Setting(Setting::NextModel { is_backward: true }));
+    play.work(JobSpec::Setting(Setting::NextModel { is_backward: true }));
     play.reply(r#""models":[{"provider":"p","id":"m"}]"#);
     assert!(play.told().ends_with("ended done\n"));
 }
@@ -406,6 +410,6 @@ proptest! {
     fn whatever_pi_says_and_the_engine_wants_what_is_promised_holds(
         steps in prop::collection::vec(prop_oneof![3 => any_line(), 2 => any_wish()], 0..60),
     ) {
-        promises::check(format!("={{}}\n={{}}\n!turn\n{}\n", steps.join("\n")).as_bytes());
+        fuzz_invariants::check(format!("={{}}\n={{}}\n!turn\n{}\n", steps.join("\n")).as_bytes());
     }
 }

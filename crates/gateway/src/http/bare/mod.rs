@@ -7,10 +7,10 @@
 //!
 //! A message carries no version: the media type does (`application/bare; version=1`), and what a version says never changes.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz_invariants;
 mod macros;
 mod plain;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod promises;
 mod reader;
 mod schema;
 #[cfg(test)]

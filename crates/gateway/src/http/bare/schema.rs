@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::endpoint::{Answer, Endpoint, Message};
 use super::super::signals::Frame;
-use super::super::submitting::Accepted;
+use super::super::submission::Accepted;
 use super::{Fields, Shape, VERSION};
 use crate::view::SessionView;
 

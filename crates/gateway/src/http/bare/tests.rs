@@ -10,14 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::agents::Say;
-use super::super::checking::{Check, Complete};
 use super::super::commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-use super::super::creating::{Create, Fork};
+use super::super::create::{Create, Fork};
+use super::super::diagnostics::{Check, Complete};
 use super::super::signals::{
     self, AnySignals, CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EventSignals, Frame,
 };
-use super::super::submitting::{Accepted, Terms};
-use super::promises::check_bodies;
+use super::super::submission::{Accepted, Terms};
+use super::fuzz_invariants::check_bodies;
 use super::{Decode, Encode, Schema, document, message, read};
 use crate::view::agent::WorkView;
 use crate::view::{CommandView, ErrorView, EvalView, MergeView, SessionView};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use mainstay_model::event::JobPart;
-use mainstay_model::exchange::{Item, Kernel, Said, item_markdown};
+use mainstay_model::exchange::{ExportedEvent, Item, Kernel, item_markdown};
 use mainstay_model::{Diagnostic, Error, SessionId, Validity};
 use serde::Serialize;
 
@@ -80,14 +80,14 @@ fn json(answer: &impl Serialize) -> Result<Text, Error> {
 /// A stretch of a transcript.
 struct Page {
     name: String,
-    items: VecDeque<Shown>,
+    items: VecDeque<ResourceItem>,
     bytes: usize,
     /// Whether there is more behind it.
     more: bool,
 }
 
 /// A cell, a message, or a reset, as it is shown.
-struct Shown {
+struct ResourceItem {
     place: Place,
     text: String,
 }
@@ -96,7 +96,7 @@ async fn page(call: &Call, session: SessionId, from: Option<u64>, count: usize) 
     let kernel = Kernel::of_session(&call.client().status(session).await?.session);
     let mut page = Page { name: String::new(), items: VecDeque::new(), bytes: 0, more: false };
     let header = cells::visit(call.client(), session, |place, item| {
-        let shown = || Shown { place, text: told(&kernel, place.number, &item) };
+        let shown = || ResourceItem { place, text: told(&kernel, place.number, &item) };
         match from {
             Some(from) if place.number < from => ControlFlow::Continue(()),
             Some(_) => page.fill(shown(), count),
@@ -129,7 +129,7 @@ fn told(kernel: &Kernel, number: u64, item: &Item) -> String {
 
 impl Page {
     /// Takes another behind the last, until it is full.
-    fn fill(&mut self, shown: Shown, count: usize) -> ControlFlow<()> {
+    fn fill(&mut self, shown: ResourceItem, count: usize) -> ControlFlow<()> {
         if !self.items.is_empty() && (self.items.len() == count || self.bytes + shown.text.len() > TEXT_BYTES)
         {
             self.more = true;
@@ -141,7 +141,7 @@ impl Page {
     }
 
     /// Takes another behind the last, and lets go of the first where it is full.
-    fn roll(&mut self, shown: Shown, count: usize) -> ControlFlow<()> {
+    fn roll(&mut self, shown: ResourceItem, count: usize) -> ControlFlow<()> {
         self.bytes += shown.text.len();
         self.items.push_back(shown);
         while self.items.len() > 1 && (self.items.len() > count || self.bytes > TEXT_BYTES) {
@@ -223,7 +223,7 @@ async fn diagnostics(call: &Call, session: SessionId) -> Result<Remarks, Error> 
 }
 
 /// What the compiler remarked on a cell, where this event says it.
-pub(in crate::mcp) fn remarked(said: &Said) -> &[Diagnostic] {
+pub(in crate::mcp) fn remarked(said: &ExportedEvent) -> &[Diagnostic] {
     match said.body.job_part() {
         Some((_, JobPart::Completed { result } | JobPart::Failed { result, .. })) => &result.diagnostics,
         Some((

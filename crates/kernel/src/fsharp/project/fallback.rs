@@ -8,7 +8,7 @@ use mainstay_model::Error;
 
 use super::evaluation::{Evaluated, evaluate};
 use super::notes::{not_built, not_restored, not_there};
-use super::options::Said;
+use super::options::CompilationProperties;
 use super::order::dependencies_first;
 use super::packages::{deployed, restored};
 use super::solution::is_fsharp;
@@ -77,7 +77,9 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
     resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
     if is_fsharp(&project.path) {
-        resolved.arguments.extend(Said::default().arguments(&project.defines, &surroundings.runtime));
+        resolved
+            .arguments
+            .extend(CompilationProperties::default().arguments(&project.defines, &surroundings.runtime));
         resolved.defines.extend(project.defines);
     }
     resolved.runtimes.extend(project.runtimes.into_iter().map(|name| (project.path.clone(), name)));

@@ -14,7 +14,7 @@ use super::document::path_from;
 use super::fallback::in_order;
 use super::framework::{Framework, choose};
 use super::notes::{not_built, not_loadable, not_restored, not_there, unknown_language};
-use super::options::Said;
+use super::options::CompilationProperties;
 use super::order::dependencies_first;
 use super::runtimes::native_folders;
 use super::solution::is_fsharp;
@@ -47,21 +47,21 @@ pub(super) async fn resolve(
     progress: OnStep<'_>,
 ) -> Result<Resolved, Refusal> {
     let runtime = &toolchain.parts.runtime.version;
-    let mut probed: HashMap<PathBuf, Probed> = HashMap::new();
-    let mut waiting: Vec<Asked> = first_asked(roots, runtime).await;
+    let mut probed: HashMap<PathBuf, ProjectProperties> = HashMap::new();
+    let mut waiting: Vec<ProjectQuery> = first_asked(roots, runtime).await;
     for _ in 0..MOST_ROUNDS {
         if waiting.is_empty() {
             break;
         }
         let what = format!("reading {} with msbuild", counted(waiting.len()));
         let told = telling(what, progress, probe(&waiting, toolchain)).await?;
-        let mut next: Vec<Asked> = Vec::new();
+        let mut next: Vec<ProjectQuery> = Vec::new();
         for (asked, told) in waiting.into_iter().zip(told) {
             match told {
-                Told::Frameworks(frameworks) => next.push(asked.for_one_of(&frameworks, runtime)?),
-                Told::Project(project) => {
+                ProjectAnswer::Frameworks(frameworks) => next.push(asked.for_one_of(&frameworks, runtime)?),
+                ProjectAnswer::Project(project) => {
                     let others = project.projects.iter();
-                    next.extend(others.map(|path| Asked { path: path.clone(), framework: None }));
+                    next.extend(others.map(|path| ProjectQuery { path: path.clone(), framework: None }));
                     probed.insert(asked.path, project);
                 }
             }
@@ -76,13 +76,13 @@ pub(super) async fn resolve(
 
 /// Each start of msbuild takes about a second, so in the first one also those projects are asked that seem to be referred to. Whether they
 /// are, it tells itself.
-async fn first_asked(roots: &[PathBuf], runtime: &SdkVersion) -> Vec<Asked> {
+async fn first_asked(roots: &[PathBuf], runtime: &SdkVersion) -> Vec<ProjectQuery> {
     let (given, runtime) = (roots.to_vec(), runtime.clone());
     let seem = spawn_blocking(move || in_order(&given, &runtime)).await;
     let seem = seem.ok().and_then(Result::ok).unwrap_or_default();
     let paths: BTreeSet<PathBuf> =
         seem.into_iter().map(|project| project.path).chain(roots.iter().cloned()).collect();
-    paths.into_iter().map(|path| Asked { path, framework: None }).collect()
+    paths.into_iter().map(|path| ProjectQuery { path, framework: None }).collect()
 }
 
 /// `1 project`, `2 projects`.
@@ -92,12 +92,12 @@ pub(super) fn counted(projects: usize) -> String {
 
 /// A project that is to be read, for one framework where it has several.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Asked {
+struct ProjectQuery {
     path: PathBuf,
     framework: Option<String>,
 }
 
-impl Asked {
+impl ProjectQuery {
     fn for_one_of(self, frameworks: &str, runtime: &SdkVersion) -> Result<Self, Refusal> {
         let path = self.path.display();
         if self.framework.is_some() {
@@ -113,14 +113,14 @@ impl Asked {
 
 /// What a project told.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum ProjectAnswer {
     /// It has several frameworks: it is to be asked for one of them.
     Frameworks(String),
-    Project(Probed),
+    Project(ProjectProperties),
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Probed {
+struct ProjectProperties {
     framework: String,
     output: PathBuf,
     defines: Vec<String>,
@@ -130,7 +130,7 @@ struct Probed {
     /// The shared runtimes it runs on.
     runtimes: Vec<String>,
     /// What it says of its compilation.
-    said: Said,
+    said: CompilationProperties,
     /// The native libraries of its packages, each with the platform it is for.
     natives: Vec<(String, PathBuf)>,
     /// What a build puts beside its assembly.
@@ -139,7 +139,7 @@ struct Probed {
     unrestored: Vec<String>,
 }
 
-async fn probe(asked: &[Asked], toolchain: &Toolchain) -> Result<Vec<Told>, Refusal> {
+async fn probe(asked: &[ProjectQuery], toolchain: &Toolchain) -> Result<Vec<ProjectAnswer>, Refusal> {
     let scratch = scratch().map_err(Refusal::Machine)?;
     let folder = scratch.path();
     let write = |name: &str, text: &str| {
@@ -155,7 +155,7 @@ async fn probe(asked: &[Asked], toolchain: &Toolchain) -> Result<Vec<Told>, Refu
         Err(error @ CommandError::TimedOut { .. }) => return Err(Refusal::Projects(error.to_string())),
         Err(CommandError::Failed { text, .. }) => return Err(Refusal::Projects(text)),
     }
-    let told = |(index, asked): (usize, &Asked)| {
+    let told = |(index, asked): (usize, &ProjectQuery)| {
         let text = fs::read_to_string(folder.join(index.to_string()));
         let text =
             text.map_err(|_| Refusal::Projects(format!("{}: it told nothing", asked.path.display())))?;
@@ -165,9 +165,9 @@ async fn probe(asked: &[Asked], toolchain: &Toolchain) -> Result<Vec<Told>, Refu
 }
 
 /// A project that has others tell what they are made of, each into a file named by its place in the list.
-fn probing(asked: &[Asked], folder: &Path) -> String {
+fn probing(asked: &[ProjectQuery], folder: &Path) -> String {
     let mut text = "<Project DefaultTargets=\"Probe\"><ItemGroup>\n".to_owned();
-    for (index, Asked { path, framework }) in asked.iter().enumerate() {
+    for (index, ProjectQuery { path, framework }) in asked.iter().enumerate() {
         let output = escaped(&folder.join(index.to_string()));
         let framework = framework.as_ref().map(|name| format!(";TargetFramework={name}")).unwrap_or_default();
         let include = escaped(path);
@@ -208,12 +208,12 @@ pub(super) fn escaped(path: &Path) -> String {
     text
 }
 
-fn told(text: &str, folder: &Path) -> Told {
-    let mut project = Probed::default();
+fn told(text: &str, folder: &Path) -> ProjectAnswer {
+    let mut project = ProjectProperties::default();
     for (name, value) in text.lines().filter_map(|line| line.trim_start_matches('\u{feff}').split_once('=')) {
         let path = || path_from(folder, value);
         match name {
-            "frameworks" => return Told::Frameworks(value.to_owned()),
+            "frameworks" => return ProjectAnswer::Frameworks(value.to_owned()),
             "framework" => value.clone_into(&mut project.framework),
             "output" => project.output = path(),
             "defines" => project.defines = names(value),
@@ -244,7 +244,7 @@ fn told(text: &str, folder: &Path) -> Told {
             _ => {}
         }
     }
-    Told::Project(project)
+    ProjectAnswer::Project(project)
 }
 
 fn names(list: &str) -> Vec<String> {
@@ -253,7 +253,7 @@ fn names(list: &str) -> Vec<String> {
 
 fn put_together(
     roots: &[PathBuf],
-    probed: &HashMap<PathBuf, Probed>,
+    probed: &HashMap<PathBuf, ProjectProperties>,
     runtime: &SdkVersion,
 ) -> Result<Resolved, Error> {
     let references = |path: &Path| probed.get(path).map(|project| &*project.projects).unwrap_or_default();
@@ -288,7 +288,7 @@ fn put_together(
 }
 
 /// What a project lacks.
-fn notes(path: &Path, project: &Probed, runtime: &SdkVersion) -> Vec<String> {
+fn notes(path: &Path, project: &ProjectProperties, runtime: &SdkVersion) -> Vec<String> {
     let mut notes = Vec::new();
     if !project.output.is_file() {
         notes.push(not_built(path, &project.output));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_a_project_told_is_read() {
         let text = "\u{feff}framework=net8.0\noutput=/a/bin/A.dll\ndefines=TRACE,,A\nreference=/p/a=b.dll\nsource=/a/A.fs\nproject=../b/B.fsproj\nruntime=Microsoft.NETCore.App\nruntime=Web\nnullable=enable\nnowarn=25;40\nnative=linux-x64|/p/libx.so\ncontent=data\\x.json|/a/data/x.json\nunrestored=FSharp.Core\nunrestored=Json\nother\n";
-        let expected = Probed {
+        let expected = ProjectProperties {
             framework: "net8.0".into(),
             output: "/a/bin/A.dll".into(),
             defines: vec!["TRACE".into(), "A".into()],
@@ -320,13 +320,17 @@ mod tests {
             sources: vec!["/a/A.fs".into()],
             projects: vec!["/b/B.fsproj".into()],
             runtimes: vec!["Web".into()],
-            said: Said { nullable: "enable".into(), no_warn: "25;40".into(), ..Said::default() },
+            said: CompilationProperties {
+                nullable: "enable".into(),
+                no_warn: "25;40".into(),
+                ..CompilationProperties::default()
+            },
             natives: vec![("linux-x64".into(), "/p/libx.so".into())],
             contents: vec![Content { origin: "/a/data/x.json".into(), place: "data/x.json".into() }],
             unrestored: vec!["Json".into()],
         };
-        assert_eq!(told(text, Path::new("/a")), Told::Project(expected));
-        assert_eq!(told("frameworks=a,b", Path::new("/a")), Told::Frameworks("a,b".into()));
+        assert_eq!(told(text, Path::new("/a")), ProjectAnswer::Project(expected));
+        assert_eq!(told("frameworks=a,b", Path::new("/a")), ProjectAnswer::Frameworks("a,b".into()));
     }
 
     #[test]
@@ -335,7 +339,7 @@ mod tests {
             escaped(Path::new("/a b/$(c);*\"&%.fsproj")),
             "/a b/%24%28c%29%3B%2A&quot;&amp;%25.fsproj"
         );
-        let asked = [Asked { path: "/a;b/A.fsproj".into(), framework: Some("net8.0".into()) }];
+        let asked = [ProjectQuery { path: "/a;b/A.fsproj".into(), framework: Some("net8.0".into()) }];
         let text = probing(&asked, Path::new("/tmp/x"));
         assert!(roxmltree::Document::parse(&text).is_ok(), "{text}");
         assert!(text.contains("Include=\"/a%3Bb/A.fsproj\""), "{text}");

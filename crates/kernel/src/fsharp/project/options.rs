@@ -5,7 +5,7 @@ use crate::fsharp::version::SdkVersion;
 
 /// What a project says of its compilation, as msbuild's properties have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct CompilationProperties {
     pub(super) nullable: String,
     pub(super) language: String,
     pub(super) no_warn: String,
@@ -30,7 +30,7 @@ const LANGUAGE: &str = "--langversion:";
 /// What names a version of the language without a number.
 const NAMED_LANGUAGES: [&str; 4] = ["default", "latest", "latestmajor", "preview"];
 
-impl Said {
+impl CompilationProperties {
     /// The options of F# interactive on this runtime that come of it, with what is defined for conditional code.
     pub(super) fn arguments(&self, defines: &[String], runtime: &SdkVersion) -> Vec<String> {
         let mut arguments: Vec<String> = defines.iter().map(|name| format!("--define:{name}")).collect();
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_a_project_says_of_its_compilation_is_said_to_the_session() {
-        let said = Said {
+        let said = CompilationProperties {
             nullable: "enable".into(),
             language: "9.0".into(),
             no_warn: "FS0025;3370".into(),
@@ -91,18 +91,18 @@ mod tests {
                         --warnon:3390 --warnaserror:25";
         let runtime = SdkVersion::release(10, 0, 1);
         assert_eq!(said.arguments(&["TRACE".into()], &runtime).join(" "), expected);
-        assert_eq!(Said::default().arguments(&[], &runtime), Vec::<String>::new());
+        assert_eq!(CompilationProperties::default().arguments(&[], &runtime), Vec::<String>::new());
     }
 
     #[test]
     fn what_the_sdks_own_fsharp_does_not_know_is_left_out() {
-        let said = |language: &str, other_flags: &str| Said {
+        let said = |language: &str, other_flags: &str| CompilationProperties {
             nullable: "enable".into(),
             language: language.into(),
             other_flags: other_flags.into(),
-            ..Said::default()
+            ..CompilationProperties::default()
         };
-        let on = |said: &Said, major| {
+        let on = |said: &CompilationProperties, major| {
             let runtime = SdkVersion::release(major, 0, 0);
             (said.arguments(&[], &runtime).join(" "), said.unknown_language(&runtime).map(str::to_owned))
         };

@@ -43,8 +43,8 @@ pub(super) enum Msbuild {
     Fails(String),
 }
 
-type Tried = HashMap<(PathBuf, SdkVersion), Arc<Toolchain>>;
-static TRIED: LazyLock<Mutex<Tried>> = LazyLock::new(Mutex::default);
+type ToolchainCache = HashMap<(PathBuf, SdkVersion), Arc<Toolchain>>;
+static TRIED: LazyLock<Mutex<ToolchainCache>> = LazyLock::new(Mutex::default);
 
 impl Toolchain {
     /// Returns the toolchain of the SDK.

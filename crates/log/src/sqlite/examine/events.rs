@@ -11,15 +11,15 @@ use super::Examiner;
 use crate::finding::{Finding, Stage};
 
 /// What the events said of the sessions, by their numbers.
-pub(super) struct Seen {
-    pub(super) sessions: HashMap<i64, SeenSession>,
+pub(super) struct EventSummary {
+    pub(super) sessions: HashMap<i64, SessionSummary>,
     /// The last position that is in the index.
     pub(super) mark: i64,
 }
 
 /// What the events said of a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SeenSession {
+pub(super) struct SessionSummary {
     id: Option<SessionId>,
     /// The sequence number of its newest event.
     pub(super) last: i64,
@@ -36,9 +36,9 @@ const EVENTS: &str = "
     FROM event WHERE position > ?1 ORDER BY position";
 
 impl Examiner<'_> {
-    pub(super) fn events(&mut self, connection: &Connection) -> Seen {
+    pub(super) fn events(&mut self, connection: &Connection) -> EventSummary {
         let mark = connection.query_row("SELECT position FROM indexed", (), |row| row.get(0));
-        let mut seen = Seen { sessions: HashMap::new(), mark: *mark.as_ref().unwrap_or(&0) };
+        let mut seen = EventSummary { sessions: HashMap::new(), mark: *mark.as_ref().unwrap_or(&0) };
         self.read("indexed", mark.map(drop));
         let mut after = 0;
         while let Err(error) = self.events_after(connection, &mut after, &mut seen) {
@@ -60,7 +60,7 @@ impl Examiner<'_> {
         &mut self,
         connection: &Connection,
         after: &mut i64,
-        seen: &mut Seen,
+        seen: &mut EventSummary,
     ) -> rusqlite::Result<()> {
         let mut select = connection.prepare_cached(EVENTS)?;
         let mut rows = select.query([*after])?;
@@ -72,7 +72,7 @@ impl Examiner<'_> {
         Ok(())
     }
 
-    fn event(&mut self, connection: &Connection, at: i64, row: &Row<'_>, seen: &mut Seen) {
+    fn event(&mut self, connection: &Connection, at: i64, row: &Row<'_>, seen: &mut EventSummary) {
         let position = Position(at.unsigned_abs());
         let (number, number_of_event) = match (row.get::<_, i64>(9), row.get::<_, i64>(1)) {
             (Ok(number), Ok(seq)) => (number, seq),
@@ -90,7 +90,7 @@ impl Examiner<'_> {
             }
             let (id, is_deleted) = session.unzip();
             let is_deleted = is_deleted.unwrap_or_default();
-            SeenSession { id, last: 0, indexed: 0, is_whole: true, is_deleted }
+            SessionSummary { id, last: 0, indexed: 0, is_whole: true, is_deleted }
         });
         let (last, seq) = (session.last, Seq(number_of_event.unsigned_abs()));
         session.last = last.max(number_of_event);

@@ -10,7 +10,7 @@ use super::super::queries::EVENTS_NOT_INDEXED;
 use super::super::reason_of;
 use super::super::rows::{decode_event, decode_session, decode_session_id};
 use super::Examiner;
-use super::events::{Seen, SeenSession};
+use super::events::{EventSummary, SessionSummary};
 use crate::finding::{Finding, Stage};
 
 const SESSIONS: &str = "
@@ -25,7 +25,7 @@ const INDEXED_EVENTS: &str = "
     WHERE event_index.session = ?1 ORDER BY event_index.seq";
 
 impl Examiner<'_> {
-    pub(super) fn sessions(&mut self, connection: &Connection, seen: &Seen) {
+    pub(super) fn sessions(&mut self, connection: &Connection, seen: &EventSummary) {
         let examined = connection.prepare(SESSIONS).and_then(|mut select| {
             let mut rows = select.query(())?;
             while let Some(row) = rows.next()? {
@@ -37,7 +37,12 @@ impl Examiner<'_> {
         self.read("session", examined);
     }
 
-    fn session(&mut self, connection: &Connection, row: &Row<'_>, seen: &Seen) -> rusqlite::Result<()> {
+    fn session(
+        &mut self,
+        connection: &Connection,
+        row: &Row<'_>,
+        seen: &EventSummary,
+    ) -> rusqlite::Result<()> {
         let number: i64 = row.get(4)?;
         let id = match decode_session_id(row, 3) {
             Ok(id) => id,
@@ -90,7 +95,7 @@ impl Examiner<'_> {
         connection: &Connection,
         number: i64,
         id: SessionId,
-        events: SeenSession,
+        events: SessionSummary,
         mark: i64,
     ) -> rusqlite::Result<Option<Session>> {
         let mut fold = Fold { is_deleted: events.is_deleted, ..Fold::default() };

@@ -111,10 +111,10 @@ struct Store {
 
 /// What SQLite says that it has done.
 #[derive(Clone, Default)]
-struct Durable(Arc<Mutex<Told>>);
+struct Durable(Arc<Mutex<Observed>>);
 
 #[derive(Default)]
-struct Told {
+struct Observed {
     written: Vec<i64>,
     committed: Vec<i64>,
 }
@@ -136,7 +136,7 @@ impl Durable {
             .update_hook(Some(move |_, _: &str, _: &str, value| written.told().written.push(value)))
             .unwrap();
         let commit = move || {
-            let Told { written, committed } = &mut *committed.told();
+            let Observed { written, committed } = &mut *committed.told();
             committed.append(written);
             false
         };
@@ -156,12 +156,12 @@ impl Durable {
         self.told().committed.contains(&value)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, Observed> {
         self.0.lock().unwrap()
     }
 }
 
-fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<i64, Unwritten> + Send {
+fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<i64, WriteFailure> + Send {
     move |statements| {
         statements.get("INSERT INTO kept VALUES (?1)")?.execute([value])?;
         Ok(value)
@@ -169,9 +169,9 @@ fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<i64, Unwritten>
 }
 
 /// Keeps nothing, and loses the transaction with a part of it written.
-fn fail(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<i64, Unwritten> + Send {
+fn fail(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<i64, WriteFailure> + Send {
     move |statements| {
         keep(value)(statements)?;
-        Err(Unwritten::Failed(rusqlite::Error::InvalidQuery))
+        Err(WriteFailure::Failed(rusqlite::Error::InvalidQuery))
     }
 }

@@ -27,7 +27,7 @@ const PROGRAM: &str = "mainstay";
 )]
 pub(super) struct Install {
     #[command(flatten)]
-    how: How,
+    how: InstallArgs,
 
     /// Have the agent call every tool without asking you (Codex, Gemini CLI, Qwen Code). Code that it sends runs as you, outside the agent's sandbox
     #[arg(long)]
@@ -45,11 +45,11 @@ pub(super) struct Install {
 )]
 pub(super) struct Uninstall {
     #[command(flatten)]
-    how: How,
+    how: InstallArgs,
 }
 
 #[derive(Debug, Args)]
-struct How {
+struct InstallArgs {
     /// The agent to be set up
     client: McpClient,
 
@@ -73,7 +73,7 @@ struct How {
 /// What came of it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Changed<'a> {
+struct InstallReport<'a> {
     client: &'a str,
     file: &'a Path,
     changed: bool,
@@ -134,7 +134,7 @@ fn own_entry(home: &Home) -> Result<Entry, Error> {
     Ok(Entry { command, home: is_named.then(|| home.folder().display().to_string()), approved: false })
 }
 
-impl How {
+impl InstallArgs {
     /// What a project's configuration says holds on the machine of everyone who works in it.
     fn entry(&self, home: &Home) -> Result<Entry, Error> {
         match self.scope {
@@ -203,7 +203,7 @@ impl How {
         let path = file.path();
         if self.json {
             let Self { client, dry_run, .. } = *self;
-            print_json(&Changed { client: client.name(), file: path, changed, dry_run, backup, next })?;
+            print_json(&InstallReport { client: client.name(), file: path, changed, dry_run, backup, next })?;
             return Ok(ExitCode::SUCCESS);
         }
         if changed && self.dry_run {

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::{DoWork, Sent, SteerSession};
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Admission, Error, Hears, Prompt as Said, Setting, ThinkingLevel, Work};
+use mainstay_model::{Admission, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel};
 
-use super::awaiting::Awaited;
+use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
 use super::questions::Asker;
+use super::runner_job::RunnerJob;
 use super::target::Target;
-use super::working::Done;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 
@@ -105,8 +105,8 @@ impl Prompt {
         let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find_or_create_agent(home, &connection.client, self.new).await?;
         let hears = match (self.steer, self.follow_up) {
-            (true, _) => Some(Hears::Next),
-            (false, true) => Some(Hears::AtEnd),
+            (true, _) => Some(Delivery::Steer),
+            (false, true) => Some(Delivery::FollowUp),
             (false, false) => None,
         };
         if let Some(hears) = hears {
@@ -121,8 +121,8 @@ impl Prompt {
         for setting in self.model.into_iter().chain(thinking) {
             set(&connection, &session, setting).await?;
         }
-        let done = Done::new(Work::Turn { prompt }, &session, !self.json);
-        let mut turn = Awaited::new(done, &session, self.sent.named(), Asker::Agent)?;
+        let done = RunnerJob::new(JobSpec::Turn { prompt }, &session, !self.json);
+        let mut turn = CommandWait::new(done, &session, self.sent.named(), Asker::Agent)?;
         let (view, _) = turn.answer(home, connection).await?;
         turn.shown.finish(&view);
         if self.json {
@@ -151,7 +151,7 @@ impl Prompt {
 /// Has the agent go on otherwise. That it cannot is told in its own words.
 async fn set(connection: &Connection, session: &SessionView, setting: Setting) -> Result<(), Error> {
     let argument = setting.to_string();
-    let work = Work::Setting(setting);
+    let work = JobSpec::Setting(setting);
     let (session, sent) = (session.session.to_string(), Sent::default());
     let done = connection.client.call(DoWork { session, work, admission: Admission::Queue, sent }).await?;
     done.error.map_or(Ok(()), |reason| Err(Error::InvalidArgument { argument, reason }))

@@ -1,6 +1,6 @@
 //! The command `mainstay test`, which runs tests.
 
-mod watching;
+mod watch_mode;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -9,9 +9,9 @@ use clap::Args;
 use mainstay_engine::query::{Test as Listed, Tests};
 use mainstay_gateway::rpc::api::ListTests;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Error, TestRun, TestSelection, TestTimeout, Work};
+use mainstay_model::{Error, JobSpec, TestRun, TestSelection, TestTimeout};
 
-use self::watching::Watching;
+use self::watch_mode::WatchMode;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
 use super::rebuild::build;
@@ -79,7 +79,7 @@ impl Test {
         let shape = if self.json { Shape::JsonLine } else { Shape::Text };
         let (session, selection) = self.selected(home).await?;
         let session = settle(&connect_or_start(home, "cli").await?.client, session).await?;
-        Watching::new(home, session, selection, shape)?.run().await
+        WatchMode::new(home, session, selection, shape)?.run().await
     }
 
     async fn list(self, home: &Home) -> Result<ExitCode, Error> {
@@ -105,8 +105,8 @@ impl Test {
             return Ok(ExitCode::FAILURE);
         }
         let succeeded = match run_once(home, session.session.to_string(), &selection, shape).await? {
-            Some(Ran { run: Some(run), is_whole }) => is_whole && run.succeeded(),
-            Some(Ran { run: None, .. }) | None => false,
+            Some(TestReport { run: Some(run), is_whole }) => is_whole && run.succeeded(),
+            Some(TestReport { run: None, .. }) | None => false,
         };
         Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -130,7 +130,8 @@ async fn built(home: &Home, session: &SessionView, shape: Shape) -> Result<bool,
         return Ok(true);
     }
     let is_text = shape == Shape::Text;
-    let (view, client) = build(home, connection, &session, Work::Build, SentArgs::default(), is_text).await?;
+    let (view, client) =
+        build(home, connection, &session, JobSpec::Build, SentArgs::default(), is_text).await?;
     if view.success {
         settle(&client, session).await?;
     } else if is_text {
@@ -150,7 +151,7 @@ enum Shape {
 }
 
 /// What came of tests that ran.
-struct Ran {
+struct TestReport {
     /// None where a test ended the worker, or the run was cancelled.
     run: Option<TestRun>,
     /// Whether the code that ran them succeeded.
@@ -163,7 +164,7 @@ async fn run_once(
     session: String,
     selection: &TestSelection,
     shape: Shape,
-) -> Result<Option<Ran>, Error> {
+) -> Result<Option<TestReport>, Error> {
     let source =
         Source { code: selection.code(), file: None, command_line: None, lines_before: 0, is_script: true };
     let show = match shape {
@@ -183,7 +184,7 @@ async fn run_once(
         (Shape::Json, None) => super::print_json(&answer.eval)?,
         (Shape::JsonLine, None) => super::print_json_line(&answer.eval)?,
     }
-    Ok(Some(Ran { run, is_whole: answer.eval.success }))
+    Ok(Some(TestReport { run, is_whole: answer.eval.success }))
 }
 
 fn tested(eval: &EvalView) -> Option<TestRun> {

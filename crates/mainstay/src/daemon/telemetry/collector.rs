@@ -79,15 +79,17 @@ impl Inner {
         let word = self.reach.lock().unwrap_or_else(PoisonError::into_inner).hear(posted, Instant::now());
         let collector = self.settings.endpoint.authority();
         match (word, posted) {
-            (Some(Word::Away), Err(reason)) => {
+            (Some(ReachChange::Away), Err(reason)) => {
                 tracing::warn!(
                     collector,
                     reason,
                     "telemetry is not delivered, and dropped; all else goes on"
                 );
             }
-            (Some(Word::Back { lost }), _) => tracing::info!(collector, lost, "telemetry is delivered again"),
-            (Some(Word::Away), Ok(())) | (None, _) => {}
+            (Some(ReachChange::Back { lost }), _) => {
+                tracing::info!(collector, lost, "telemetry is delivered again")
+            }
+            (Some(ReachChange::Away), Ok(())) | (None, _) => {}
         }
     }
 }
@@ -102,17 +104,17 @@ struct Reach {
 
 /// What is worth a line in the log.
 #[derive(Debug, PartialEq, Eq)]
-enum Word {
+enum ReachChange {
     Away,
     Back { lost: u64 },
 }
 
 impl Reach {
-    fn hear(&mut self, posted: &Result<(), String>, now: Instant) -> Option<Word> {
+    fn hear(&mut self, posted: &Result<(), String>, now: Instant) -> Option<ReachChange> {
         match posted {
             Ok(()) => {
                 let lost = std::mem::take(&mut self.lost);
-                (lost > 0).then_some(Word::Back { lost })
+                (lost > 0).then_some(ReachChange::Back { lost })
             }
             Err(_) => {
                 self.lost += 1;
@@ -120,7 +122,7 @@ impl Reach {
                 if is_due {
                     self.warned = Some(now);
                 }
-                is_due.then_some(Word::Away)
+                is_due.then_some(ReachChange::Away)
             }
         }
     }
@@ -219,10 +221,10 @@ mod tests {
         let (mut reach, begin) = (Reach::default(), Instant::now());
         let lost = || Err("refused".to_owned());
         assert_eq!(reach.hear(&Ok(()), begin), None);
-        assert_eq!(reach.hear(&lost(), begin), Some(Word::Away));
+        assert_eq!(reach.hear(&lost(), begin), Some(ReachChange::Away));
         assert_eq!(reach.hear(&lost(), begin + BETWEEN_WARNINGS / 2), None);
-        assert_eq!(reach.hear(&lost(), begin + BETWEEN_WARNINGS), Some(Word::Away));
-        assert_eq!(reach.hear(&Ok(()), begin + BETWEEN_WARNINGS), Some(Word::Back { lost: 3 }));
+        assert_eq!(reach.hear(&lost(), begin + BETWEEN_WARNINGS), Some(ReachChange::Away));
+        assert_eq!(reach.hear(&Ok(()), begin + BETWEEN_WARNINGS), Some(ReachChange::Back { lost: 3 }));
         assert_eq!(reach.hear(&Ok(()), begin + BETWEEN_WARNINGS), None);
         // One that comes and goes is no reason to say so each time.
         assert_eq!(reach.hear(&lost(), begin + BETWEEN_WARNINGS), None);

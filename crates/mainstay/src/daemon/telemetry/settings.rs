@@ -52,12 +52,12 @@ pub(super) struct Sampling {
 }
 
 /// A value, and what a person calls the place that it comes from.
-struct Said {
+struct SettingText {
     place: String,
     text: String,
 }
 
-impl Said {
+impl SettingText {
     fn wrong(&self, reason: impl Into<String>) -> Error {
         Error::InvalidArgument { argument: self.place.clone(), reason: reason.into() }
     }
@@ -67,9 +67,9 @@ impl Said {
 struct Environment<'a>(&'a dyn Fn(&str) -> Option<String>);
 
 impl Environment<'_> {
-    fn said(&self, name: &str) -> Option<Said> {
+    fn said(&self, name: &str) -> Option<SettingText> {
         let text = (self.0)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())?;
-        Some(Said { place: name.to_owned(), text })
+        Some(SettingText { place: name.to_owned(), text })
     }
 }
 
@@ -88,7 +88,7 @@ impl Settings {
         let is_disabled =
             environment.said(DISABLED).is_some_and(|said| said.text.eq_ignore_ascii_case("true"));
         let endpoint = match (endpoint, environment.said(ENDPOINT)) {
-            (Some(text), _) => Said { place: "telemetry.endpoint".to_owned(), text: text.clone() },
+            (Some(text), _) => SettingText { place: "telemetry.endpoint".to_owned(), text: text.clone() },
             (None, Some(said)) if !is_disabled => {
                 check_protocol(environment.said(PROTOCOL))?;
                 said
@@ -114,7 +114,7 @@ impl Settings {
     }
 }
 
-fn endpoint_of(said: &Said) -> Result<Endpoint, Error> {
+fn endpoint_of(said: &SettingText) -> Result<Endpoint, Error> {
     let uri: Uri = said
         .text
         .parse()
@@ -146,7 +146,7 @@ impl Endpoint {
     }
 }
 
-fn check_protocol(said: Option<Said>) -> Result<(), Error> {
+fn check_protocol(said: Option<SettingText>) -> Result<(), Error> {
     match said {
         Some(said) if said.text != "http/protobuf" => {
             Err(said.wrong("only `http/protobuf` is spoken, which collectors take on port 4318"))
@@ -159,7 +159,7 @@ fn check_protocol(said: Option<Said>) -> Result<(), Error> {
 fn read_headers(file: &Path) -> Result<HeaderMap, Error> {
     let place = "telemetry.headers-file".to_owned();
     match std::fs::read_to_string(file) {
-        Ok(text) => headers(&Said { place, text }, '\n'),
+        Ok(text) => headers(&SettingText { place, text }, '\n'),
         Err(error) => {
             let reason = format!("`{}` cannot be read: {error}", file.display());
             Err(Error::InvalidArgument { argument: place, reason })
@@ -168,7 +168,7 @@ fn read_headers(file: &Path) -> Result<HeaderMap, Error> {
 }
 
 /// `NAME=VALUE`, percent-encoded where that is needed. What is wrong with one is said without its value, which may be a secret.
-fn headers(said: &Said, separator: char) -> Result<HeaderMap, Error> {
+fn headers(said: &SettingText, separator: char) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     for (index, pair) in said.text.split(separator).map(str::trim).enumerate() {
         if pair.is_empty() {
@@ -208,16 +208,16 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 }
 
 fn of_ratio(ratio: f64) -> Result<Sampling, Error> {
-    let said = Said { place: "telemetry.sampling-ratio".to_owned(), text: ratio.to_string() };
+    let said = SettingText { place: "telemetry.sampling-ratio".to_owned(), text: ratio.to_string() };
     Ok(Sampling { ratio: ratio_of(&said)?, follows_parent: true })
 }
 
-fn ratio_of(said: &Said) -> Result<f64, Error> {
+fn ratio_of(said: &SettingText) -> Result<f64, Error> {
     let ratio = said.text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
     ratio.ok_or_else(|| said.wrong(format!("it is {}; it must be from 0 to 1", said.text)))
 }
 
-fn sampler(sampler: Option<Said>, argument: Option<Said>) -> Result<Sampling, Error> {
+fn sampler(sampler: Option<SettingText>, argument: Option<SettingText>) -> Result<Sampling, Error> {
     let Some(sampler) = sampler else { return Ok(Sampling { ratio: 1.0, follows_parent: true }) };
     let ratio = || argument.as_ref().map_or(Ok(1.0), ratio_of);
     let (ratio, follows_parent) = match sampler.text.as_str() {
@@ -236,7 +236,7 @@ fn sampler(sampler: Option<Said>, argument: Option<Said>) -> Result<Sampling, Er
     Ok(Sampling { ratio, follows_parent })
 }
 
-fn interval(said: Said) -> Result<Duration, Error> {
+fn interval(said: SettingText) -> Result<Duration, Error> {
     let ms = said.text.parse().ok().filter(|ms| (1..=LONGEST_INTERVAL_MS).contains(ms));
     ms.map(Duration::from_millis).ok_or_else(|| {
         said.wrong(format!("it must be a number of milliseconds from 1 to {LONGEST_INTERVAL_MS}"))

@@ -20,7 +20,7 @@ struct FilesOf {
 
 /// What is to be done for a session.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(super) struct Due {
+pub(super) struct DueWork {
     /// What its worker has may be another.
     pub(super) look: bool,
     /// What its project is made of and was written.
@@ -59,13 +59,13 @@ impl Files {
     }
 
     /// What is to be done once these have changed.
-    pub(super) fn due(&self, changed: &HashSet<PathBuf>) -> Vec<(SessionId, Due)> {
+    pub(super) fn due(&self, changed: &HashSet<PathBuf>) -> Vec<(SessionId, DueWork)> {
         let has_changed = |files: &BTreeSet<PathBuf>| files.iter().any(|file| changed.contains(file));
         let written = |files: &FilesOf| -> BTreeSet<String> {
             let written = files.sources.iter().filter(|file| changed.contains(*file));
             written.map(|file| file.to_string_lossy().into_owned()).collect()
         };
-        let due = |files: &FilesOf| Due { look: has_changed(&files.loaded), written: written(files) };
+        let due = |files: &FilesOf| DueWork { look: has_changed(&files.loaded), written: written(files) };
         let all = self.0.iter().map(|(session, files)| (*session, due(files)));
         all.filter(|(_, due)| !due.is_nothing()).collect()
     }
@@ -75,7 +75,7 @@ impl Files {
     }
 }
 
-impl Due {
+impl DueWork {
     /// Whether nothing is to be done.
     pub(super) fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -100,8 +100,8 @@ mod tests {
             (session(3), files(&[], &[])),
         ]));
         let due = |changed: &[&str]| all.due(&changed.iter().map(PathBuf::from).collect());
-        let look = Due { look: true, written: BTreeSet::new() };
-        let written = Due { look: false, written: BTreeSet::from(["/p/a.fs".to_owned()]) };
+        let look = DueWork { look: true, written: BTreeSet::new() };
+        let written = DueWork { look: false, written: BTreeSet::from(["/p/a.fs".to_owned()]) };
         assert_eq!(due(&["/p/bin/a.dll"]), [(session(1), look.clone()), (session(2), look)]);
         assert_eq!(due(&["/p/a.fs", "/p/other.fs"]), [(session(1), written)]);
         assert_eq!(due(&["/q"]), []);

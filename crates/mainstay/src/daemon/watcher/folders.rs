@@ -7,7 +7,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 /// What the system told of some paths.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct PathChange {
     pub(super) paths: Vec<PathBuf>,
     /// Whether they are not there any more, under their names.
     pub(super) are_gone: bool,
@@ -27,7 +27,7 @@ pub(super) struct Folders {
     is_limit_told: bool,
 }
 
-impl Told {
+impl PathChange {
     pub(super) fn of(event: notify::Event) -> Self {
         use notify::EventKind;
         use notify::event::ModifyKind;
@@ -60,8 +60,8 @@ impl Folders {
     }
 
     /// Takes in what was told of paths. Gives the folders that are watched anew: of what happened in them meanwhile nothing is known.
-    pub(super) fn hear(&mut self, told: &Told) -> Vec<PathBuf> {
-        let Told { paths, are_gone } = told;
+    pub(super) fn hear(&mut self, told: &PathChange) -> Vec<PathBuf> {
+        let PathChange { paths, are_gone } = told;
         let mut is_other = false;
         for path in paths {
             if *are_gone && self.watched.remove(path) {
@@ -141,7 +141,7 @@ mod tests {
     struct World {
         root: tempfile::TempDir,
         folders: Folders,
-        told: mpsc::Receiver<Told>,
+        told: mpsc::Receiver<PathChange>,
     }
 
     impl World {
@@ -150,7 +150,7 @@ mod tests {
             fs::create_dir_all(root.path().join(folder)).unwrap();
             let (told_in, told) = mpsc::channel();
             let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                told_in.send(Told::of(event.unwrap())).ok();
+                told_in.send(PathChange::of(event.unwrap())).ok();
             });
             let mut folders = Folders::new(watcher.unwrap(), 10);
             folders.set(BTreeSet::from([root.path().join(folder)]));
@@ -162,7 +162,7 @@ mod tests {
         }
 
         /// Hears what is told until this is so.
-        fn hear_until(&mut self, mut is_so: impl FnMut(&Folders, &Told, &[PathBuf]) -> bool) {
+        fn hear_until(&mut self, mut is_so: impl FnMut(&Folders, &PathChange, &[PathBuf]) -> bool) {
             loop {
                 let told = self.told.recv_timeout(LONG).unwrap();
                 let anew = self.folders.hear(&told);

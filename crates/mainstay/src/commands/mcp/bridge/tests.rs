@@ -11,21 +11,21 @@ use uuid::Uuid;
 use super::core::{Bounds, Bridge, Silence, To};
 
 /// A bridge between a client and daemons that are this test.
-struct Talk {
+struct BridgeTest {
     bridge: Bridge,
     calls: u128,
 }
 
 /// What was said to whom.
 #[derive(Debug, PartialEq)]
-enum Heard {
+enum Delivered {
     Client(Value),
     Daemon(Value),
 }
 
-use Heard::{Client, Daemon};
+use Delivered::{Client, Daemon};
 
-fn heard(said: Vec<To>) -> Vec<Heard> {
+fn heard(said: Vec<To>) -> Vec<Delivered> {
     let read = |line: String| serde_json::from_str(&line).unwrap_or(Value::String(line));
     said.into_iter()
         .map(|to| match to {
@@ -35,7 +35,7 @@ fn heard(said: Vec<To>) -> Vec<Heard> {
         .collect()
 }
 
-impl Talk {
+impl BridgeTest {
     fn new() -> Self {
         Self::with(None)
     }
@@ -54,24 +54,24 @@ impl Talk {
         talk
     }
 
-    fn client(&mut self, said: Value) -> Vec<Heard> {
+    fn client(&mut self, said: Value) -> Vec<Delivered> {
         self.client_line(&said.to_string())
     }
 
-    fn client_line(&mut self, said: &str) -> Vec<Heard> {
+    fn client_line(&mut self, said: &str) -> Vec<Delivered> {
         self.calls += 1;
         heard(self.bridge.client_says(said, Uuid::from_u128(self.calls)))
     }
 
-    fn daemon(&mut self, said: Value) -> Vec<Heard> {
+    fn daemon(&mut self, said: Value) -> Vec<Delivered> {
         heard(self.bridge.daemon_says(&said.to_string()))
     }
 
-    fn connected(&mut self, version: &str) -> Vec<Heard> {
+    fn connected(&mut self, version: &str) -> Vec<Delivered> {
         heard(self.bridge.connected(version))
     }
 
-    fn lost(&mut self) -> Vec<Heard> {
+    fn lost(&mut self) -> Vec<Delivered> {
         heard(self.bridge.lost())
     }
 }
@@ -99,13 +99,13 @@ fn sent(id: u64, meta: Value) -> Value {
     request(id, "tools/call", params)
 }
 
-fn told(method: &str, params: Value) -> Heard {
+fn told(method: &str, params: Value) -> Delivered {
     Client(json!({ "jsonrpc": "2.0", "method": format!("notifications/{method}"), "params": params }))
 }
 
 #[test]
 fn a_call_is_sent_again_under_its_id_once_the_client_is_introduced_again() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     let command = Uuid::from_u128(3).to_string();
     assert_eq!(talk.client(call(7)), [Daemon(sent(7, json!({ "mainstay/command": command })))]);
     assert_eq!(talk.lost(), []);
@@ -123,7 +123,7 @@ fn a_call_is_sent_again_under_its_id_once_the_client_is_introduced_again() {
 
 #[test]
 fn what_the_client_said_of_itself_and_follows_is_said_again() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.client(request(1, "logging/setLevel", json!({ "level": "info" })));
     talk.daemon(answer(1));
     for (id, uri) in [(2, "mainstay://a"), (3, "mainstay://b"), (4, "mainstay://refused")] {
@@ -159,7 +159,7 @@ fn what_the_client_said_of_itself_and_follows_is_said_again() {
 
 #[test]
 fn of_a_daemon_of_another_version_everything_listed_may_be_another() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.lost();
     let said = talk.connected("2");
     let lists = ["tools", "prompts", "resources"];
@@ -172,7 +172,7 @@ fn of_a_daemon_of_another_version_everything_listed_may_be_another() {
 
 #[test]
 fn the_form_of_results_is_asked_for_with_what_has_results() {
-    let mut talk = Talk::with(Some(Results::Structured));
+    let mut talk = BridgeTest::with(Some(Results::Structured));
     talk.connected("1");
     let meta = json!({ "_meta": { "mainstay/results": "structured" } });
     let asked = |method| Daemon(request(1, method, meta.clone()));
@@ -185,7 +185,7 @@ fn the_form_of_results_is_asked_for_with_what_has_results() {
 
 #[test]
 fn who_introduces_itself_is_told_that_the_tools_may_become_others() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     talk.connected("1");
     talk.client(initialize());
     let answer = |capabilities: Value| json!({ "jsonrpc": "2.0", "id": 0, "result": { "capabilities": capabilities } });
@@ -195,7 +195,7 @@ fn who_introduces_itself_is_told_that_the_tools_may_become_others() {
 
 #[test]
 fn a_client_that_was_not_answered_yet_introduces_itself_once() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     assert_eq!(talk.client(initialize()), []);
     talk.client(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     talk.client(request(1, "tools/list", json!({})));
@@ -209,7 +209,7 @@ fn a_client_that_was_not_answered_yet_introduces_itself_once() {
 
 #[test]
 fn what_a_daemon_asked_dies_with_it() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     let ask = |id: u64| request(id, "elicitation/create", json!({ "message": "?" }));
     assert_eq!(talk.daemon(ask(1)), [Client(ask(1))]);
     assert_eq!(talk.daemon(ask(2)), [Client(ask(2))]);
@@ -230,7 +230,7 @@ fn what_a_daemon_asked_dies_with_it() {
 
 #[test]
 fn the_session_of_an_answer_is_for_the_bridge_alone() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     let session = "01890a5d-ac96-774b-bcce-b302099a8057";
     for (meta, shown) in [
         (json!({ "mainstay/session": session }), json!({ "content": [] })),
@@ -245,7 +245,7 @@ fn the_session_of_an_answer_is_for_the_bridge_alone() {
 
 #[test]
 fn without_a_daemon_who_waits_is_told_why() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     talk.client(request(1, "tools/list", json!({})));
     talk.client(call(2));
     let newest = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
@@ -269,7 +269,7 @@ fn without_a_daemon_who_waits_is_told_why() {
 
 #[test]
 fn a_call_that_had_begun_is_not_to_be_repeated_blindly() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.client(call(1));
     talk.lost();
     let said = heard(talk.bridge.unavailable(&Error::DaemonNotRunning));
@@ -291,7 +291,7 @@ fn ping(number: u64) -> Value {
 
 #[test]
 fn a_daemon_that_answers_a_ping_or_says_anything_does_not_hang() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     assert!(!talk.bridge.awaits_daemon(), "it owes nothing");
     talk.client(call(1));
     for (number, said) in [(1, answer("mainstay/bridge/1")), (2, answer(7))] {
@@ -307,7 +307,7 @@ fn a_daemon_that_answers_a_ping_or_says_anything_does_not_hang() {
 
 #[test]
 fn who_waits_for_a_daemon_that_hangs_is_answered_and_nothing_is_sent_again() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.client(call(1));
     talk.client(request(2, "resources/list", json!({})));
     assert!(matches!(talk.bridge.heard_nothing(), Silence::Ask(_)));
@@ -326,7 +326,7 @@ fn who_waits_for_a_daemon_that_hangs_is_answered_and_nothing_is_sent_again() {
 
 #[test]
 fn a_request_under_which_every_daemon_ends_is_answered_in_the_end() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.client(call(1));
     for _ in 0..4 {
         assert_eq!(talk.lost(), []);
@@ -340,7 +340,7 @@ fn a_request_under_which_every_daemon_ends_is_answered_in_the_end() {
 
 #[test]
 fn a_listening_request_waits_for_a_daemon_that_somebody_else_needs() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     talk.connected("1");
     let filter =
         json!({ "notifications": { "resourceSubscriptions": ["mainstay://a"], "toolsListChanged": true } });
@@ -361,7 +361,7 @@ fn a_listening_request_waits_for_a_daemon_that_somebody_else_needs() {
 
 #[test]
 fn progress_never_goes_back() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     let with_token = json!({ "name": "send_code", "_meta": { "progressToken": "p" } });
     talk.client(request(1, "tools/call", with_token));
     let progress = |nth: f64| {
@@ -376,7 +376,7 @@ fn progress_never_goes_back() {
 
 #[test]
 fn what_the_client_gave_up_is_not_sent_again() {
-    let mut talk = Talk::begun();
+    let mut talk = BridgeTest::begun();
     talk.client(call(1));
     talk.lost();
     let cancelled =
@@ -387,7 +387,7 @@ fn what_the_client_gave_up_is_not_sent_again() {
 
 #[test]
 fn without_a_daemon_the_bridge_answers_what_needs_none() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     assert_eq!(talk.client(request(1, "ping", json!({}))), [Client(answer(1))]);
     assert!(!talk.bridge.wants_daemon());
     assert_eq!(talk.client_line("  "), []);
@@ -400,7 +400,7 @@ fn without_a_daemon_the_bridge_answers_what_needs_none() {
 
 #[test]
 fn no_more_is_kept_than_a_daemon_would_take() {
-    let mut talk = Talk::new();
+    let mut talk = BridgeTest::new();
     for id in 0..4 {
         assert_eq!(talk.client(call(id)), []);
     }
@@ -465,7 +465,7 @@ struct Ledger {
 
 impl Ledger {
     /// Books what was said, and checks that it may be said.
-    fn book(&mut self, said: Vec<Heard>) {
+    fn book(&mut self, said: Vec<Delivered>) {
         for heard in said {
             match heard {
                 Daemon(said) => {
@@ -506,7 +506,7 @@ impl Ledger {
 proptest! {
     #[test]
     fn every_call_is_answered_once_under_one_command(steps in steps()) {
-        let mut talk = Talk::new();
+        let mut talk = BridgeTest::new();
         let mut ledger = Ledger::default();
         for step in steps {
             let said = match step {

@@ -37,7 +37,7 @@ pub(super) struct Start {
 /// What a client sees of a server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Seen {
+pub(super) struct ServerReport {
     /// What the server calls itself.
     pub(super) server: String,
     /// The version of the protocol that was agreed on.
@@ -78,7 +78,11 @@ impl std::fmt::Display for Failure {
 }
 
 /// Holds the conversation. Each request may take as long as `limit`.
-pub(super) async fn converse(start: Start, as_client: &Identity, limit: Duration) -> Result<Seen, Failure> {
+pub(super) async fn converse(
+    start: Start,
+    as_client: &Identity,
+    limit: Duration,
+) -> Result<ServerReport, Failure> {
     let began = Instant::now();
     let mut child = Command::new(&start.program)
         .args(&start.arguments)
@@ -133,7 +137,7 @@ struct Server {
 }
 
 impl Server {
-    async fn look(&mut self, client: &Identity, began: Instant) -> Result<Seen, Failure> {
+    async fn look(&mut self, client: &Identity, began: Instant) -> Result<ServerReport, Failure> {
         let (server, protocol) = self.meet(client).await?;
         let tools = self.tools().await?;
         let names: Vec<String> = tools.iter().map(|tool| text(tool, "/name")).collect();
@@ -142,7 +146,7 @@ impl Server {
             None => Value::Null,
         };
         let asking = tools.iter().filter(|tool| is_asked_about(tool)).map(|tool| text(tool, "/name"));
-        Ok(Seen {
+        Ok(ServerReport {
             server,
             protocol,
             asking: asking.collect(),

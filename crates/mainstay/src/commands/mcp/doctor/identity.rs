@@ -19,12 +19,12 @@ pub(super) struct Identity {
     /// What it offers to servers.
     pub(super) capabilities: Value,
     /// What it passes on.
-    pub(super) passes: Passes,
+    pub(super) passes: PassedVariables,
 }
 
 /// Which variables of its environment a client passes on to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passes {
+pub(super) enum PassedVariables {
     /// Every variable is passed on.
     All,
     /// These, and those that the entry names.
@@ -87,15 +87,15 @@ impl Identity {
         let forms = || json!({ "roots": { "listChanged": true }, "elicitation": { "form": {}, "url": {} } });
         match client {
             McpClient::ClaudeCode => {
-                of(Some("claude"), "claude-code", "2.1.332", NEWEST, forms(), Passes::All)
+                of(Some("claude"), "claude-code", "2.1.332", NEWEST, forms(), PassedVariables::All)
             }
             // Logs of it in conikeec/mcpr#13 (name, version, capabilities) and anthropics/claude-ai-mcp#77 (protocol).
             McpClient::ClaudeDesktop => {
-                of(None, "claude-ai", "0.1.0", "2025-11-25", json!({}), Passes::Only(&SDK))
+                of(None, "claude-ai", "0.1.0", "2025-11-25", json!({}), PassedVariables::Only(&SDK))
             }
             // microsoft/vscode, mcpServerRequestHandler.ts: the product's long name and version, and the newest protocol, which microsoft/vscode#308766 shows.
             McpClient::VsCode => {
-                of(Some("code"), "Visual Studio Code", "1.120.0", "2025-11-25", forms(), Passes::All)
+                of(Some("code"), "Visual Studio Code", "1.120.0", "2025-11-25", forms(), PassedVariables::All)
             }
             // apify/mcp-client-capabilities, which collects what clients send.
             McpClient::Cursor => of(
@@ -104,17 +104,17 @@ impl Identity {
                 "1.0.0",
                 "2025-06-18",
                 json!({ "roots": {}, "elicitation": {} }),
-                Passes::All,
+                PassedVariables::All,
             ),
             // zed-industries/zed, crates/context_server: context_server.rs (name), types.rs (protocol), protocol.rs (no capabilities).
-            McpClient::Zed => of(Some("zed"), "Zed", "0.1.0", "2025-03-26", json!({}), Passes::All),
+            McpClient::Zed => of(Some("zed"), "Zed", "0.1.0", "2025-03-26", json!({}), PassedVariables::All),
             McpClient::Codex => of(
                 Some("codex"),
                 "codex-mcp-client",
                 "0.169.0",
                 "2025-06-18",
                 json!({ "elicitation": { "form": {}, "url": {} } }),
-                Passes::Only(&CODEX),
+                PassedVariables::Only(&CODEX),
             ),
             McpClient::Gemini => of(
                 Some("gemini"),
@@ -122,24 +122,29 @@ impl Identity {
                 "0.61.0",
                 "2025-06-18",
                 roots(),
-                Passes::AllBut(&SECRETS),
+                PassedVariables::AllBut(&SECRETS),
             ),
-            McpClient::Opencode => {
-                of(Some("opencode"), "opencode", "1.18.33", "2025-11-25", json!({ "roots": {} }), Passes::All)
-            }
+            McpClient::Opencode => of(
+                Some("opencode"),
+                "opencode",
+                "1.18.33",
+                "2025-11-25",
+                json!({ "roots": {} }),
+                PassedVariables::All,
+            ),
             McpClient::QwenCode => of(
                 Some("qwen"),
                 "qwen-cli-mcp-client-mainstay",
                 "0.0.1",
                 "2025-11-25",
                 json!({ "roots": {} }),
-                Passes::All,
+                PassedVariables::All,
             ),
         }
     }
 }
 
-impl Passes {
+impl PassedVariables {
     /// Whether a variable gets to a server whose entry names `more` of them.
     pub(super) fn has(self, name: &OsStr, more: &[String]) -> bool {
         let is_named = more.iter().any(|more| name == more.as_str());

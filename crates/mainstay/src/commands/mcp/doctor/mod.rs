@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use mainstay_model::Error;
 use serde::Serialize;
 
-use self::conversation::{Seen, Start, converse};
+use self::conversation::{ServerReport, Start, converse};
 use self::entry::{Entry, Local};
 use self::identity::Identity;
 use super::clients::{McpClient, NEEDED, Places, Scope};
@@ -51,7 +51,7 @@ pub(super) struct Doctor {
 /// What was found out of one client.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Examined {
+struct ClientReport {
     client: &'static str,
     #[serde(skip)]
     title: &'static str,
@@ -71,7 +71,7 @@ struct Configuration {
     /// The command that the client starts.
     command: Option<Vec<String>>,
     /// What the client sees of it.
-    seen: Option<Seen>,
+    seen: Option<ServerReport>,
     /// What keeps the client from using Mainstay.
     problems: Vec<Finding>,
     /// What it had better know.
@@ -111,7 +111,7 @@ impl Finding {
 #[derive(Serialize)]
 struct Report<'a> {
     ok: bool,
-    clients: &'a [Examined],
+    clients: &'a [ClientReport],
 }
 
 impl Doctor {
@@ -122,7 +122,7 @@ impl Doctor {
         for client in self.examined(&places) {
             all.push(examine(client, &places, limit).await?);
         }
-        let ok = all.iter().all(Examined::is_sound);
+        let ok = all.iter().all(ClientReport::is_sound);
         if self.json {
             print_json(&Report { ok, clients: &all })?;
         } else if all.is_empty() {
@@ -149,7 +149,7 @@ impl Doctor {
     }
 }
 
-async fn examine(client: McpClient, places: &Places, limit: Duration) -> Result<Examined, Error> {
+async fn examine(client: McpClient, places: &Places, limit: Duration) -> Result<ClientReport, Error> {
     let identity = Identity::of(client);
     let mut configurations = Vec::new();
     for scope in Scope::value_variants() {
@@ -163,7 +163,7 @@ async fn examine(client: McpClient, places: &Places, limit: Duration) -> Result<
     let what = format!("no configuration of {} names Mainstay", client.title());
     let problems = (!is_named).then(|| Finding::new(what, install)).into_iter().collect();
     let program = identity.program.and_then(|name| on_path(name, path().as_deref()));
-    Ok(Examined { client: client.name(), title: client.title(), program, configurations, problems })
+    Ok(ClientReport { client: client.name(), title: client.title(), program, configurations, problems })
 }
 
 async fn look_into(
@@ -340,7 +340,7 @@ impl Configuration {
         if let Some(command) = command {
             println!("    starts {}", printable(&command.join(" ")));
         }
-        if let Some(Seen { server, protocol, tools, status, milliseconds, .. }) = seen {
+        if let Some(ServerReport { server, protocol, tools, status, milliseconds, .. }) = seen {
             let told =
                 format!("sees {server} over MCP {protocol}: {} tools, after {milliseconds} ms", tools.len());
             println!("    {}", paint.tone(Tone::Good, &printable(&told)));
@@ -351,7 +351,7 @@ impl Configuration {
     }
 }
 
-impl Examined {
+impl ClientReport {
     fn is_sound(&self) -> bool {
         self.problems.is_empty() && self.configurations.iter().all(|found| found.problems.is_empty())
     }

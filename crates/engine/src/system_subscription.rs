@@ -1,0 +1,43 @@
+//! What happens in all sessions, for the daemon itself: nobody is attached by it.
+
+use mainstay_model::{Error, EventFilter, Notice, SessionId};
+
+use crate::engine::Engine;
+use crate::hub::{Cursor, Subscription};
+use crate::session::Request;
+
+/// What happens from some moment on.
+pub struct SystemSubscription(Subscription);
+
+impl Engine {
+    /// Follows what the filter lets through, from now on.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn subscribe_system(&self, filter: EventFilter) -> Result<SystemSubscription, Error> {
+        let after = self.shared.log.last_position().await?;
+        Ok(SystemSubscription(self.follow(Cursor::Log { after }, filter)))
+    }
+}
+
+impl Engine {
+    /// Tells a session that files were written, which its project may be made of.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
+    pub async fn files_written(&self, session: SessionId, files: Vec<String>) -> Result<(), Error> {
+        let notice = Notice::Written { files };
+        let hears = self.handle(session).await?.send(Request::Hear { notice }).await;
+        if hears { Ok(()) } else { Err(self.gone()) }
+    }
+}
+
+impl SystemSubscription {
+    /// Waits until something of it happens.
+    ///
+    /// # Errors
+    /// [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn next(&mut self) -> Result<(), Error> {
+        self.0.next().await.map(drop)
+    }
+}

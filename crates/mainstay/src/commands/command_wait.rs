@@ -1,0 +1,169 @@
+//! Waiting for what one's own command comes to, an eval or an agent's turn: what happens meanwhile is shown, Ctrl-C stops it, what it asks
+//! is put to the person, and a daemon that is lost is asked again under the same id. What is shown is told by who waits.
+
+use std::time::Duration;
+
+use mainstay_engine::Live;
+use mainstay_gateway::rpc::api::{Conditions, Follow, Method, Sent};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{CommandId, Error, Event, Seq};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
+
+use super::interrupts::InterruptWatch;
+use super::questions::{Asker, Questions};
+use crate::connect::{Connection, connect_or_start};
+use crate::home::Home;
+use crate::terminal;
+
+/// What has not begun after this long is said to wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A command, and what is shown of it.
+pub(super) trait AwaitedCommand {
+    /// The request that carries it.
+    type Request: Method;
+
+    /// Whether more is shown of it than events say.
+    const LISTENS: bool;
+
+    /// The request that has it carried out in a session.
+    fn request(&self, session: String, sent: Sent) -> Self::Request;
+
+    /// The last event that belongs to its answer.
+    fn last_event(answer: &<Self::Request as Method>::Answer) -> Seq;
+
+    /// Whether its beginning was seen; what began earlier is shown from its answer.
+    fn has_begun(&self) -> bool;
+
+    /// Takes in an event of its session.
+    fn see(&mut self, event: &Event, command: &CommandId, questions: &mut Questions);
+
+    /// Takes in what is going on.
+    fn hear(&mut self, live: &Live);
+}
+
+/// A command that is waited for.
+pub(super) struct CommandWait<S> {
+    pub(super) shown: S,
+    session: String,
+    command: CommandId,
+    conditions: Conditions,
+    /// The last event that was seen, or that there was before.
+    seen: Seq,
+    stopping: InterruptWatch,
+    questions: Questions,
+}
+
+impl<S: AwaitedCommand> CommandWait<S> {
+    /// Under this name, in a session as it is now; `asker` is who may ask meanwhile.
+    pub(super) fn new(
+        shown: S,
+        session: &SessionView,
+        (command, conditions): (CommandId, Conditions),
+        asker: Asker,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            shown,
+            session: session.session.to_string(),
+            stopping: InterruptWatch::new(command.clone())?,
+            command,
+            conditions,
+            seen: session.last_seq,
+            questions: Questions::new(asker),
+        })
+    }
+
+    /// Has it carried out, and waits for its answer; gives it with the connection over which it came.
+    pub(super) async fn answer(
+        &mut self,
+        home: &Home,
+        connection: Connection,
+    ) -> Result<(<S::Request as Method>::Answer, Client), Error> {
+        match self.attempt(connection).await {
+            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
+            Err(Error::DaemonNotRunning) => self.attempt(connect_or_start(home, "cli").await?).await,
+            answered => answered,
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        connection: Connection,
+    ) -> Result<(<S::Request as Method>::Answer, Client), Error> {
+        let Connection { client, mut events } = connection;
+        let answer = self.until_answered(&client, &mut events).await?;
+        // It may overtake the last of what happened.
+        while self.seen < S::last_event(&answer) {
+            let Some(event) = events.recv().await else { break };
+            self.see(&event);
+        }
+        Ok((answer, client))
+    }
+
+    async fn until_answered(
+        &mut self,
+        client: &Client,
+        events: &mut UnboundedReceiver<Event>,
+    ) -> Result<<S::Request as Method>::Answer, Error> {
+        self.stopping.begin_again();
+        client.call(Follow::session(self.session.clone(), self.seen)).await?;
+        let mut live = match S::LISTENS {
+            true => Some(client.listen(self.session.clone()).await?),
+            false => None,
+        };
+        let sent = Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() };
+        let answer = client.call(self.shown.request(self.session.clone(), sent));
+        tokio::pin!(answer);
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut is_patient = true;
+        loop {
+            tokio::select! {
+                biased;
+                // First, so that the command is on its way before it is taken back.
+                answer = &mut answer => return answer,
+                () = self.stopping.wanted() => self.stopping.stop(client, &self.session).await?,
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    let command = &self.command;
+                    terminal::note(&format!(
+                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
+                    ));
+                }
+                line = self.questions.line() => match self.questions.answer(client, line).await {
+                    Ok(()) => {}
+                    Err(error @ Error::DaemonNotRunning) => return Err(error),
+                    Err(error) => {
+                        self.stopping.stop(client, &self.session).await?;
+                        return Err(error);
+                    }
+                },
+                Some(event) = events.recv() => {
+                    self.see(&event);
+                    if self.shown.has_begun() {
+                        is_patient = false;
+                        if self.stopping.is_due() {
+                            self.stopping.stop(client, &self.session).await?;
+                        }
+                    }
+                }
+                Some(live) = heard(&mut live) => self.shown.hear(&live),
+            }
+        }
+    }
+
+    fn see(&mut self, event: &Event) {
+        self.seen = event.seq;
+        self.shown.see(event, &self.command, &mut self.questions);
+    }
+}
+
+/// The next that is heard; where nobody listens, nothing ever is.
+async fn heard(live: &mut Option<UnboundedReceiver<Live>>) -> Option<Live> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
+    }
+}

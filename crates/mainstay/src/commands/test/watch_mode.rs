@@ -1,0 +1,321 @@
+//! `mainstay test --watch`: runs tests again when what they test has become something else. The daemon tells what happens; what
+//! is to be built or loaded for it is seen to here, unless somebody else does.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mainstay_gateway::rpc::api::{Follow, RefreshSession, Sent};
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, EventBody, JobSpec, Seq, TestOutcome, TestRun, TestSelection, WorkEnding};
+use tokio::signal::unix::Signal;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Shape, run_once};
+use crate::commands::command_wait::CommandWait;
+use crate::commands::conditions::SentArgs;
+use crate::commands::events::event_line;
+use crate::commands::interrupts;
+use crate::commands::questions::Asker;
+use crate::commands::runner_job::RunnerJob;
+use crate::connect::{Connection, connect_or_start};
+use crate::home::Home;
+use crate::terminal::note;
+
+/// How long nothing must happen before what has happened is acted upon: many files are often written at once.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// What is to be done next, the more that has to be done the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NextAction {
+    /// The tests are to be run.
+    Run,
+    /// Loading what has changed.
+    Load,
+    /// Building the project, which is loaded then.
+    Build,
+}
+
+/// What has happened that matters, and has not been acted upon.
+#[derive(Debug, Default)]
+struct PendingChanges {
+    due: Option<NextAction>,
+    words: Vec<String>,
+    /// Whether the project is built, or a worker comes up: what comes of that is waited for.
+    is_under_way: bool,
+    is_over: bool,
+}
+
+impl PendingChanges {
+    fn hear(&mut self, body: &EventBody) {
+        if let EventBody::JobRequested { work: JobSpec::Build | JobSpec::Rebuild, .. } = body {
+            // Whoever began it has it take in what was written before.
+            *self = Self { is_under_way: true, ..Self::default() };
+        } else if let EventBody::WarmUpStarted { .. } = body {
+            self.is_under_way = true;
+        } else if ends_what_is_under_way(body) {
+            self.is_under_way = false;
+            // A new worker has the libraries as they are.
+            if self.due == Some(NextAction::Load) {
+                *self = Self::default();
+            }
+        }
+        let due = due_for(body);
+        if due.is_some() || matches!(body, EventBody::SessionFaulted { .. }) {
+            self.words.push(event_line(body).1);
+        }
+        self.due = self.due.max(due);
+        self.is_over |= matches!(body, EventBody::SessionDeleted);
+    }
+
+    fn is_to_be_told(&self) -> bool {
+        !self.is_under_way && (self.due.is_some() || !self.words.is_empty())
+    }
+}
+
+fn due_for(body: &EventBody) -> Option<NextAction> {
+    let changes_code = matches!(
+        body,
+        EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
+    );
+    if matches!(body, EventBody::SourcesChanged { .. }) {
+        Some(NextAction::Build)
+    } else if matches!(body, EventBody::AssembliesChanged { .. }) {
+        Some(NextAction::Load)
+    } else {
+        changes_code.then_some(NextAction::Run)
+    }
+}
+
+fn ends_what_is_under_way(body: &EventBody) -> bool {
+    let is_failed_build =
+        matches!(body, EventBody::JobEnded { ending, .. } if !matches!(ending, WorkEnding::Done { .. }));
+    let is_at_rest = matches!(
+        body,
+        EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. } | EventBody::SessionStopped
+    );
+    is_failed_build || is_at_rest
+}
+
+/// The tests that failed when they last ran, by assembly; those of the session's own code under none.
+#[derive(Debug, Default)]
+struct FailedTests(BTreeMap<Option<String>, usize>);
+
+impl FailedTests {
+    fn take_in(&mut self, run: &TestRun) {
+        self.0.retain(|assembly, _| assembly.as_ref().is_some_and(|name| run.unchanged.contains(name)));
+        let failed = run.tests.iter().filter(|test| match test.outcome {
+            TestOutcome::Failed { .. } | TestOutcome::TimedOut { .. } => true,
+            TestOutcome::Passed | TestOutcome::Skipped { .. } => false,
+        });
+        failed.for_each(|test| *self.0.entry(test.assembly.clone()).or_default() += 1);
+    }
+
+    /// Those that were not run again, in words.
+    fn still(&self, run: &TestRun) -> Option<String> {
+        let unchanged =
+            |assembly: &&Option<String>| assembly.as_ref().is_some_and(|name| run.unchanged.contains(name));
+        let count: usize =
+            self.0.iter().filter(|(assembly, _)| unchanged(assembly)).map(|(_, count)| count).sum();
+        match count {
+            0 => None,
+            1 => Some("1 test that failed before is unchanged".to_owned()),
+            count => Some(format!("{count} tests that failed before are unchanged")),
+        }
+    }
+}
+
+/// Tests that are run again and again.
+pub(super) struct WatchMode<'a> {
+    home: &'a Home,
+    session: SessionView,
+    selection: TestSelection,
+    shape: Shape,
+    /// The last event that was taken in.
+    seen: Seq,
+    failing: FailedTests,
+    interrupts: Signal,
+}
+
+impl<'a> WatchMode<'a> {
+    /// In a session as it is now.
+    pub(super) fn new(
+        home: &'a Home,
+        session: SessionView,
+        selection: TestSelection,
+        shape: Shape,
+    ) -> Result<Self, Error> {
+        let (seen, failing) = (session.last_seq, FailedTests::default());
+        Ok(Self { home, session, selection, shape, seen, failing, interrupts: interrupts()? })
+    }
+
+    /// Until it is interrupted, or the session is deleted; then it tells how the last runs ended.
+    pub(super) async fn run(mut self) -> Result<ExitCode, Error> {
+        let mut is_broken = self.run_tests().await?;
+        loop {
+            note("waits for what changes; Ctrl-C ends it");
+            let Some(due) = self.next_due().await? else { break };
+            is_broken = match due {
+                NextAction::Run => self.run_tests().await?,
+                NextAction::Load => self.load().await.map(|()| is_broken)?,
+                NextAction::Build => self.build().await.map(|()| is_broken)?,
+            };
+        }
+        Ok(if is_broken || !self.failing.0.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// Runs those that something has changed for. Says whether they could not be run to the end.
+    async fn run_tests(&mut self) -> Result<bool, Error> {
+        let id = self.session.session.to_string();
+        let ran = run_once(self.home, id, &self.selection, self.shape).await?;
+        let Some(run) = ran.and_then(|ran| ran.run) else { return Ok(true) };
+        self.failing.take_in(&run);
+        if let Some(still) = self.failing.still(&run) {
+            note(&still);
+        }
+        self.selection.changed_since = run.assemblies;
+        Ok(false)
+    }
+
+    /// What is to be done about what happens next; none where it is over.
+    async fn next_due(&mut self) -> Result<Option<NextAction>, Error> {
+        let Connection { client, mut events, .. } = connect_or_start(self.home, "cli").await?;
+        client.call(Follow::session(self.session.session.to_string(), self.seen)).await?;
+        let (mut happened, mut quiet_at) = (PendingChanges::default(), Instant::now());
+        loop {
+            tokio::select! {
+                event = events.recv() => {
+                    let Some(event) = event else { return Err(client.lost()) };
+                    self.seen = event.seq;
+                    happened.hear(&event.body);
+                    quiet_at = Instant::now() + QUIET;
+                    if happened.is_over {
+                        return Ok(None);
+                    }
+                }
+                () = sleep_until(quiet_at), if happened.is_to_be_told() => {
+                    std::mem::take(&mut happened.words).iter().for_each(|words| note(words));
+                    if let Some(due) = happened.due {
+                        return Ok(Some(due));
+                    }
+                }
+                _ = self.interrupts.recv() => return Ok(None),
+            }
+        }
+    }
+
+    async fn load(&self) -> Result<(), Error> {
+        if self.session.project.is_some() {
+            return self.build().await;
+        }
+        let Connection { client, .. } = connect_or_start(self.home, "cli").await?;
+        let session = self.session.session.to_string();
+        client
+            .call(RefreshSession { session, all: false, dry_run: false, sent: Sent::default() })
+            .await
+            .map(drop)
+    }
+
+    /// What is built is loaded, and the session's definitions run again.
+    async fn build(&self) -> Result<(), Error> {
+        let is_shown = self.shape == Shape::Text;
+        let connection = connect_or_start(self.home, "cli").await?;
+        let done = RunnerJob::new(JobSpec::Build, &self.session, is_shown);
+        let mut build = CommandWait::new(done, &self.session, SentArgs::default().named(), Asker::Build)?;
+        let (view, _) = build.answer(self.home, connection).await?;
+        build.shown.finish(&view);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::{SessionCommand, TestFailure, TestResult};
+
+    use super::*;
+
+    fn due_after(bodies: impl IntoIterator<Item = EventBody>) -> Option<NextAction> {
+        let mut happened = PendingChanges::default();
+        bodies.into_iter().for_each(|body| happened.hear(&body));
+        happened.due.filter(|_| happened.is_to_be_told())
+    }
+
+    fn job_requested(work: JobSpec) -> EventBody {
+        EventBody::JobRequested {
+            job: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+            command: mainstay_model::CommandId::new("build").unwrap(),
+            fingerprint: mainstay_model::CommandFingerprint::of("s", &SessionCommand::Stop),
+            key: None,
+            work,
+            deadline: None,
+        }
+    }
+
+    fn written() -> EventBody {
+        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()] }
+    }
+
+    #[test]
+    fn what_has_to_be_done_most_is_done_unless_somebody_does_it() {
+        let changed = EventBody::AssembliesChanged {
+            old: Default::default(),
+            new: Default::default(),
+            changed: Vec::new(),
+        };
+        let build = job_requested(JobSpec::Build);
+        let refreshed = EventBody::WarmUpStarted { reason: mainstay_model::WarmUpReason::Refreshed };
+        let ready = EventBody::WarmUpCompleted {
+            kernel: String::new(),
+            runtime: String::new(),
+            language: None,
+            pid: 1,
+            replayed: 0,
+            diverged: Vec::new(),
+            startup: None,
+            reload: None,
+            duration_ms: 1,
+        };
+        assert_eq!(due_after([changed.clone()]), Some(NextAction::Load));
+        assert_eq!(due_after([changed.clone(), written()]), Some(NextAction::Build));
+        assert_eq!(due_after([changed.clone(), written(), build.clone()]), None);
+        assert_eq!(due_after([refreshed.clone(), changed.clone()]), None, "what comes of it is waited for");
+        let whole = [build.clone(), changed.clone(), refreshed, changed, ready];
+        assert_eq!(due_after(whole.clone()), Some(NextAction::Run));
+        assert_eq!(due_after([written()].into_iter().chain(whole.clone())), Some(NextAction::Run));
+        let since = [build, written()].into_iter().chain(whole.into_iter().skip(1));
+        assert_eq!(due_after(since), Some(NextAction::Build), "it was written since");
+        assert_eq!(due_after([EventBody::SessionRenamed { name: "other".to_owned() }]), None);
+    }
+
+    #[test]
+    fn tests_that_were_left_alone_fail_still() {
+        let failure = TestFailure {
+            kind: "E".to_owned(),
+            message: String::new(),
+            expected: None,
+            actual: None,
+            stack: Vec::new(),
+            file: None,
+            line: None,
+        };
+        let failed = |assembly: Option<&str>| TestResult {
+            name: "adds".to_owned(),
+            framework: "NUnit".to_owned(),
+            assembly: assembly.map(str::to_owned),
+            categories: Vec::new(),
+            duration_ms: 1,
+            output: None,
+            outcome: TestOutcome::Failed { failure: Box::new(failure.clone()) },
+        };
+        let mut failing = FailedTests::default();
+        let first =
+            TestRun { tests: vec![failed(Some("A")), failed(Some("B")), failed(None)], ..TestRun::default() };
+        failing.take_in(&first);
+        assert_eq!(failing.still(&first), None);
+        let second = TestRun { unchanged: vec!["A".to_owned()], ..TestRun::default() };
+        failing.take_in(&second);
+        assert_eq!(failing.still(&second).as_deref(), Some("1 test that failed before is unchanged"));
+        failing.take_in(&TestRun::default());
+        assert!(failing.0.is_empty());
+    }
+}

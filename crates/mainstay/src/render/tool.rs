@@ -1,0 +1,180 @@
+//! Tools' calls: what was called, with what, and what came of it, in a line and in lines below that.
+
+use std::fmt;
+
+use mainstay_model::Part;
+use mainstay_model::message::{CALL, IS_ERROR, TOOL};
+use mainstay_model::screen::settled;
+use serde_json::Value;
+
+use super::RenderItem;
+use super::change::{Change, Line};
+use crate::terminal::Tone;
+
+/// Characters shown of arguments, and of a line of a result.
+const SHOWN: usize = 80;
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// What ties it to its result.
+    pub(super) id: String,
+    tool: String,
+    arguments: Value,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Whether it went well.
+    pub(crate) tone: Tone,
+    /// What was called, in a line.
+    pub(crate) call: String,
+    /// The same with all its arguments.
+    pub(crate) whole_call: String,
+    /// What came of it, in a line; nothing where it gave nothing.
+    pub(crate) short: String,
+    /// The same whole, where it is longer.
+    pub(crate) below: Vec<Line>,
+    /// Which of those are worth the most.
+    pub(crate) worth: Excerpt,
+}
+
+/// Which lines are shown of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excerpt {
+    /// The first lines of the output.
+    Beginning,
+    /// The last: what a command says in the end is what came of it.
+    End,
+    /// The first, and more of them: what was changed.
+    Change,
+}
+
+impl Outcome {
+    /// All in one line.
+    pub(crate) fn line(&self) -> String {
+        let Self { call, short, .. } = self;
+        if short.is_empty() { call.clone() } else { format!("{call}: {short}") }
+    }
+}
+
+impl Call {
+    pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> Self {
+        Self { id: id.to_owned(), tool: tool.to_owned(), arguments: arguments.clone() }
+    }
+
+    /// The call that a part of a message is, or that it is the result of, as far as it says.
+    pub(crate) fn of(part: &Part) -> Self {
+        let named = |name: &str| part.metadata.get(name).and_then(Value::as_str);
+        let arguments = serde_json::from_str(&part.text).unwrap_or(Value::Null);
+        Self::new(named(CALL).unwrap_or_default(), named(TOOL).unwrap_or("tool"), &arguments)
+    }
+
+    fn whole_arguments(&self) -> String {
+        let path = Change::path(&self.tool, &self.arguments).map(str::to_owned);
+        path.unwrap_or_else(|| arguments_text(&self.arguments))
+    }
+
+    /// With what came of it.
+    pub(super) fn answered(&self, result: &Part) -> RenderItem {
+        RenderItem::Tool(self.outcome(result))
+    }
+
+    /// What came of it.
+    pub(crate) fn outcome(&self, result: &Part) -> Outcome {
+        let is_error = result.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
+        let (mark, tone) = if is_error { ("✗", Tone::Error) } else { ("✓", Tone::Faint) };
+        let call = format!("{mark} {self}");
+        let whole_call = format!("{mark} {} {}", self.tool, self.whole_arguments()).trim_end().to_owned();
+        let change = Change::of(&self.tool, &self.arguments, result.metadata.get("details"));
+        if let Some(change) = change.filter(|_| !is_error) {
+            let (short, below) = (change.to_string(), change.lines);
+            return Outcome { tone, call, whole_call, short, below, worth: Excerpt::Change };
+        }
+        let text = settled(&text_of(&Value::String(result.text.clone()))).into_owned();
+        let tone_below = if is_error { Tone::Error } else { Tone::Faint };
+        let lines: Vec<&str> = text.trim_end().lines().skip_while(|line| line.trim().is_empty()).collect();
+        let below = match lines.as_slice() {
+            [] => Vec::new(),
+            [only] if only.chars().count() <= SHOWN => Vec::new(),
+            lines => lines.iter().map(|line| Line::toned(tone_below, line)).collect(),
+        };
+        let worth = if self.tool == "bash" { Excerpt::End } else { Excerpt::Beginning };
+        Outcome { tone, call, whole_call, short: beginning(&text), below, worth }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arguments = match Change::path(&self.tool, &self.arguments) {
+            Some(path) => shortened(path),
+            None => arguments_shown(&self.arguments),
+        };
+        let separator = if arguments.is_empty() { "" } else { " " };
+        write!(f, "{}{separator}{arguments}", self.tool)
+    }
+}
+
+/// The call that a result belongs to.
+pub(super) fn id_of(result: &Part) -> Option<&str> {
+    result.metadata.get(CALL).and_then(Value::as_str)
+}
+
+/// The last line of what a tool has given so far, in whatever words it says that.
+pub(super) fn last_line(output: &Value) -> Option<String> {
+    let text = text_of(output);
+    let text = settled(&text);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(shortened(line.trim_end()))
+}
+
+/// One argument speaks for itself; of several their names are wanted too.
+fn arguments_shown(arguments: &Value) -> String {
+    let text = arguments_text(arguments);
+    let mut lines = text.lines();
+    let first = shortened(lines.next().unwrap_or_default());
+    if lines.next().is_some() && !first.ends_with('…') { format!("{first} …") } else { first }
+}
+
+fn arguments_text(arguments: &Value) -> String {
+    match arguments {
+        Value::Null => String::new(),
+        Value::Object(fields) => match fields.values().collect::<Vec<_>>().as_slice() {
+            [] => String::new(),
+            [Value::String(only)] => only.clone(),
+            [..] => arguments.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// What is text in an answer: itself, or its text blocks.
+fn text_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => {
+            let inner = ["text", "output", "content"].iter().find_map(|name| fields.get(*name));
+            inner.map(text_of).unwrap_or_default()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// The first line of a text, and how many there are.
+fn beginning(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match lines.as_slice() {
+        [] => String::new(),
+        [only] => shortened(only.trim()),
+        [first, ..] => format!("{} … ({} lines)", shortened(first.trim()), lines.len()),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
