@@ -28,8 +28,10 @@ fn docs() -> PathBuf {
 pub(crate) fn assert_is_page(name: &str, generated: &str) {
     let path = docs().join(name);
     if std::env::var_os(UPDATE).is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, generated).unwrap();
+        // Other tests read the page meanwhile: they find the old one or the new one.
+        let written = path.with_extension("new");
+        std::fs::write(&written, generated).unwrap();
+        std::fs::rename(&written, &path).unwrap();
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
