@@ -30,7 +30,7 @@ pub(crate) struct Config {
     pub(crate) fsharp: FsharpConfig,
     /// Sessions of pi, the coding agent.
     pub(crate) pi: PiConfig,
-    /// MCP clients.
+    /// What MCP clients are offered and shown.
     pub(crate) mcp: mainstay_gateway::mcp::Settings,
     /// Traces and metrics for OpenTelemetry. A setting that is missing is taken from OpenTelemetry's environment variables.
     pub(crate) telemetry: TelemetryConfig,
@@ -71,7 +71,7 @@ pub(crate) struct DaemonConfig {
     pub(crate) environment: EnvironmentSource,
     /// How long the login shell may take to say its environment, in milliseconds. After that the environment is inherited, and the log and `mainstay kernel doctor` say so.
     pub(crate) environment_ms: u64,
-    /// The largest environment of a session's creator that the session keeps, in bytes. A larger one is not taken.
+    /// The largest environment of a session's creator that the session keeps, in bytes. Of a larger one the session gets nothing, and its creator is told.
     pub(crate) session_environment_bytes: usize,
     /// How long clients wait for an answer that should come at once before they conclude that the daemon hangs, in milliseconds.
     pub(crate) answer_ms: u64,

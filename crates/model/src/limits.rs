@@ -60,7 +60,7 @@ pub struct Limits {
     /// How many sessions may have a worker at once.
     pub live_sessions: usize,
     /// How many clients may be connected to the local socket at once, and how many MCP calls may be under
-    /// way over HTTP.
+    /// way over HTTP, of which each principal gets a share.
     pub connections: usize,
     /// How many requests of one connection, or MCP calls of one client, may be under way at once.
     pub connection_requests: usize,
