@@ -442,7 +442,7 @@ fn a_question_that_someone_else_answers_is_over() {
     terminal.wait_for_last_line("the code reads a line never sent");
     let ask = the_ask(&world);
     assert_eq!(world.run(["ask", "answer", &ask, "Ada"]).code, 0);
-    terminal.wait_for(&format!("· cli answered {ask}: \"Ada\""));
+    terminal.wait_for(&format!("· cli answered \"Ada\" [ask {ask}]"));
     terminal.wait_for("val it: string = \"Ada\"");
     terminal.wait_for_last_line(PROMPT);
 }
@@ -724,7 +724,7 @@ fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
     terminal.enter(":label 3 none");
     terminal.wait_for("it has 2 entries, and number 3 is meant");
     assert_eq!(world.run(["session", "label", "work-2", "1", "from outside"]).code, 0);
-    terminal.wait_for("cli called entry 0 of");
+    terminal.wait_for("cli labelled entry 0 of");
     terminal.enter(":labels");
     terminal.wait_for("   1  from outside  just now");
 }
@@ -792,7 +792,7 @@ fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
     terminal.wait_for("val a: int = 1");
     script("let rate = 22");
     terminal.enter("1 + 1");
-    terminal.wait_for("helpers.fsx changed: what used it may be out of date");
+    terminal.wait_for("helpers.fsx (what used it may be out of date)");
     terminal.enter(":transcript");
     terminal.wait_for("stale: something it used has changed since");
     terminal.enter(":refresh");

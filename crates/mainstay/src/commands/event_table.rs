@@ -249,7 +249,7 @@ mod tests {
         .collect();
         insta::assert_snapshot!(told, @"
         22  2026-02-13T13:30:20.000Z  0000beef  worker    printed of the other
-        23  2026-02-13T13:30:20.000Z  0000beef  worker    reset
+        23  2026-02-13T13:30:20.000Z  0000beef  worker    reset: definitions are dropped
         24  2026-02-13T13:30:20.000Z  a1b2c3d4  worker    printed one line
         ");
     }

@@ -95,8 +95,8 @@ impl EventBody {
             }
             Self::SessionImported { .. } => plain("read from a file", String::new()),
             Self::SessionRenamed { name } => plain("renamed to", format!("`{name}`")),
-            Self::SessionReset => plain("reset", String::new()),
-            Self::SessionHardReset => plain("hard reset", String::new()),
+            Self::SessionReset => plain("reset:", "definitions are dropped".to_owned()),
+            Self::SessionHardReset => plain("hard reset:", "definitions are dropped".to_owned()),
             Self::SessionStopped => plain("stopped", String::new()),
             Self::SessionDeleted => warning("deleted", String::new()),
             Self::SessionUnloaded { alias } => plain("unloaded", quoted(alias.as_ref())),
