@@ -478,7 +478,7 @@ fn what_others_ask_is_shown_and_answered_at_the_prompt() {
     terminal.wait_for("· cli asks: Name? • :answer ");
     let ask = the_ask(&world);
     terminal.enter(&format!(":answer {ask} Ada"));
-    terminal.wait_for(&format!("· terminal answered {ask}: \"Ada\""));
+    terminal.wait_for(&format!("· terminal answered \"Ada\" [ask {ask}]"));
     assert_eq!(theirs.wait_with_output().unwrap().status.code(), Some(0));
     terminal.wait_for("cli│ val it: string = \"Ada\"");
 
