@@ -77,10 +77,7 @@ fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
     assert!(note.starts_with("waits for its turn …; Ctrl-C takes it back, or `mainstay cancel"), "{note}");
     support::interrupt(&waiting);
     let said: Vec<String> = says.map(Result::unwrap).collect();
-    insta::assert_snapshot!(said.join("\n"), @"
-    error: the command was cancelled; nothing came of it [cancelled]
-      Send it again under a new id if it should run after all.
-    ");
+    insta::assert_snapshot!(said.join("\n"), @r#"{"error":{"code":"cancelled","message":"the command was cancelled; nothing came of it","nextStep":"Send it again under a new id if it should run after all."}}"#);
     assert_eq!(waiting.wait().unwrap().code(), Some(1));
     assert_eq!(world.session()["state"], "Evaluating");
     support::interrupt(&running);

@@ -38,7 +38,7 @@ fn the_first_help_shows_every_command_and_examples() {
       events       Show what happened in a session
       kernel       List, install and examine kernels
       agent        List and install coding agents
-      doctor       Examine the store
+      doctor       Examine the store for damage
       gc           Remove what deleted sessions have left
       backup       Write all that is stored into a folder, while everything goes on
       restore      Put a backup in the place of what is stored
