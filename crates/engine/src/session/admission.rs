@@ -1,4 +1,4 @@
-//! How a command comes in: seen before, refused, carried out at once, or queued. ARCHITECTURE.md, "The road of a command".
+//! How a command comes in: seen before, refused, carried out at once, or queued. ARCHITECTURE.md, "The way of a command".
 
 use std::sync::{Arc, PoisonError};
 
