@@ -136,7 +136,7 @@ async fn what_is_said_while_it_works_is_heard_next_or_at_the_end() {
     let done = pi.done().await;
     let queues: Vec<String> =
         done.said.iter().filter(|notice| matches!(notice, AgentNotice::Queue(_))).map(line_of).collect();
-    assert_eq!(queues, ["queue [(AtEnd, \"last\")]", "queue []"]);
+    assert_eq!(queues, ["queue [(FollowUp, \"last\")]", "queue []"]);
     assert_eq!(done.ending.name(), "done");
     let last = shown(&world.model.request(3).await);
     assert_eq!(last[3..], ["user: first", "assistant: steered", "user: last"], "{last:?}");

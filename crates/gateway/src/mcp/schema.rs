@@ -165,7 +165,7 @@ mod tests {
             "type": "object",
             "required": ["count", "wait"],
             "properties": {
-                "count": {"type": "integer", "minimum": 1, "maximum": 9, "description": "How many events. 1 to 9."},
+                "count": {"type": "integer", "minimum": 1, "maximum": 9, "description": "How many events to return. 1 to 9."},
                 "wait": {"type": "integer", "maximum": 7, "description": "At most 7."},
             },
         });
@@ -175,13 +175,13 @@ mod tests {
     #[test]
     fn arguments_keep_what_says_how_to_call() {
         let inner = json!({"type": "object", "required": ["name"],
-            "properties": {"name": {"type": "string", "description": "Its name."}}});
+            "properties": {"name": {"type": "string", "description": "The name of the inner value."}}});
         let expected = json!({
             "type": "object",
             "required": ["title", "any", "counts"],
             "properties": {
                 "sessionId": {"type": "string"},
-                "title": {"type": "integer", "description": "How many."},
+                "title": {"type": "integer", "description": "How many there are of it."},
                 "inner": {"type": "array", "items": inner},
                 "one": inner,
                 "any": {},

@@ -434,7 +434,7 @@ mod tests {
             event(Source::System, EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost }),
         ];
         insta::assert_snapshot!(shown(&events), @r"
-        · mcp:agent reset
+        · mcp:agent reset: definitions are dropped
         · mainstay warms up: the worker was lost
         ");
     }
