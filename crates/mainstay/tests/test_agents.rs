@@ -86,7 +86,7 @@ fn the_model_of_a_session_is_told_before_its_agent_starts() {
 fn what_an_agent_runs_stops_with_its_turn() {
     let agents = Agents::new();
     assert_eq!(agents.world.eval("1")["success"], true);
-    let mut events = agents.world.follow(0);
+    let mut events = agents.world.follow_with(&["--session", "work", "--since", "0"]);
     let mut client = agents.client();
     client.session("main");
     agents.model.will(call("c1", "mainstay_send_code", &json!({ "code": "while true do ()" })));
