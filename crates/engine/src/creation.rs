@@ -6,11 +6,11 @@ use std::sync::PoisonError;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use mainstay_formats::exchange::Imported;
 use mainstay_log::trace::ended;
 use mainstay_log::{Append, Epoch, KeyScope, NewEvent, SessionFilter, StoredOutcome};
 use mainstay_model::command::{validate_alias, validate_dependencies, validate_session_name};
 use mainstay_model::decide::{Answer, Identity};
-use mainstay_model::exchange::Imported;
 use mainstay_model::{
     Answered, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody,
     ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope, Response, Seq, Session,

@@ -1,8 +1,8 @@
 //! Export and import: a session's cells page by page, and a session made of such cells.
 
+use mainstay_formats::exchange::{Collector, ExportedEvent, Header, Imported, Item, PlacedEvent, placed};
 use mainstay_log::NewEvent;
 use mainstay_model::command::validate_code;
-use mainstay_model::exchange::{Collector, ExportedEvent, Header, Imported, Item, PlacedEvent, placed};
 use mainstay_model::label::validate_label;
 use mainstay_model::transcript::total;
 use mainstay_model::{

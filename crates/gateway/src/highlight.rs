@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 /// How long reading a code may take: with some grammars it grows with the square of how deep the code is nested.

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::CommandStatus;
+use mainstay_formats::notebook::{Cell, CellKind, Notebook, NotebookFormat, Steps};
+use mainstay_model::Language;
 use mainstay_model::command;
-use mainstay_model::notebook::{Cell, CellKind, Language, Notebook, NotebookFormat, Steps};
 use mainstay_model::{
     CommandId, Error, EvalEnding, Event, EventBody, Outcome, Response, Seq, Session, SessionCommand,
     SessionId, SessionKind,

@@ -6,7 +6,7 @@ use mainstay_engine::{
     WaitingAsk, WarmUpProgress,
 };
 use mainstay_log::SessionStatistics;
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use mainstay_model::outcome::{OutputItem, WithheldResult};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{

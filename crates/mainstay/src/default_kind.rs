@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::Environment;
+use mainstay_formats::notebook::{Notebook, NotebookFormat};
 use mainstay_kernel::fsharp::choose;
 use mainstay_kernel::jupyter::Places;
-use mainstay_model::notebook::{Notebook, NotebookFormat};
 use mainstay_model::{Error, SessionKind};
 
 use crate::config::Config;

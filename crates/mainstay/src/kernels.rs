@@ -4,14 +4,14 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use mainstay_agent::pi;
+use mainstay_formats::exchange::{Header, Kernel};
 use mainstay_gateway::{KnownKind, Missing};
 use mainstay_kernel::fsharp::{
     Code, Progress, Sdk, Search, Selected, Source, build, choose, install, select,
 };
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
-use mainstay_model::exchange::{Header, Kernel};
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use mainstay_model::{Error, SessionKind};
 
 use crate::config::{Config, FsharpConfig};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::{Finished, World};
 
 fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/samples").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/samples").join(name)
 }
 
 fn ok(finished: Finished) -> Finished {

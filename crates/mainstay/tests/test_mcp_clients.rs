@@ -127,7 +127,7 @@ fn drive_in_javascript(world: &World, server: &[&str]) -> Value {
     command
         .arg(here.join("tests/clients/drive_mcp.mjs"))
         .arg(support::mcp_packages())
-        .arg(here.join("../model/tests/samples/claude-code-branches.jsonl").canonicalize().unwrap())
+        .arg(here.join("../formats/tests/samples/claude-code-branches.jsonl").canonicalize().unwrap())
         .args(server)
         .current_dir(world.work())
         .env("MAINSTAY_HOME", world.home())

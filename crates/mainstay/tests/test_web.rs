@@ -684,7 +684,7 @@ fn the_form_offers_the_kinds_that_can_start_and_says_what_the_others_lack() {
 #[test]
 fn an_imported_conversation_is_shown_with_its_roles_and_what_was_thought_called_and_answered() {
     let (site, browser) = (Site::new(), Browser::start());
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/samples");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/samples");
     let opened = |file: &str, name: &str| {
         let done = site.world.run(["import".as_ref(), samples.join(file).as_os_str()]);
         assert_eq!(done.code, 0, "{done:?}");

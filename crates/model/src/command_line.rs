@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::id::SessionKind;
+use crate::language::Language;
 use crate::limits::Limits;
-use crate::notebook::Language;
 
 /// The command line that a script runs with. It holds for that run alone: other code has the session's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -20,15 +20,14 @@ pub mod entry;
 pub mod error;
 pub mod eval;
 pub mod event;
-pub mod exchange;
 pub mod filter;
 pub mod fingerprint;
 pub mod history;
 pub mod id;
 pub mod label;
+mod language;
 pub mod limits;
 pub mod message;
-pub mod notebook;
 pub mod object;
 pub mod outcome;
 pub mod project;
@@ -80,6 +79,7 @@ pub use id::{
     SessionKind, Version,
 };
 pub use label::{Label, Labels};
+pub use language::Language;
 pub use limits::Limits;
 pub use message::{Compaction, Cost, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;

@@ -284,7 +284,7 @@ impl CellDisplay {
 }
 
 /// What came of a job beside what it printed, as its end says; none of what is no end.
-pub(crate) fn result_text(part: JobPart<'_>) -> Option<String> {
+pub fn result_text(part: JobPart<'_>) -> Option<String> {
     Ending::of(part).map(|ending| ending.text)
 }
 

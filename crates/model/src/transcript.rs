@@ -153,8 +153,8 @@ pub fn slice(segments: &[Segment], indices: Range<u64>) -> Vec<Segment> {
     found
 }
 
-/// The same entries in as few segments as there may be.
-pub(crate) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
+/// Returns the same entries in as few segments as possible.
+pub fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     let mut joined: Vec<Segment> = Vec::with_capacity(segments.len());
     for segment in segments.into_iter().filter(|segment| !segment.is_empty()) {
         match joined.last_mut() {
@@ -257,18 +257,19 @@ pub fn context(entries: &[TranscriptEntry]) -> Vec<&TranscriptEntry> {
 /// The entries that a summary stands for, each as often as it stood in the transcript. One that is merged back later stands there once more,
 /// and the summary knows nothing of it.
 #[derive(Debug)]
-pub(crate) struct CompactedEntries<'a> {
+pub struct CompactedEntries<'a> {
     segments: &'a [Segment],
     taken: HashMap<(SessionId, u64), usize>,
 }
 
 impl<'a> CompactedEntries<'a> {
-    pub(crate) fn of(segments: &'a [Segment]) -> Self {
+    /// Starts with no occurrence taken. The segments are those that the summary stands for.
+    pub fn of(segments: &'a [Segment]) -> Self {
         Self { segments, taken: HashMap::new() }
     }
 
     /// Whether the summary stands for the next occurrence of an entry. Asked in the order of the transcript, up to the summary.
-    pub(crate) fn take(&mut self, session: SessionId, number: u64) -> bool {
+    pub fn take(&mut self, session: SessionId, number: u64) -> bool {
         let times = self.segments.iter().filter(|segment| segment.has(session, number)).count();
         if times == 0 {
             return false;

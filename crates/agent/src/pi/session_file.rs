@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use mainstay_engine::runner::Conversation;
-use mainstay_model::exchange::pi_message;
+use mainstay_formats::exchange::pi_message;
 use mainstay_model::{Role, SessionId, Timestamp};
 use serde_json::{Map, Value, json};
 
-use mainstay_model::exchange::pi_messages::{EntryText, Kind, PiEntry, said};
+use mainstay_formats::exchange::pi_messages::{EntryText, Kind, PiEntry, said};
 
 /// A file to resume from.
 #[derive(Clone, Debug, PartialEq)]

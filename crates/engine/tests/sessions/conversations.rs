@@ -1,9 +1,9 @@
 //! Conversations with agents: imported, read, compacted, forked. Nothing here starts them.
 
 use mainstay_engine::{ExportCursor, ImportSession, Merge};
+use mainstay_formats::exchange::{Format, Header, Imported, Item, read};
 use mainstay_log::EntryFilter;
 use mainstay_model::command;
-use mainstay_model::exchange::{Format, Header, Imported, Item, read};
 use mainstay_model::search::Words;
 use mainstay_model::{
     Action, Content, CreateSession, Error, EventBody, ForkSession, Message, ObjectHash, Outcome, Part,

@@ -1,8 +1,8 @@
 //! Sessions are exported and imported.
 
 use mainstay_engine::{ExportCursor, ImportSession};
+use mainstay_formats::exchange::{self, Header, Item, Lines};
 use mainstay_model::command;
-use mainstay_model::exchange::{self, Header, Item, Lines};
 use mainstay_model::{
     CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, ProjectChoice, Response,
     SessionCommand, SessionKind, Timestamp,

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use mainstay_engine::{ExportCursor, ImportSession, Inserted, Merge};
+use mainstay_formats::exchange::{Format, read};
 use mainstay_log::{Collection, SessionFilter};
-use mainstay_model::exchange::{Format, read};
 use mainstay_model::{
     Action, CreateSession, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind, SessionState,
 };

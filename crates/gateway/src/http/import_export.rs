@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Creation, CreationSource, ImportSession};
-use mainstay_model::exchange::{self, Format, ImportFormat, SessionFile};
+use mainstay_formats::exchange::{self, Format, ImportFormat, SessionFile};
 use mainstay_model::{Action, Answered, CommandId, Outcome, Response as Done, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use mainstay_engine::{Client, ExportCursor};
-use mainstay_model::exchange::{Header, Item};
+use mainstay_formats::exchange::{Header, Item};
 use mainstay_model::{Error, JobEnd, SessionId, Validity};
 
 /// Bytes that are held at once.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use mainstay_engine::query::{KernelQuery, Symbol};
+use mainstay_formats::exchange::Item;
 use mainstay_log::SessionFilter;
-use mainstay_model::exchange::Item;
 use mainstay_model::{Action, Error, SessionState};
 use rmcp::model::{CompleteRequestParams, CompletionInfo, Reference};
 

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use mainstay_formats::exchange::{self, Format, Header, SessionFile};
 use mainstay_model::affordance::Reach;
-use mainstay_model::exchange::{self, Format, Header, SessionFile};
 use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

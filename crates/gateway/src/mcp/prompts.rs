@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use mainstay_model::exchange::{Item, Kernel, item_markdown};
+use mainstay_formats::exchange::{Item, Kernel, item_markdown};
 use mainstay_model::{Error, SessionId};
 use rmcp::ErrorData;
 use rmcp::model::{

@@ -6,8 +6,8 @@ use std::path::Path;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mainstay_engine::{AcceptedCommand, Client, Creation, CreationSource, ImportSession};
+use mainstay_formats::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::command;
-use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
     Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, Session,
     SessionCommand, SessionId, SessionKind, Timestamp, Version,

@@ -1,6 +1,6 @@
 //! What was said, as pi has it. Source: pi's session format.
 
-use mainstay_model::exchange::pi_messages::{self, EntryText, PiEntry};
+use mainstay_formats::exchange::pi_messages::{self, EntryText, PiEntry};
 use mainstay_model::{AgentState, Event, Message, TokenUsage, TranscriptEntry};
 use serde_json::{Value, json};
 

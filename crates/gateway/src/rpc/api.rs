@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use mainstay_engine::runner::AgentQuestion;
 use mainstay_engine::{ClientInfo, Environment, ExportCursor, Live, WarmUpProgress};
+use mainstay_formats::exchange::{Header, ImportFormat, Item};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
     Admission, AskId, CommandId, CommandLine, Delivery, Event, EventFilter, HistoryPage, IdempotencyKey,
     JobId, JobSpec, Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId,

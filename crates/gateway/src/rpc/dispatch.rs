@@ -27,9 +27,9 @@ use crate::view::{
 use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
 use mainstay_engine::{Client, ExportPage, Merge, RefreshOutlook, Reloading, WaitingAsk};
+use mainstay_formats::exchange::{self, SessionFile};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::command;
-use mainstay_model::exchange::{self, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
     Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, ProjectChoice, QueuedPrompt, Response,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use mainstay_engine::Live;
+use mainstay_model::Language;
 use mainstay_model::agent::ToolCall;
 use mainstay_model::display::METADATA;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, CommandFingerprint, CommandId, Delta, Diagnostic, EvalResult, Event,
     EventBody, Failure, JobId, JobSpec, Message, Metadata, OutputStream, Part, PartRole, Position, Principal,

@@ -83,7 +83,7 @@ async fn a_session_is_exported_and_imported_with_all_that_was_said() {
 #[tokio::test]
 async fn a_conversation_of_another_program_is_imported_and_what_is_left_out_is_said() {
     let home = Home::new().await;
-    let file = include_str!("../../../model/tests/samples/claude-code-branches.jsonl");
+    let file = include_str!("../../../formats/tests/samples/claude-code-branches.jsonl");
     let (status, made) = answer(home.post("/import", &json!({ "file": file }))).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
     assert_eq!((&made["format"], &made["entries"]), (&json!("claude-code"), &json!(15)));

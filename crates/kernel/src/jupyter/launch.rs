@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mainstay_engine::Environment;
 use mainstay_engine::runner::{Runner, StartedRunner};
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use mainstay_model::{Error, RunnerInfo, RunnerNotice};
 use serde_json::json;
 use tokio::process::Child;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mainstay_model::Language;
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::notebook::Language;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId,

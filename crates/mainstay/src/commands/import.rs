@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_formats::exchange::{self, Header, SessionFile};
 use mainstay_gateway::rpc::api::{GetStatus, ImportSession, Imported};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
 
 use super::session::{existing, show_new};

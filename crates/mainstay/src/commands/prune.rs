@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_formats::exchange::{self, Format};
 use mainstay_gateway::rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_log::Collected;
-use mainstay_model::exchange::{self, Format};
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
 use serde::Serialize;
 

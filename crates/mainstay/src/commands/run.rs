@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_formats::exchange::Outputs;
+use mainstay_formats::notebook::{Cell, Notebook, NotebookFormat};
 use mainstay_gateway::notebook::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{Conditions, GetSession, GetStatus};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::exchange::Outputs;
-use mainstay_model::notebook::{Cell, Notebook, NotebookFormat};
 use mainstay_model::{CommandId, CommandLine, Error};
 use serde::Serialize;
 

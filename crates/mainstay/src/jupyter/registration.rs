@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use mainstay_formats::notebook::OWN_KERNELS;
 use mainstay_kernel::jupyter::kernelspec::METADATA;
-use mainstay_model::notebook::OWN_KERNELS;
 use mainstay_model::{Error, SessionKind};
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_formats::exchange::Kernel;
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Method};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::command::validate_session_name;
-use mainstay_model::exchange::Kernel;
 use mainstay_model::{Error, Event, Seq, SessionKind};
 use serde_json::{Value, json};
 use tokio::time::sleep;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mainstay_formats::notebook::NotebookFormat;
 use mainstay_gateway::notebook::{CellRun, NotebookFile, NotebookRuns, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
@@ -10,7 +11,6 @@ use mainstay_gateway::rpc::api::{
     RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_gateway::view::StatisticsView;
-use mainstay_model::notebook::NotebookFormat;
 use mainstay_model::{Error, JobSpec, Seq, SessionId, TestSelection, Timestamp};
 
 use super::command::{Command, PromptLanguage};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use mainstay_formats::exchange::Format;
 use mainstay_gateway::entries::with_context;
-use mainstay_model::exchange::Format;
 use mainstay_model::{Delivery, Prompt, QueuedPrompt, SessionKind, Setting, ThinkingLevel};
 
 use crate::commands::export::Destination;
@@ -677,7 +677,7 @@ pub(super) fn read(line: &str, tongue: PromptLanguage) -> Option<Result<Command,
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::notebook::ScriptLanguage;
+    use mainstay_formats::notebook::ScriptLanguage;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
 use mainstay_gateway::view::SessionView;
+use mainstay_model::Language;
 use mainstay_model::SessionKind;
-use mainstay_model::notebook::Language;
 use reedline::{
     Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
     StyledText,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mainstay_gateway::highlight::{self, Syntax};
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use reedline::{Color, Highlighter, StyledText};
 
 use super::command::{self, PromptLanguage};

@@ -5,7 +5,7 @@ mod table;
 
 use std::ops::Range;
 
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 

@@ -2,7 +2,7 @@
 //! yellow, operators blue, comments grey.
 
 use mainstay_gateway::highlight::{self, Syntax};
-use mainstay_model::notebook::Language;
+use mainstay_model::Language;
 use reedline::Color;
 
 /// The colour of a piece of code.

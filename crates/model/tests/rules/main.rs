@@ -5,8 +5,6 @@ mod agents;
 mod decide;
 mod evolve;
 mod filter;
-mod import;
-mod outputs;
 mod support;
 mod transcribe;
 mod wire;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::agents::{any_agent_body, any_queued_prompt, any_work};
+use mainstay_model::Language;
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::notebook::Language;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,

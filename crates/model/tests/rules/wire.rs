@@ -7,11 +7,11 @@ use crate::support::{
     any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
     command_id, creation, error_examples, job_id, second, session_id,
 };
+use mainstay_model::Language;
 use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
     CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery, Delta, Diagnostic,

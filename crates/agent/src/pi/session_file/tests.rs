@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mainstay_engine::runner::Conversation;
+use mainstay_formats::exchange::{Item, read_session_file};
 use mainstay_model::agent::{AgentState, Model};
-use mainstay_model::exchange::{Item, read_session_file};
 use mainstay_model::message::{BLOCK, IS_ERROR, TOOL};
 use mainstay_model::{
     Content, Entry, EventBody, Message, Part, PartRole, Role, Seq, SessionId, ThinkingLevel, Timestamp,

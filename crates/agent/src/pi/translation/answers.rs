@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use mainstay_formats::exchange::pi_message;
 use mainstay_model::agent::Model;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::exchange::pi_message;
 use mainstay_model::{AgentNotice, AgentState, Error, JobId, ThinkingLevel, WorkEnding, YieldReason};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

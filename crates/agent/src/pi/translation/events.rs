@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use mainstay_formats::exchange::pi_message;
 use mainstay_model::agent::ToolCall;
-use mainstay_model::exchange::pi_message;
 use mainstay_model::{AgentNotice, Delivery, Delta, Note, PartRole};
 use serde_json::{Map, Value};
 

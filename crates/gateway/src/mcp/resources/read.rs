@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
+use mainstay_formats::exchange::{ExportedEvent, Item, Kernel, item_markdown};
 use mainstay_model::event::JobPart;
-use mainstay_model::exchange::{ExportedEvent, Item, Kernel, item_markdown};
 use mainstay_model::{Diagnostic, Error, SessionId, Validity};
 use serde::Serialize;
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::Header;
-use crate::id::SessionKind;
-use crate::notebook::Language;
-use crate::session::Session;
+use mainstay_model::Language;
+use mainstay_model::id::SessionKind;
+use mainstay_model::session::Session;
 
 /// A kernel, as notebooks name it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::documents::push_fenced;
-use crate::display::{Bundle, Form, SVG, TABLE};
+use mainstay_model::display::{Bundle, Form, SVG, TABLE};
 
 /// What stands for a picture in Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,10 @@ pub(super) fn notebook(bundle: &Bundle) -> Map<String, Value> {
         Form::Text(text) => json!(lines(&text)),
         form @ (Form::Binary(_) | Form::Json(_)) => form.into_value(),
     };
-    forms.chain([(crate::display::PLAIN, plain)]).map(|(kind, form)| (kind.to_owned(), value(form))).collect()
+    forms
+        .chain([(mainstay_model::display::PLAIN, plain)])
+        .map(|(kind, form)| (kind.to_owned(), value(form)))
+        .collect()
 }
 
 /// A text as notebooks have it: its lines, with their ends.

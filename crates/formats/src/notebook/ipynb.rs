@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::dib::Kernels;
 use super::{Cell, CellKind, Language};
-use crate::error::Error;
-use crate::id::SessionKind;
+use mainstay_model::error::Error;
+use mainstay_model::id::SessionKind;
 
 /// The version that is read.
 const VERSION: u64 = 4;

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::Timestamp;
-use crate::agent::AgentState;
-use crate::entry::{Role, TranscriptEntry};
-use crate::message::{BLOCK, CALL, IS_ERROR, TOOL};
+use mainstay_model::Timestamp;
+use mainstay_model::agent::AgentState;
+use mainstay_model::entry::{Role, TranscriptEntry};
+use mainstay_model::message::{BLOCK, CALL, IS_ERROR, TOOL};
 use serde_json::{Map, Value, json};
 
 /// What belongs to a whole message of a model's.

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::foreign::{Draft, Line, by_id, count, invalid, lines, named_by, path, tool_result, with_rest};
-use crate::error::Error;
-use crate::message::{Cost, IS_ERROR, Message, Part, PartRole, TOOL, TokenUsage};
+use mainstay_model::error::Error;
+use mainstay_model::message::{Cost, IS_ERROR, Message, Part, PartRole, TOOL, TokenUsage};
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 3;

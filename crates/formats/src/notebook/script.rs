@@ -1,7 +1,7 @@
 //! Scripts in cells, as editors part them: by `// %%` or `# %%`, and in F# by a comment of dashes alone.
 
 use super::{CellKind, Text};
-use crate::id::SessionKind;
+use mainstay_model::id::SessionKind;
 
 /// A language whose scripts are read in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What the commands are called that run a notebook's cells, so that who runs it again goes on where it ended.
 
 use super::Cell;
-use crate::error::Error;
-use crate::id::{CommandId, SessionId};
+use mainstay_model::error::Error;
+use mainstay_model::id::{CommandId, SessionId};
 
 /// The commands of a file's cells in a session. Each is named by all that comes to it: the cells before it and its own, so that after a
 /// change only what follows it is another.

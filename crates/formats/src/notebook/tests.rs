@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::id::SessionId;
+use mainstay_model::id::SessionId;
 
 fn code(language: &str) -> CellKind {
     CellKind::Code(Some(Language::named(language)))

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::exchange::{
+use mainstay_formats::exchange::{
     Format, ImportFormat, Item, SessionFile, placed, read, read_session_file, session_file_text,
 };
-use mainstay_model::notebook::ScriptLanguage;
+use mainstay_formats::notebook::ScriptLanguage;
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::transcript::context;
 use mainstay_model::{
@@ -30,7 +30,7 @@ fn imported(text: &str) -> SessionFile {
 
 fn events(file: &SessionFile) -> Vec<Event> {
     let metadata = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
-    let event = |(seq, placing): (u64, mainstay_model::exchange::PlacedEvent)| Event {
+    let event = |(seq, placing): (u64, mainstay_formats::exchange::PlacedEvent)| Event {
         session: session_id(),
         seq: Seq(seq),
         position: Position(seq),
@@ -215,7 +215,7 @@ fn no_model_is_told_of_hidden_thoughts_or_errors_of_the_program() {
     let shown: Vec<_> = entries.iter().map(|placed| (placed, placed.entry.content.beginning())).collect();
     let groups = shown.chunk_by(|(one, _), (next, _)| one.first == next.first);
     let said: Vec<_> =
-        groups.flat_map(|group| mainstay_model::exchange::pi_messages::said(group, None)).collect();
+        groups.flat_map(|group| mainstay_formats::exchange::pi_messages::said(group, None)).collect();
     assert!(
         said.iter().all(|said| !serde_json::to_string(&said.fields).unwrap().contains("SECRET")),
         "{said:?}"

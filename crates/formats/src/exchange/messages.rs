@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::ExportedEvent;
 use super::documents::push_fenced;
-use crate::entry::{Entry, Role};
-use crate::event::EventBody;
-use crate::message::IS_ERROR;
-use crate::transcript::total;
+use mainstay_model::entry::{Entry, Role};
+use mainstay_model::event::EventBody;
+use mainstay_model::message::IS_ERROR;
+use mainstay_model::transcript::total;
 
 /// Writes what was said, one message after the other.
 #[derive(Debug, Default)]

@@ -8,11 +8,11 @@ use super::displays::{self, lines};
 use super::documents::{DocumentCell, Ending, PutOut};
 use super::kernel::Kernel;
 use super::{ExportedEvent, Item};
-use crate::diagnostic::Diagnostic;
-use crate::display::{Bundle, Display};
-use crate::eval::RaisedError;
-use crate::event::EventBody;
-use crate::id::{CommandId, DisplayId};
+use mainstay_model::diagnostic::Diagnostic;
+use mainstay_model::display::{Bundle, Display};
+use mainstay_model::eval::RaisedError;
+use mainstay_model::event::EventBody;
+use mainstay_model::id::{CommandId, DisplayId};
 
 /// How wide IPython's title of an error is.
 const TITLE_COLUMNS: usize = 75;

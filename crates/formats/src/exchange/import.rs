@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::foreign::Conversation;
 use super::{FORMAT, Header, Imported, claude_code, pi};
-use crate::Timestamp;
-use crate::command::CreateSession;
-use crate::error::Error;
-use crate::project::ProjectChoice;
+use mainstay_model::Timestamp;
+use mainstay_model::command::CreateSession;
+use mainstay_model::error::Error;
+use mainstay_model::project::ProjectChoice;
 
 /// What wrote a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -83,7 +83,7 @@ pub fn read_session_file(text: &str, now: Timestamp) -> Result<SessionFile, Erro
         format @ ImportFormat::Pi => (format, pi::read(text)?),
     };
     let Conversation { header, items, left_out } = conversation.finish(text, now)?;
-    let imported = Imported { header, items, hash: crate::ObjectHash::of(text.as_bytes()) };
+    let imported = Imported { header, items, hash: mainstay_model::ObjectHash::of(text.as_bytes()) };
     Ok(SessionFile { imported, format, left_out })
 }
 

@@ -43,7 +43,7 @@ impl Language {
     }
 
     /// Whether it begins a comment with `#`, and not with `//`.
-    pub(crate) fn comments_by_hash(&self) -> bool {
+    pub fn comments_by_hash(&self) -> bool {
         ["python", "bash", "r", "julia"].contains(&self.as_str())
     }
 

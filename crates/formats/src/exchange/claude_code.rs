@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::foreign::{Draft, Line, by_id, count, invalid, lines, named_by, path, tool_result, with_rest};
-use crate::error::Error;
-use crate::message::{Cost, IS_ERROR, Message, Part, PartRole, TokenUsage};
+use mainstay_model::error::Error;
+use mainstay_model::message::{Cost, IS_ERROR, Message, Part, PartRole, TokenUsage};
 
 /// Reads such a file.
 pub(super) fn read(text: &str) -> Result<Draft, Error> {

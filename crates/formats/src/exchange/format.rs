@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Header, Item, Kernel, Lines, dib, markdown, notebook, script};
-use crate::error::Error;
 use crate::notebook::ScriptLanguage;
+use mainstay_model::error::Error;
 
 /// How an exported session is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

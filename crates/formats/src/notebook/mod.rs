@@ -3,7 +3,6 @@
 
 mod dib;
 mod ipynb;
-mod language;
 mod script;
 mod step;
 mod text;
@@ -14,13 +13,13 @@ use serde_json::Value;
 
 pub(crate) use dib::written as dib_text;
 pub use ipynb::{Ipynb, OWN_KERNELS};
-pub use language::Language;
+use mainstay_model::Language;
 pub use script::ScriptLanguage;
 pub use step::Steps;
 pub use text::Text;
 
-use crate::error::Error;
-use crate::id::SessionKind;
+use mainstay_model::error::Error;
+use mainstay_model::id::SessionKind;
 
 /// How a notebook is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::{Header, Item, numbered};
-use crate::Timestamp;
-use crate::entry::INLINE_BYTES;
-use crate::error::Error;
-use crate::event::EventBody;
-use crate::id::SessionKind;
-use crate::message::{BLOCK, Compaction, Message, Part, PartRole};
+use mainstay_model::Timestamp;
+use mainstay_model::entry::INLINE_BYTES;
+use mainstay_model::error::Error;
+use mainstay_model::event::EventBody;
+use mainstay_model::id::SessionKind;
+use mainstay_model::message::{BLOCK, Compaction, Message, Part, PartRole};
 
 /// How much of what was said first names a conversation, in characters.
 const NAME_CHARACTERS: usize = 60;

@@ -1,6 +1,6 @@
 //! What came of cells, as a notebook has it.
 
-use mainstay_model::exchange::{ExportedEvent, Item, Kernel, Outputs};
+use mainstay_formats::exchange::{ExportedEvent, Item, Kernel, Outputs};
 use mainstay_model::{
     Bundle, CommandFingerprint, Diagnostic, Display, DisplayId, EvalResult, EventBody, Failure, RaisedError,
     SessionKind, Severity, TextPosition,

@@ -9,13 +9,13 @@ use super::kernel::Kernel;
 use super::messages::MarkdownMessages;
 use super::outputs::Outputs;
 use super::{ExportedEvent, Header, Item};
-use crate::diagnostic::Diagnostic;
-use crate::display::Display;
-use crate::eval::{Failure, RaisedError};
-use crate::event::{JobPart, OutputStream};
 use crate::notebook::{self, CellKind, ScriptLanguage};
-use crate::screen::{Screen, settled};
-use crate::transcribe::result_text;
+use mainstay_model::diagnostic::Diagnostic;
+use mainstay_model::display::Display;
+use mainstay_model::eval::{Failure, RaisedError};
+use mainstay_model::event::{JobPart, OutputStream};
+use mainstay_model::screen::{Screen, settled};
+use mainstay_model::transcribe::result_text;
 
 /// What stands where a cell put out more than is kept.
 const CUT: &str = "… (what follows is not kept: `output-bytes-per-job`)\n";
