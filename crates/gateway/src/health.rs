@@ -10,8 +10,8 @@ use mainstay_model::{Access, Error, SessionId, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::memory::own_resident_bytes;
 use crate::rpc::server::Daemon;
+use mainstay_os::system::own_resident_bytes;
 
 /// How the daemon was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,6 @@ pub mod highlight;
 pub mod http;
 mod kinds;
 pub mod mcp;
-mod memory;
 pub mod notebook;
 mod path;
 pub mod pi;

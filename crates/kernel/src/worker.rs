@@ -31,13 +31,14 @@ use crate::channel::{HELLO_ID, Incoming, Outgoing, WorkerListener, greet, kernel
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
 use crate::fsharp::{indentation, needs_more};
 use crate::overflow::OverflowFilter;
-use crate::pipe::Pipe;
-use crate::process::{Group, Launch, Unready, died_early, exit_of, last_words, start};
 use crate::protocol::{
     ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
     encode,
 };
+use crate::runner_process::{self, died_early, exit_of, unavailable};
 use crate::startup_context::{ReadyMessage, StartupContext};
+use mainstay_os::output_pipe::OutputPipe;
+use mainstay_os::process::{Group, Launch, Unready, last_words, start};
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
@@ -58,7 +59,8 @@ pub async fn launch(
     let door = WorkerListener::open(socket_folder)?;
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
-    let (mut child, group) = start(launch, &beginning.working_directory, &channel, Stdio::null())?;
+    let (mut child, group) =
+        start(launch, &beginning.working_directory, &channel, Stdio::null()).map_err(unavailable)?;
     let unready = Unready::new(&group);
     let (mut incoming, mut outgoing) = tokio::select! {
         accepted = door.accept() => accepted?,
@@ -78,8 +80,8 @@ pub async fn launch(
     let reader = Reader {
         incoming,
         outgoing: Arc::clone(&outgoing),
-        stdout: Pipe::new(stdout),
-        stderr: Pipe::new(stderr),
+        stdout: OutputPipe::new(stdout),
+        stderr: OutputPipe::new(stderr),
         child,
         group: group.clone(),
         calls: Arc::clone(&calls),
@@ -225,7 +227,7 @@ impl Process for Worker {
     }
 
     fn usage(&self) -> Option<ResourceUsage> {
-        self.group.usage()
+        runner_process::usage(&self.group)
     }
 }
 
@@ -349,8 +351,8 @@ impl Worker {
 struct Reader {
     incoming: Incoming,
     outgoing: SharedOutgoing,
-    stdout: Pipe<ChildStdout>,
-    stderr: Pipe<ChildStderr>,
+    stdout: OutputPipe<ChildStdout>,
+    stderr: OutputPipe<ChildStderr>,
     child: Child,
     group: Group,
     calls: Arc<Calls>,

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mainstay_kernel::download::{Download, DownloadError};
-use mainstay_kernel::folder::{FileError, Lock, Staging, failed};
+use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::folder::{FileError, Lock, Staging, failed};
 use tokio::process::Command;
 
 use super::locate::{FoundPi, PACKAGE, PINNED, Search};

@@ -79,50 +79,8 @@ fn end_where(is_meant: impl Fn(&[u8]) -> bool) {
 }
 
 /// Kills the processes whose mark is one of these; whether there was none.
-#[cfg(target_os = "linux")]
 fn kill_where(is_meant: impl Fn(&[u8]) -> bool) -> bool {
-    use rustix::process::{Pid, Signal, kill_process};
-    let begins = format!("{VARIABLE}=");
-    let mut is_none = true;
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        let Some(pid) = pid else { continue };
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let mut marks = environment
-            .split(|byte| *byte == 0)
-            .filter_map(|variable| variable.strip_prefix(begins.as_bytes()));
-        if marks.any(&is_meant) {
-            // It may have ended by itself in this moment.
-            kill_process(pid, Signal::KILL).ok();
-            is_none = false;
-        }
-        is_none &= !(environment.is_empty() && is_changing_program(&entry.path()));
-    }
-    is_none
-}
-
-/// Whether a process has an environment that could not be read, as while it exchanges its program.
-#[cfg(target_os = "linux")]
-fn is_changing_program(process: &Path) -> bool {
-    // The system's own have no program, and those of others do not tell it.
-    if std::fs::read_link(process.join("exe")).is_err() {
-        return false;
-    }
-    let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-    // The second field is the program's name in parentheses and may hold anything.
-    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // Counted from the third: where the program's code begins, which is set last of these, and where the environment begins and ends.
-    let [Some(code), Some(begins), Some(ends)] = [23, 47, 48].map(|number| fields.get(number)) else {
-        return false;
-    };
-    *code == "0" || begins != ends
-}
-
-/// What is not known of a system's processes is left.
-#[cfg(not(target_os = "linux"))]
-fn kill_where(_is_meant: impl Fn(&[u8]) -> bool) -> bool {
-    true
+    mainstay_os::system::kill_with_variable(VARIABLE, is_meant)
 }
 
 #[cfg(all(test, target_os = "linux"))]

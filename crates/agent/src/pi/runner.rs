@@ -15,12 +15,13 @@ use async_trait::async_trait;
 use mainstay_engine::runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, StartLines, StartedRunner,
 };
-use mainstay_kernel::process::{self, Group, Launch, Unready, died_early, exit_of};
+use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, Note, QueuedPrompt, RunnerInfo,
     RunnerNotice, WorkerExit,
 };
+use mainstay_os::process::{self, Group, Launch, Unready};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -66,7 +67,8 @@ pub(super) struct Start<'a> {
 pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     let Start { launch, working_directory, start_lines, state, patience, ledger, kernel, runtime, mark } =
         start;
-    let (mut child, group) = process::start(launch, working_directory, &[], Stdio::piped())?;
+    let (mut child, group) =
+        process::start(launch, working_directory, &[], Stdio::piped()).map_err(unavailable)?;
     let unready = Unready::new(&group);
     let pid = child.id().unwrap_or_default();
     let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -214,7 +216,7 @@ impl Process for Pi {
     }
 
     fn usage(&self) -> Option<ResourceUsage> {
-        self.group.usage()
+        mainstay_kernel::runner_process::usage(&self.group)
     }
 }
 

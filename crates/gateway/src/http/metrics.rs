@@ -145,7 +145,7 @@ pub async fn gauges(daemon: &Daemon, client: &Client) -> Result<Vec<Gauge>, Erro
     .into();
     let store = std::fs::metadata(daemon.home.join("store/mainstay.db")).map_or(0, |file| file.len());
     gauges.push(Gauge::of("mainstay_log_bytes", "The store's main file", store));
-    if let Some(bytes) = crate::memory::own_resident_bytes() {
+    if let Some(bytes) = mainstay_os::system::own_resident_bytes() {
         gauges.push(Gauge::of("mainstay_resident_bytes", "Memory of the daemon", bytes));
     }
     let mut values = Vec::new();

@@ -141,7 +141,7 @@ pub(super) async fn daemon(caller: Caller) -> Answer<DaemonView> {
     Ok(Json(DaemonView {
         version: daemon.version,
         started_at: daemon.started_at,
-        resident_bytes: crate::memory::own_resident_bytes(),
+        resident_bytes: mainstay_os::system::own_resident_bytes(),
         commands: daemon.engine.commands_under_way(),
         creations: daemon.engine.creations_under_way(),
         subscribers: daemon.engine.subscribers(),

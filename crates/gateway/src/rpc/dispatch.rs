@@ -355,7 +355,7 @@ impl Call<'_> {
             pi_port: self.daemon.pi_port,
             started_at: self.daemon.started_at,
             home: self.daemon.home.display().to_string(),
-            resident_bytes: crate::memory::own_resident_bytes(),
+            resident_bytes: mainstay_os::system::own_resident_bytes(),
             limits: engine.limits().clone(),
             commands: engine.commands_under_way(),
             creations: engine.creations_under_way(),

@@ -15,8 +15,8 @@ use super::recipe::{self, Recipe};
 use super::sdk::{Sdk, Unusable};
 use super::sources::{SOURCES, SourceFile, Sources};
 use super::version::SdkVersion;
-use crate::command::{self, CommandError};
-use crate::folder::{FileError, Lock, Staging, failed};
+use mainstay_os::command::{self, CommandError};
+use mainstay_os::folder::{FileError, Lock, Staging, failed};
 
 /// How long one run of the compiler may take. On two slow cores it takes four seconds.
 const LIMIT: Duration = Duration::from_secs(5 * 60);

@@ -13,7 +13,7 @@ use super::icu::{Cultures, installed_versions};
 use super::recipe::{self, Recipe};
 use super::sources::Sources;
 use super::version::SdkVersion;
-use crate::folder::{FileError, failed};
+use mainstay_os::folder::{FileError, failed};
 
 /// How many digits of the hash a folder's name has.
 const DIGITS: usize = 12;

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use super::diagnostics;
 use super::sdk::Parts;
-use crate::command;
+use mainstay_os::command;
 
 /// Where Linux distributions keep shared libraries.
 const LIBRARY_FOLDERS: [&str; 8] = [

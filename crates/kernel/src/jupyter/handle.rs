@@ -26,7 +26,9 @@ use super::line::Line;
 use super::sockets::failed;
 use super::{places, python};
 use crate::building::Building;
-use crate::process::Group;
+use mainstay_os::process::Group;
+
+use crate::runner_process;
 
 /// How often a kernel is asked whether it is there, and how long it may take to say so.
 const BEAT: Duration = Duration::from_secs(10);
@@ -228,7 +230,7 @@ impl Process for Handle {
     }
 
     fn usage(&self) -> Option<ResourceUsage> {
-        self.with(|current| current.group.usage())
+        self.with(|current| runner_process::usage(&current.group))
     }
 }
 

@@ -10,9 +10,9 @@ use mainstay_model::SessionKind;
 use tokio::process::Command;
 
 use super::kernelspec::{FINISHED, Kernelspec, Places};
-use crate::command::{self, CommandError};
-use crate::download::{Download, DownloadError};
-use crate::folder::{FileError, Lock, failed, remove};
+use mainstay_os::command::{self, CommandError};
+use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::folder::{FileError, Lock, failed, remove};
 
 /// The kinds of session whose kernels can be installed, and from which package of PyPI each comes.
 pub const INSTALLABLE: [(&str, &str); 2] = [("python", "ipykernel<8"), ("xpython", "xeus-python<1")];

@@ -27,8 +27,9 @@ use super::python;
 use super::reader::{Reader, Sources, Traits};
 use super::sockets::{Sockets, failed};
 use super::wire::{Key, Message};
-use crate::pipe::Pipe;
-use crate::process::{Group, Launch, Unready, died_early, drain, exit_of, last_words};
+use crate::runner_process::{died_early, exit_of, unavailable};
+use mainstay_os::output_pipe::OutputPipe;
+use mainstay_os::process::{Group, Launch, Unready, drain, last_words};
 
 /// Notices on their way to the session.
 const NOTICES: usize = 64;
@@ -149,8 +150,8 @@ async fn attempt(
         shell,
         stdin,
         control,
-        stdout: Pipe::new(stdout),
-        stderr: Pipe::new(stderr),
+        stdout: OutputPipe::new(stdout),
+        stderr: OutputPipe::new(stderr),
         held: (lifeline, file),
         child,
     };
@@ -212,7 +213,7 @@ fn spawn(start: &Start, connection_file: &Path) -> Result<(Child, Group), Error>
         arguments: shell.into_iter().chain([program.into_os_string()]).chain(arguments).collect(),
         environment: start.kernelspec.environment(&start.environment),
     };
-    crate::process::start(&launch, &start.working_directory, &[], Stdio::piped())
+    mainstay_os::process::start(&launch, &start.working_directory, &[], Stdio::piped()).map_err(unavailable)
 }
 
 /// Connects, and waits until the kernel answers and is heard on the channel on which it publishes: what it publishes before is lost.
@@ -280,7 +281,7 @@ mod tests {
         let launch =
             Launch { program: "/bin/sh".into(), arguments: arguments.collect(), environment: Vec::new() };
         let (mut child, _group) =
-            crate::process::start(&launch, Path::new("/"), &[], Stdio::piped()).unwrap();
+            mainstay_os::process::start(&launch, Path::new("/"), &[], Stdio::piped()).unwrap();
         drop(child.stdin.take());
         assert_eq!(exit_of(child.wait().await), mainstay_model::WorkerExit::Signal(9));
     }

@@ -20,8 +20,9 @@ use super::line::{Line, report_of};
 use super::published::Published;
 use super::python;
 use super::wire::Message;
-use crate::pipe::Pipe;
-use crate::process::{Group, exit_of};
+use crate::runner_process::exit_of;
+use mainstay_os::output_pipe::OutputPipe;
+use mainstay_os::process::Group;
 
 /// How many bytes wait for the session at most. Then nothing more is taken from the kernel, which will drop what it has no room for.
 const ROOM: usize = 32 * 1024 * 1024;
@@ -93,8 +94,8 @@ pub(super) struct Sources {
     pub(super) shell: DealerRecvHalf,
     pub(super) stdin: DealerRecvHalf,
     pub(super) control: DealerRecvHalf,
-    pub(super) stdout: Pipe<ChildStdout>,
-    pub(super) stderr: Pipe<ChildStderr>,
+    pub(super) stdout: OutputPipe<ChildStdout>,
+    pub(super) stderr: OutputPipe<ChildStderr>,
     pub(super) child: Child,
     /// What ends with it: the line whose end ends the kernel's processes, and what lies in a folder for it.
     #[expect(dead_code, reason = "it is held, and dropped")]

@@ -8,11 +8,12 @@ use std::time::Duration;
 use mainstay_engine::runner::{Kernel, StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
-use mainstay_kernel::{Launch, StartupContext, worker};
+use mainstay_kernel::{StartupContext, worker};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Display, JobId, JobReport, OutputStream, Question, RunnerNotice, SessionKind, WorkerExit,
 };
+use mainstay_os::process::Launch;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;

@@ -18,8 +18,9 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::rpc::client::Client;
 use mainstay_kernel::fsharp::{Search, choose, prepare, project};
-use mainstay_kernel::{Launch, worker};
+use mainstay_kernel::worker;
 use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind, TextPosition};
+use mainstay_os::process::Launch;
 use serde_json::{Value, json};
 
 use fsi::Fsi;

@@ -11,8 +11,9 @@ use mainstay_engine::{Environment, Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
-use mainstay_kernel::{Builder, Launch, OpenedNames, Project, StartupContext, worker};
+use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
+use mainstay_os::process::Launch;
 use tokio::sync::watch;
 
 use super::builds::Builds;

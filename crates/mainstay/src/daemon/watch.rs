@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::Duration;
 
 use mainstay_model::Error;
+use mainstay_os::system::has_open;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -91,22 +92,6 @@ fn look(home: &Home) -> LockOwner {
     let is_read = file.read_to_string(&mut record).is_ok();
     let pid = record.trim().parse().ok().filter(|_| is_read).and_then(Pid::from_raw);
     pid.filter(|pid| has_open(*pid, &file)).map_or(LockOwner::Unknown, LockOwner::By)
-}
-
-#[cfg(target_os = "linux")]
-fn has_open(pid: Pid, file: &File) -> bool {
-    use std::fs::{Metadata, metadata, read_dir};
-    use std::os::unix::fs::MetadataExt;
-    let Ok(ours) = file.metadata() else { return false };
-    let is_ours = |theirs: Metadata| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino());
-    read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()))
-        .is_ok_and(|files| files.flatten().any(|file| metadata(file.path()).is_ok_and(is_ours)))
-}
-
-/// What a process has open cannot be told here; that it lives must do.
-#[cfg(not(target_os = "linux"))]
-fn has_open(pid: Pid, _: &File) -> bool {
-    rustix::process::test_kill_process(pid).is_ok()
 }
 
 fn failed(error: std::io::Error) -> Error {

@@ -22,9 +22,9 @@ use super::solution::is_fsharp;
 use super::stamp::Stamp;
 use super::toolchain::{Msbuild, Toolchain, scratch, unavailable};
 use super::{OnStep, Road, Roots, legacy, once, telling};
-use crate::command::{self, CommandError};
 use crate::fsharp::recipe::{assemblies_in, option};
 use crate::fsharp::sdk::{CompilerLibrary, Sdk};
+use mainstay_os::command::{self, CommandError};
 
 /// How long a build may take. Whoever waits for one may give up earlier.
 const LIMIT: Duration = Duration::from_secs(60 * 60);

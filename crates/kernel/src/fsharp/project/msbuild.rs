@@ -20,8 +20,8 @@ use super::runtimes::native_folders;
 use super::solution::is_fsharp;
 use super::toolchain::{Toolchain, scratch, unavailable};
 use super::{Content, OnStep, Resolved, Road, telling};
-use crate::command::{self, CommandError};
 use crate::fsharp::version::SdkVersion;
+use mainstay_os::command::{self, CommandError};
 
 /// How long msbuild may take to read projects. It takes half a second, and a tenth for each project.
 const LIMIT: Duration = Duration::from_secs(5 * 60);

@@ -13,11 +13,11 @@ use mainstay_model::Error;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::command::{self, CommandError};
 use crate::fsharp::icu::Cultures;
 use crate::fsharp::recipe::Recipe;
 use crate::fsharp::sdk::{Parts, Sdk};
 use crate::fsharp::version::SdkVersion;
+use mainstay_os::command::{self, CommandError};
 
 /// How long msbuild may take to do nothing. It takes half a second.
 const TRIAL_LIMIT: Duration = Duration::from_secs(60);

@@ -1,16 +1,15 @@
-//! A runner's process: started in a group of its own with captured output, killed with all that it started.
+//! A process of ours: started in a group of its own with captured output, killed with all that it started.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mainstay_engine::runner::ResourceUsage;
-use mainstay_model::{Error, WorkerExit};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
+
+use crate::system::{ResourceUsage, usage_of};
 
 /// How a worker is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +20,25 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// What it finds in its environment beside the daemon's own.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The program could not be started.
+    #[error("`{}` could not be started: {source}", .program.display())]
+    Program {
+        /// The program that was to be started.
+        program: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The folder that the program was to run in does not exist.
+    #[error("the folder `{}` is not there", .folder.display())]
+    Folder {
+        /// The folder that was named.
+        folder: PathBuf,
+    },
 }
 
 /// The process group of a worker, as long as it is known to be there.
@@ -56,21 +74,20 @@ impl Group {
     /// What the leader uses now.
     pub fn usage(&self) -> Option<ResourceUsage> {
         let leader = (*self.leader.lock().unwrap_or_else(PoisonError::into_inner))?;
-        usage_of(leader.as_raw_nonzero().get())
+        usage_of(leader)
     }
 }
 
 /// Starts a runner's process, which finds in its environment also the variables of its channel.
 ///
 /// # Errors
-/// [`Error::KernelUnavailable`] where the program cannot be started.
+/// [`StartError`] with what the system said.
 pub fn start(
     launch: &Launch,
     working_directory: &Path,
     channel: &[(&str, &str)],
     stdin: Stdio,
-) -> Result<(Child, Group), Error> {
-    let unavailable = |reason: String| Error::KernelUnavailable { reason };
+) -> Result<(Child, Group), StartError> {
     let child = Command::new(&launch.program)
         .args(&launch.arguments)
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
@@ -83,8 +100,8 @@ pub fn start(
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| match working_directory.is_dir() {
-            true => unavailable(format!("`{}` could not be started: {error}", launch.program.display())),
-            false => unavailable(format!("the folder `{}` is not there", working_directory.display())),
+            true => StartError::Program { program: launch.program.clone(), source: error },
+            false => StartError::Folder { folder: working_directory.to_owned() },
         })?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     Ok((child, Group { leader: Arc::new(Mutex::new(leader)) }))
@@ -115,26 +132,9 @@ impl Drop for Unready {
 }
 
 /// What a process that is gone has said and nobody has read.
-pub(crate) fn last_words(mut child: Child) -> String {
+pub fn last_words(mut child: Child) -> String {
     let said = child.stderr.take().map(|pipe| drain(&pipe)).unwrap_or_default();
     String::from_utf8_lossy(&said).into_owned()
-}
-
-/// What there is to say of a process that ended before it was ready.
-pub fn died_early(exit: WorkerExit, said: &str) -> Error {
-    Error::WorkerFailed { reason: format!("it ended with {exit} before it was ready: {}", said.trim()) }
-}
-
-/// How a process ended.
-pub fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => WorkerExit::Code(code),
-            (None, Some(signal)) => WorkerExit::Signal(signal),
-            (None, None) => WorkerExit::Unknown,
-        },
-        Err(_) => WorkerExit::Unknown,
-    }
 }
 
 /// Reads what stands in a pipe at this moment, without waiting: neither more, however much is written meanwhile, nor less.
@@ -154,25 +154,6 @@ pub fn drain(pipe: &impl AsFd) -> Vec<u8> {
     }
     bytes.truncate(filled);
     bytes
-}
-
-#[cfg(target_os = "linux")]
-fn usage_of(pid: i32) -> Option<ResourceUsage> {
-    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let resident_pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let page = rustix::param::page_size() as u64;
-    let ticks = rustix::param::clock_ticks_per_second().max(1);
-    Some(ResourceUsage { resident_bytes: resident_pages * page, cpu_ms: (user + system) * 1000 / ticks })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn usage_of(_pid: i32) -> Option<ResourceUsage> {
-    None
 }
 
 #[cfg(test)]

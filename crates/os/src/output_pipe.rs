@@ -9,20 +9,21 @@ use crate::text::Utf8Stream;
 const PIECE: usize = 16 * 1024;
 
 /// One captured stream of the worker.
-pub(crate) struct Pipe<P> {
+pub struct OutputPipe<P> {
     pipe: P,
     text: Utf8Stream,
     /// Whether the stream is still open.
-    pub(crate) is_open: bool,
+    pub is_open: bool,
 }
 
-impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
-    pub(crate) fn new(pipe: P) -> Self {
+impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> OutputPipe<P> {
+    /// Reads from a pipe that is open.
+    pub fn new(pipe: P) -> Self {
         Self { pipe, text: Utf8Stream::default(), is_open: true }
     }
 
     /// The next text; empty where a character is not complete yet, or the stream ended.
-    pub(crate) async fn next(&mut self) -> String {
+    pub async fn next(&mut self) -> String {
         let mut buffer = vec![0; PIECE];
         match self.pipe.read(&mut buffer).await {
             Ok(0) | Err(_) => {
@@ -34,7 +35,7 @@ impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
     }
 
     /// What stands in the pipe now, in pieces.
-    pub(crate) fn drain(&mut self) -> Vec<String> {
+    pub fn drain(&mut self) -> Vec<String> {
         drain(&self.pipe).chunks(PIECE).map(|bytes| self.text.push(bytes)).collect()
     }
 }

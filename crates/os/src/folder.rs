@@ -143,7 +143,7 @@ fn settle(folder: &Path) -> Result<(), FileError> {
 ///
 /// # Errors
 /// [`FileError`] when it cannot be removed.
-pub(crate) fn remove(folder: &Path) -> Result<(), FileError> {
+pub fn remove(folder: &Path) -> Result<(), FileError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", folder)(error)),
         _ => Ok(()),
@@ -155,7 +155,29 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::fsharp::testing::Tree;
+
+    /// A folder of its own with empty files in it, each named on a line.
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn of(files: &str) -> Self {
+            let tree = Self(tempfile::tempdir().unwrap());
+            for file in files.lines() {
+                let path = tree.path(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "").unwrap();
+            }
+            tree
+        }
+
+        fn root(&self) -> PathBuf {
+            self.0.path().to_owned()
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+    }
 
     #[tokio::test]
     async fn one_holds_a_lock_and_others_wait_for_it() {
