@@ -15,7 +15,7 @@ const LARGEST: usize = 1000;
 /// A session among those it is related to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relative {
-    /// The session that is an ancestor or a descendant.
+    /// A session with a common ancestor, itself included.
     pub session: Session,
     /// How many entries its transcript has.
     pub entries: u64,

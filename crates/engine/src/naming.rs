@@ -12,6 +12,8 @@ use mainstay_model::{Command, Error, Principal, Session, SessionCommand, Session
 use crate::engine::Engine;
 use crate::sync::Mutex;
 
+/// From this number on, the number in a name counts no sessions.
+const LARGEST_COUNTED: u32 = 1_000_000;
 /// Characters that a name keeps before its number.
 const STEM_CHARACTERS: usize = 108;
 
@@ -70,6 +72,8 @@ impl Numbering {
     /// What stands before the number, and the number to go on from.
     fn parts(self, name: &str) -> (&str, u32) {
         let own = || name.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse().ok()?)));
+        // One that is longer is somebody's own, and counting on from it could come to its end.
+        let own = || own().filter(|(_, number)| *number < LARGEST_COUNTED);
         match self {
             Self::Anew => (name, 1),
             Self::GoesOn => own().unwrap_or((name, 1)),

@@ -234,7 +234,7 @@ pub struct Upcoming {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CodeText {
-    /// The code to be run.
+    /// The code that is asked about.
     pub code: String,
     /// The file it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

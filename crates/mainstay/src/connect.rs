@@ -27,7 +27,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 pub(crate) struct Connection {
     /// Sends requests to the daemon.
     pub(crate) client: Client,
-    /// Receives the events of the session.
+    /// Receives the events of all subscriptions of the connection.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 

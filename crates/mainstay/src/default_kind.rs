@@ -106,7 +106,9 @@ fn language_of_files(folder: &Path) -> Option<&'static str> {
 
 /// The language of a notebook: Python where it does not say, as in Jupyter; empty where it is neither that nor F#.
 fn language_of_notebook(file: &Path) -> &'static str {
-    let is_small = file.metadata().is_ok_and(|metadata| metadata.len() <= NOTEBOOK_BYTES);
+    // A pipe has no length, and reading one could wait for ever.
+    let is_small =
+        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= NOTEBOOK_BYTES);
     let text = is_small.then(|| std::fs::read_to_string(file).ok()).flatten();
     let notebook = text.and_then(|text| Notebook::read(NotebookFormat::Ipynb, &text).ok());
     let kinds = notebook.map(|notebook| notebook.kinds()).unwrap_or_default();

@@ -76,7 +76,7 @@ pub struct Metadata {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
-    /// A command of a client.
+    /// A client, by a command.
     Client {
         /// The principal for whom the client acts.
         principal: Principal,

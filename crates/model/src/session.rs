@@ -240,7 +240,7 @@ pub enum Activity {
     },
     /// A job waits for something from outside.
     Waiting {
-        /// The job that is running.
+        /// The job that waits.
         running: RunningJob,
         /// What the job waits for.
         reason: WaitReason,

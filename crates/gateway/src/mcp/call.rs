@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
     Action, Admission, AskId, Command, CommandId, CreateSession, Error, Limits, Outcome, ProjectChoice,
-    Response, Session, SessionCommand, SessionId, SessionKind, SessionState,
+    Response, Session, SessionCommand, SessionId, SessionKind, SessionState, Version,
 };
 use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, RequestId};
 use rmcp::service::RequestContext;
@@ -439,6 +439,15 @@ impl Call {
         body: SessionCommand,
     ) -> Result<Response, Error> {
         self.have_carried_out(session, Command::new(anonymous(), self.client.source(), body)).await
+    }
+
+    /// Deletes a session, unless it has changed since it had this version.
+    pub(super) async fn delete_unchanged(&self, session: SessionId, version: Version) -> Result<(), Error> {
+        let delete = Command::new(anonymous(), self.client.source(), SessionCommand::Delete);
+        match self.have_carried_out(session, Command { if_version: Some(version), ..delete }).await {
+            Ok(_) | Err(Error::VersionMismatch { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn have_carried_out(&self, session: SessionId, command: Command) -> Result<Response, Error> {

@@ -225,8 +225,11 @@ impl Answer for OutputAnswer {
             let characters = before + line.chars().count();
             // One character is shown at least, so that every call gets on.
             let least = line.chars().next().map_or(0, char::len_utf8);
+            let whole = line.len();
             line.truncate(line.floor_char_boundary(most).max(least));
-            self.cut = Some(Cut { column: before + line.chars().count() + 1, characters });
+            if line.len() < whole {
+                self.cut = Some(Cut { column: before + line.chars().count() + 1, characters });
+            }
         }
     }
 }

@@ -121,11 +121,11 @@ impl Display for CreatedAnswer {
     }
 }
 
-/// Creates a session, or returns the one that exists.
+/// Creates a session; a name that another has in the folder is refused.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateSession {
-    /// The absolute path of a folder.
+    /// The absolute path of the folder that its code runs in.
     working_directory: Option<String>,
     /// A file, or a folder with one; by default that of the working directory.
     project: Option<String>,
@@ -187,7 +187,8 @@ async fn withdraw(call: &Call, session: SessionId, before: Option<SessionId>) ->
     if stored.evals > 0 || stored.running().is_some() || !stored.lane.is_empty() {
         return Ok(());
     }
-    call.submit_beside(session, SessionCommand::Delete).await.map(drop)
+    // Whoever began to use it meanwhile keeps it.
+    call.delete_unchanged(session, stored.version).await
 }
 
 /// Drops all definitions of a session.

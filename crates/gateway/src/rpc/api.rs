@@ -583,7 +583,7 @@ methods! {
     "session/review" ReviewCode {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code to be completed.
+        /// The code to be reviewed.
         code: String,
     } -> mainstay_engine::query::Review;
 
@@ -608,7 +608,7 @@ methods! {
     "session/complete" Complete {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code that holds the name.
+        /// The code to be completed.
         code: String,
         /// Where the cursor is.
         cursor: mainstay_model::TextPosition,
@@ -618,7 +618,7 @@ methods! {
     "session/isComplete" IsComplete {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code to be reviewed.
+        /// The code to be examined for completeness.
         code: String,
     } -> mainstay_engine::query::Completeness;
 
@@ -626,7 +626,7 @@ methods! {
     "session/inspect" Inspect {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The code to be examined for completeness.
+        /// The code that holds the name.
         code: String,
         /// The place of the name in the code.
         cursor: mainstay_model::TextPosition,

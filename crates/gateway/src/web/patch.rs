@@ -13,7 +13,7 @@ pub(super) enum Patch {
     Morph(String),
     /// An element with this id stands at the end of another, once.
     Add {
-        /// The id of the element beside which it is put.
+        /// The id of the element at whose end it is put.
         to: String,
         /// The id of the new element.
         id: String,

@@ -205,7 +205,7 @@ pub(crate) fn who(source: &Source) -> &str {
 /// An event in one line, and how it is to be taken.
 pub(crate) fn event_line(body: &EventBody) -> (Option<Tone>, String) {
     let described = body.describe();
-    (colour_of(described.tone), described.line(first_line))
+    (colour_of(described.tone), printable(&described.line(first_line)).into_owned())
 }
 
 /// The colour in which an event of this tone is shown.

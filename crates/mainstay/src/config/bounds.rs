@@ -16,6 +16,8 @@ const ANY: RangeInclusive<u64> = 0..=u64::MAX;
 const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
 /// The range of a time in milliseconds: at most a day.
 const TIME: RangeInclusive<u64> = 0..=DAY_MS;
+/// The range of the time that a daemon has for an answer, in milliseconds: with less, each daemon would seem to hang.
+const ANSWER_TIME: RangeInclusive<u64> = 1000..=DAY_MS;
 /// The range of a time that may span days, in milliseconds: at most a year.
 const LONG_TIME: RangeInclusive<u64> = 0..=366 * DAY_MS;
 /// A day in milliseconds.
@@ -27,6 +29,7 @@ pub(crate) fn range_of(name: &str) -> RangeInclusive<u64> {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
         "outcomes" | "history-lines" => ANY,
         "browser-ms" => LONG_TIME,
+        "answer-ms" => ANSWER_TIME,
         _ if name.ends_with("-ms") => TIME,
         _ if name.contains("-bytes") => SIZE,
         _ => COUNT,

@@ -384,7 +384,7 @@ pub enum Error {
     /// The daemon is there and does not answer: it is suspended, or hangs.
     #[error("the daemon (process {pid}) has not answered within {limit_ms} ms")]
     DaemonSilent {
-        /// The process id of the worker.
+        /// The process id of the daemon.
         pid: u32,
         /// How long its answer was waited for.
         limit_ms: u64,

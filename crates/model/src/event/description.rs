@@ -1,7 +1,7 @@
 //! What an event says, in words for people and models. This is the only prose about events: the command line, the prompt, the page and MCP
 //! all show it.
 
-use super::{CancelEnding, CompletedPart, EventBody, OutputStream, WarmUpReason};
+use super::{CancelEnding, CompletedPart, EventBody, OutputStream, Subject, WarmUpReason};
 use crate::agent::{QueuedPrompt, WorkEnding};
 use crate::ask::AskEnding;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -41,15 +41,28 @@ pub struct Description {
     pub note: String,
     /// How long it took, in milliseconds, where an end says it.
     pub duration_ms: Option<u64>,
+    /// Whether the detail is a text of somebody's or of a program's, such as code or output, and not of Mainstay's own.
+    pub is_quoted: bool,
 }
 
 impl Description {
     fn new(tone: Tone, lead: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { tone, lead: lead.into(), detail: detail.into(), note: String::new(), duration_ms: None }
+        Self {
+            tone,
+            lead: lead.into(),
+            detail: detail.into(),
+            note: String::new(),
+            duration_ms: None,
+            is_quoted: false,
+        }
     }
 
     fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
+    }
+
+    fn quoted(self) -> Self {
+        Self { is_quoted: true, ..self }
     }
 
     fn took(self, duration_ms: u64) -> Self {
@@ -66,10 +79,11 @@ impl Description {
         joined([&self.lead, &self.detail, &self.note])
     }
 
-    /// All of it in one line, the detail shortened by `shorten`.
+    /// All of it in one line, a detail that is quoted shortened by `shorten`.
     pub fn line(&self, shorten: impl Fn(&str) -> String) -> String {
         let duration = self.duration_ms.map(|ms| format!("({ms} ms)")).unwrap_or_default();
-        joined([&self.lead, &shorten(&self.detail), &self.note, &duration])
+        let detail = if self.is_quoted { shorten(&self.detail) } else { self.detail.clone() };
+        joined([&self.lead, &detail, &self.note, &duration])
     }
 }
 
@@ -81,6 +95,15 @@ fn joined<const N: usize>(parts: [&String; N]) -> String {
 impl EventBody {
     /// What it says, in words.
     pub fn describe(&self) -> Description {
+        let described = self.described();
+        let is_of_others = matches!(
+            self.subject(),
+            Subject::Ask | Subject::Eval | Subject::Output | Subject::Agent | Subject::Transcript
+        );
+        if is_of_others { described.quoted() } else { described }
+    }
+
+    fn described(&self) -> Description {
         let plain = |lead: &str, detail: String| Description::new(Tone::Plain, lead, detail);
         let faint = |lead: &str, detail: String| Description::new(Tone::Faint, lead, detail);
         let warning = |lead: &str, detail: String| Description::new(Tone::Warning, lead, detail);

@@ -587,7 +587,7 @@ fn refusal(request: &Request, error: &Error) -> To {
         let id = command_id(*command);
         words.push_str(&format!(
             "\nA daemon had this call, and what became of it is not known. Do not send it again: once a daemon answers, get_result with the id {id} \
-             tells; what is not found has not run."
+             tells. Where it is not found, ask once more in a moment: only then it has not run."
         ));
     }
     let mut result = json!({ "content": [{ "type": "text", "text": words }], "isError": true });

@@ -32,6 +32,8 @@ use crate::config::Config;
 use crate::home::Home;
 use crate::terminal;
 
+/// A daemon that owes an answer may be silent for this long, however short the wait for a daemon is.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
 /// How long to wait before a daemon is looked for again, the first time; twice as long each time after that.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest such wait while somebody waits for the daemon.
@@ -83,7 +85,7 @@ enum Link {
 struct Connection {
     from_daemon: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
     to_daemon: Outlet,
-    /// The process id of the worker.
+    /// The process id of the daemon.
     pid: u32,
     /// Since when it is to say something, and is read, and says nothing.
     silent: Option<Instant>,
@@ -214,7 +216,7 @@ impl Shell {
                     | Some(Ok(Err(error @ LinesCodecError::Io(_)))) => self.to_client.put(unreadable(&error)),
                     Some(Err(_)) | None => has_ended = true,
                 },
-                news = self.link.next(!is_full, self.patience) => match news {
+                news = self.link.next(!is_full, self.patience.max(LEAST_SILENCE)) => match news {
                     News::Said(line) => {
                         let said = self.bridge.daemon_says(&line);
                         self.say(said);
