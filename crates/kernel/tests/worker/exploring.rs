@@ -72,7 +72,7 @@ async fn a_type_is_told_with_what_it_inherits_and_implements() {
     let bark = dog.members.iter().find(|member| member.name == "Bark").unwrap();
     assert_eq!((bark.kind.as_str(), bark.signature.as_deref()), ("method", Some("int -> string")));
     let animal = session.members("Zoo.Animal").await.unwrap();
-    assert_eq!(animal.documentation.as_deref(), Some("Something alive."));
+    assert_eq!(animal.documentation.as_deref(), Some("Something that is alive."));
     let name = animal.members.iter().find(|member| member.name == "Name").unwrap();
     assert_eq!(name.documentation.as_deref(), Some("What it is called."));
     let zoo = session.members("Zoo").await.unwrap();
