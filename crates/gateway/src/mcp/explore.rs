@@ -47,9 +47,9 @@ async fn ask(call: &Call, session: Option<&str>, query: KernelQuery) -> Result<E
 pub(super) struct ExploreNamespace {
     session_id: Option<String>,
     name: String,
-    /// Only names with this in them.
+    /// Names with this in them.
     filter: Option<String>,
-    /// The first member to list, from 1: to go on where an answer was cut.
+    /// The first member to list: goes on where an answer was cut.
     from: Option<Within<1, { u32::MAX }>>,
 }
 
@@ -59,9 +59,9 @@ pub(super) struct ExploreNamespace {
 pub(super) struct ExploreType {
     session_id: Option<String>,
     name: String,
-    /// Only names with this in them.
+    /// Names with this in them.
     filter: Option<String>,
-    /// The first member to list, from 1: to go on where an answer was cut.
+    /// The first member to list: goes on where an answer was cut.
     from: Option<Within<1, { u32::MAX }>>,
 }
 
@@ -322,7 +322,7 @@ impl Display for SymbolsAnswer {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetValues {
     session_id: Option<String>,
-    /// Only names with this in them.
+    /// Names with this in them.
     filter: Option<String>,
 }
 
@@ -353,7 +353,7 @@ struct ValueLine {
 
 impl Tool for GetValues {
     const NAME: &'static str = "get_values";
-    const DESCRIPTION: &'static str = "List the variables and functions that a session's code bound, newest first, with types and values (long ones cut).";
+    const DESCRIPTION: &'static str = "List the variables and functions that a session's code bound, newest first, with types and values.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);

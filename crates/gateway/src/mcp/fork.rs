@@ -17,10 +17,10 @@ use super::tool::{Answer, Effect, Tool};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ForkSession {
     session_id: Option<String>,
-    /// With so many entries from the first; all by default.
+    /// So many entries from the first; all by default.
     entries: Option<u64>,
     name: Option<String>,
-    /// With what there was before its last reset: undoes that.
+    /// With what was before its last reset: undoes it.
     before_reset: Option<bool>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ExportSession {
     session_id: Option<String>,
     /// A new file, absolute; without it the text is the answer, cut to what can be read.
     path: Option<String>,
-    /// `jsonl`, `markdown`, `ipynb`, or a script (`fsx`, `dib`, `py`, …); by default as the path says, or `markdown`.
+    /// `jsonl`, `markdown`, `ipynb`, or a script (`fsx`, `dib`, `py`, …); by default by the path, or `markdown`.
     format: Option<String>,
 }
 

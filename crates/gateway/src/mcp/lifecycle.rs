@@ -125,7 +125,7 @@ impl Display for CreatedAnswer {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateSession {
-    /// The absolute path of the folder that its code runs in.
+    /// The absolute path of its folder.
     working_directory: Option<String>,
     /// A file, or a folder with one; by default that of the working directory.
     project: Option<String>,

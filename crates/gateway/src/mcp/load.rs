@@ -22,7 +22,7 @@ use crate::path::absolute;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct LoadScript {
     session_id: Option<String>,
-    /// The absolute path of the file.
+    /// Absolute path of the file.
     path: String,
 }
 

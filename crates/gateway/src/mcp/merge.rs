@@ -24,7 +24,7 @@ use crate::view::{BroughtView, MergeView, RefusedView};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct MergeSession {
     session_id: Option<String>,
-    /// The session to merge from.
+    /// Session to merge from.
     from: String,
     /// Their numbers, as of search_sessions: `3,4,7-9`.
     entries: String,
@@ -39,7 +39,7 @@ pub(super) struct MergeSession {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CherryPick {
     session_id: Option<String>,
-    /// The session to pick from.
+    /// Session to pick from.
     from: String,
     /// Its number, as of search_sessions.
     entry: u64,

@@ -25,7 +25,7 @@ pub(super) struct RunNotebook {
     path: String,
     /// The first cell, from 1.
     from: Option<u32>,
-    /// Run only the cell of this number.
+    /// Only the cell of this number.
     cell: Option<u32>,
     /// Also cells that ran to their end before.
     #[serde(default)]

@@ -38,7 +38,7 @@ pub(super) struct CheckAnswer {
 impl Tool for CheckCode {
     const NAME: &'static str = "check_code";
     const SEED_NAME: Option<&'static str> = Some("check_fsharp_code");
-    const DESCRIPTION: &'static str = "Type-check code against a session's definitions without running it.";
+    const DESCRIPTION: &'static str = "Type-check code against a session's definitions; runs nothing.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Check);
     const WORKS: Works = Works::InAny(Action::Check, Reach::Started);

@@ -16,7 +16,7 @@ use crate::scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ScaffoldTest {
     session_id: Option<String>,
-    /// The function, such as `List.rev`.
+    /// A function, such as `List.rev`.
     name: String,
     /// Its type, if the session has none.
     signature: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct ScaffoldAnswer {
 impl Tool for ScaffoldTest {
     const NAME: &'static str = "scaffold_test";
     const DESCRIPTION: &'static str =
-        "Write property-based tests from a function's type: candidates to keep or delete.";
+        "Write property-based tests from a function's type.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);
     const WORKS: Works = Works::Always;

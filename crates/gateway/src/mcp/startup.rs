@@ -99,7 +99,7 @@ struct ScriptLine {
 impl Tool for GetStartupProfile {
     const NAME: &'static str = "get_startup_profile";
     const DESCRIPTION: &'static str =
-        "What a session has from its project and the user's startup scripts, and what of them failed.";
+        "What a session has from its project and startup scripts, and what failed.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);
     const WORKS: Works = Works::Always;

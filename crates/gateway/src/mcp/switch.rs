@@ -36,7 +36,7 @@ pub(super) struct SwitchAnswer {
 
 impl Tool for SwitchSession {
     const NAME: &'static str = "switch_session";
-    const DESCRIPTION: &'static str = "Use this session from now on where a call names none.";
+    const DESCRIPTION: &'static str = "Use this session where a call names none.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;

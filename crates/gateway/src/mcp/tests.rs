@@ -33,7 +33,7 @@ const STACK_LINES: usize = 5;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunTests {
     session_id: Option<String>,
-    /// Part of a name; with `*`, the whole name.
+    /// Part of a name; with `*`, the whole.
     pattern: Option<String>,
     /// A category, or a trait as `name=value`.
     category: Option<String>,
@@ -285,7 +285,7 @@ impl Display for RunAnswer {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ListTests {
     session_id: Option<String>,
-    /// Part of a name; with `*`, the whole name.
+    /// Part of a name; with `*`, the whole.
     pattern: Option<String>,
     /// A category, or a trait as `name=value`.
     category: Option<String>,
