@@ -63,8 +63,7 @@ struct EventLine {
 impl Tool for GetRecentEvents {
     const NAME: &'static str = "get_recent_events";
     const SEED_NAME: Option<&'static str> = Some("get_recent_fsi_events");
-    const DESCRIPTION: &'static str =
-        "What happened in a session, also by others: events after a cursor.";
+    const DESCRIPTION: &'static str = "What happened in a session, also by others: events after a cursor.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);
     const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);

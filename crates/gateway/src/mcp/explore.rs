@@ -353,7 +353,8 @@ struct ValueLine {
 
 impl Tool for GetValues {
     const NAME: &'static str = "get_values";
-    const DESCRIPTION: &'static str = "List the variables and functions that a session's code bound, newest first, with types and values.";
+    const DESCRIPTION: &'static str =
+        "List the variables and functions that a session's code bound, newest first, with types and values.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
     const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);

@@ -40,8 +40,7 @@ pub(super) struct GetResult {
 
 impl Tool for GetResult {
     const NAME: &'static str = "get_result";
-    const DESCRIPTION: &'static str =
-        "Wait for a call answered `still running`, and get its result.";
+    const DESCRIPTION: &'static str = "Wait for a call answered `still running`, and get its result.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;

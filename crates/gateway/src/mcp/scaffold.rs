@@ -37,8 +37,7 @@ pub(super) struct ScaffoldAnswer {
 
 impl Tool for ScaffoldTest {
     const NAME: &'static str = "scaffold_test";
-    const DESCRIPTION: &'static str =
-        "Write property-based tests from a function's type.";
+    const DESCRIPTION: &'static str = "Write property-based tests from a function's type.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);
     const WORKS: Works = Works::Always;
