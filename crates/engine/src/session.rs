@@ -491,9 +491,6 @@ impl SessionTask {
             self.traces.refused(&key_of(&identity), &error);
             self.accepted.refuse(&key_of(&identity), &error);
         }
-        if self.session.deleted_at.is_some() {
-            self.shared.environments.forget(self.session.id);
-        }
     }
 
     /// What is never refused.
@@ -638,7 +635,22 @@ impl SessionTask {
             projection: self.session.clone(),
             trace: span,
         });
+        let appended =
+            if self.session.deleted_at.is_some() { self.forgotten_with(appended) } else { appended };
         self.hand_over(appended, ended, replies, version, trace);
+    }
+
+    /// An append that deletes the session, and removes its environment before anyone hears of it: what is secret in it is gone by then.
+    fn forgotten_with(
+        &self,
+        appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+    ) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
+        let (shared, session) = (Arc::clone(&self.shared), self.session.id);
+        Box::pin(async move {
+            let events = appended.await?;
+            shared.environments.forget(session);
+            Ok(events)
+        })
     }
 
     fn hand_over(
