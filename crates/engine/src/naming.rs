@@ -1,5 +1,5 @@
-//! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count. A session whose creator calls it by an alias of its own (the pi protocol) is found by that,
-//! and may be named like another.
+//! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count.
+//! A session whose creator calls it by an alias of its own (the pi protocol) is found by that, and may be named like another.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -32,6 +32,10 @@ impl Names {
         let is_ours = *holder == session;
         *count += usize::from(is_ours);
         is_ours.then(|| Reservation { names: Arc::clone(self), key })
+    }
+
+    fn is_reserved(&self, key: &NameKey) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
     }
 }
 
@@ -103,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// A name that no other session of this owner in a folder has: this one, or this one numbered.
+    /// A name that no other session of this owner in a folder has or is about to get: this one, or this one numbered.
     pub(crate) async fn free_name(
         &self,
         name: &str,
@@ -114,7 +118,11 @@ impl Engine {
         // With a number it must still be a name.
         let stem: String = stem.chars().take(STEM_CHARACTERS).collect();
         let mut candidate = name.to_owned();
-        while self.is_taken(&candidate, of, |other| numbering.counts(other)).await? {
+        let key = |name: &str| (of.0.clone(), of.1.to_owned(), name.to_owned());
+        // What is reserved first: whoever has just lost the reservation has the name, or never gets it.
+        while self.shared.names.is_reserved(&key(&candidate))
+            || self.is_taken(&candidate, of, |other| numbering.counts(other)).await?
+        {
             number = number.saturating_add(1);
             candidate = format!("{stem}-{number}");
         }

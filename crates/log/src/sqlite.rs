@@ -46,6 +46,7 @@ mod writer;
 
 pub use backup::{manifest, restore};
 pub use examine::examine;
+pub use lock::LOCK_FILE;
 
 use lock::StoreLock;
 use objects::Objects;
@@ -82,7 +83,7 @@ impl SqliteLog {
     /// [`Error::StoreFailed`] where the disk refuses.
     pub fn open(folder: &Path, options: &SqliteOptions) -> Result<Self, Error> {
         files::create_folder(folder)?;
-        let lock = StoreLock::take(&folder.join("store.lock"))?;
+        let lock = StoreLock::take(folder)?;
         let database = folder.join("mainstay.db");
         let connection = open::writer(&database, options)?;
         let readers = Readers::start(&database)?;

@@ -42,7 +42,7 @@ fn an_agent_runs_code_in_the_session_of_its_folder_under_its_own_name() {
     let instructions = agents.request(1)["messages"][0]["content"].to_string();
     assert!(
         instructions.contains(
-            "begin with mainstay_: Mainstay keeps sessions (REPLs of F#, Python and other languages"
+            "begin with mainstay_: send_code runs code in a session: a REPL (F#, Python, other languages)"
         ),
         "{instructions}"
     );

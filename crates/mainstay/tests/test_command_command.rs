@@ -84,3 +84,13 @@ fn what_waited_when_the_daemon_was_killed_runs_all_the_same() {
     assert_eq!(world.eval("late")["value"], "42");
     assert_eq!(shown(&world, "waits")["outcome"]["response"]["ending"], "completed");
 }
+
+#[test]
+fn arguments_that_are_not_understood_are_told_to_a_script_as_json() {
+    let world = World::new();
+    let refused = world.run(["events", "--json", "--sesion", "s"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
+    insta::assert_snapshot!(refused.stderr);
+    let told = world.run(["events", "--sesion", "s"]);
+    assert!(told.code == 2 && told.stderr.starts_with("error: unexpected argument"), "{told:?}");
+}

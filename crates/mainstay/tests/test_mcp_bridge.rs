@@ -5,7 +5,11 @@
 mod bridged;
 mod support;
 
+use std::os::fd::OwnedFd;
+
 use bridged::Bridged;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::World;
@@ -172,6 +176,44 @@ fn a_daemon_that_hangs_is_ended_by_force_and_the_next_one_has_its_sessions() {
     let nobody = World::new();
     let refused = nobody.run(["stop", "--force"]);
     assert!(refused.code == 1 && refused.stderr.contains("[daemon_not_running]"), "{refused:?}");
+}
+
+#[test]
+fn force_asks_first_and_ends_a_daemon_that_takes_no_connections_either() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[daemon]\nanswer-ms = 1000\n").unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let stopped = world.run(["stop", "--force"]);
+    assert!(stopped.code == 0 && stopped.stderr.contains("has stopped"), "{stopped:?}");
+
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let suspended = Suspended::daemon_of(&world);
+    let record = std::fs::read(world.home().join("daemon.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let clients = fill(record["socket"].as_str().unwrap());
+    for command in ["status", "-d"] {
+        let refused = world.run([command]);
+        assert!(refused.code == 1 && refused.stderr.contains("[daemon_silent]"), "{command}: {refused:?}");
+    }
+    let killed = world.run(["stop", "--force"]);
+    assert!(killed.code == 0 && killed.stderr.contains("was killed"), "{killed:?}");
+    drop((suspended, clients));
+    assert_eq!(world.run(["status"]).code, 1, "no daemon runs");
+}
+
+/// Connects clients to a local socket until it lets no more wait.
+fn fill(socket: &str) -> Vec<OwnedFd> {
+    let address = SocketAddrUnix::new(socket).unwrap();
+    let mut clients = Vec::new();
+    loop {
+        let client =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        match connect(&client, &address) {
+            Ok(()) => clients.push(client),
+            Err(Errno::AGAIN) => return clients,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 /// This program as one of another version: a copy with another number, of the same length, in all places.

@@ -29,6 +29,7 @@ use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::ended::EndedSessions;
+use super::eval::SendCode;
 use super::events::GetRecentEvents;
 use super::get_result::GetResult;
 use super::offer::of_principal;
@@ -41,13 +42,12 @@ use super::{completion, deadline, error, logging, prompts, repeats, resources, s
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by the session's status and by refusals.
-const INSTRUCTIONS: &str = "Mainstay keeps sessions (REPLs of F#, Python and other languages, and their notebooks) alive across crashes and \
-restarts; people and other agents may share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the \
-session you used last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
-its state; a refused call says what is offered instead and what to do next. Definitions stay until a reset. A call that takes longer than \
-its `wait` is answered `still running` with an id: get_result waits on, and nothing is lost. Give the `seq` or `cursor` of your last answer \
-as `since` to get_recent_events to see only what happened after it. Lines and columns count from 1. In F# code `Mainstay.display` shows \
-people tables, charts (`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
+const INSTRUCTIONS: &str = "send_code runs code in a session: a REPL (F#, Python, other languages) or their notebooks. Definitions stay until a \
+reset, across crashes and restarts; people and other agents may share them. `sessionId` is a session's id, the end of it, or its name; \
+without it a tool takes the session you used last, else the most recently active one, and runs code in a new one if there is none. A refused \
+call says what is offered instead. A call that takes longer than its `wait` is answered `still running` with an id: get_result waits on, and \
+nothing is lost. Give an answer's `seq` or `cursor` as `since` to get_recent_events to see only what is new. Lines and columns count from 1. \
+F#: `Mainstay.display` shows people tables, charts (`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
 
 /// MCP for one connection, or for all that come over HTTP.
 #[derive(Clone)]
@@ -257,7 +257,9 @@ impl Server {
     /// What a model is told once, by the names that it is shown.
     fn instructions(&self) -> String {
         let names = self.daemon.mcp.settings.names;
-        INSTRUCTIONS.replace(GetRecentEvents::NAME, names.of::<GetRecentEvents>())
+        INSTRUCTIONS
+            .replace(SendCode::NAME, names.of::<SendCode>())
+            .replace(GetRecentEvents::NAME, names.of::<GetRecentEvents>())
     }
 
     /// Whether nobody sees what its client is asked.

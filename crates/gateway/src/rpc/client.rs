@@ -1,10 +1,11 @@
 //! The client's side: calls that wait for their answers, and the events of subscriptions.
 
 use std::collections::HashMap;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::{Environment, Live};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec};
 
 use super::api::{
@@ -21,6 +23,9 @@ use super::api::{
     WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 use super::codec::{Incoming, Outgoing, Version, line};
+
+/// The time between two attempts to connect to a daemon that takes no connection now.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 type Answer = Result<Box<RawValue>, Error>;
 type PendingRequests = Arc<Mutex<Result<HashMap<u64, oneshot::Sender<Answer>>, Error>>>;
@@ -263,18 +268,16 @@ async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<(Stream, M
     }
 }
 
-/// The process that listens on a socket of this user, whether it answers or not, as the system knows it.
-///
-/// # Errors
-/// [`Error::DaemonNotRunning`] where no process of this user listens.
-pub async fn listening_process(socket: &Path) -> Result<u32, Error> {
-    let listener = reach(socket).await?.peer_cred().map_err(|_| Error::DaemonNotRunning)?;
-    listener.pid().and_then(|pid| u32::try_from(pid).ok()).ok_or(Error::DaemonNotRunning)
-}
-
 /// Connects to a daemon of this user: another's would be shown the token.
 async fn reach(socket: &Path) -> Result<UnixStream, Error> {
-    let stream = UnixStream::connect(socket).await.map_err(|_| Error::DaemonNotRunning)?;
+    let stream = loop {
+        match UnixStream::connect(socket).await {
+            Ok(stream) => break stream,
+            // It has as many clients waiting as the system lets wait: it is there, and whoever connects says how long it may take.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(BETWEEN_ATTEMPTS).await,
+            Err(_) => return Err(Error::DaemonNotRunning),
+        }
+    };
     let listener = stream.peer_cred().map_err(|_| Error::DaemonNotRunning)?;
     if listener.uid() == rustix::process::geteuid().as_raw() {
         Ok(stream)

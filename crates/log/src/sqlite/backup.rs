@@ -92,7 +92,7 @@ pub fn restore(from: &Path, store: &Path, now: Timestamp) -> Result<Option<PathB
         return Err(invalid(from, "it is no whole backup: it has no manifest that can be read"));
     };
     let lock = match store.is_dir() {
-        true => Some(StoreLock::take(&store.join("store.lock"))?),
+        true => Some(StoreLock::take(store)?),
         false => None,
     };
     let staged = beside(store, "restoring");

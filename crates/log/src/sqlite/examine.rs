@@ -36,7 +36,7 @@ pub fn examine(folder: &Path, tell: &mut dyn FnMut(Progress)) -> Result<Option<E
         return Ok(None);
     }
     // Where the lock cannot be had for another reason, that is found with the files.
-    let lock = StoreLock::take(&folder.join("store.lock"));
+    let lock = StoreLock::take(folder);
     let in_use = matches!(lock, Err(Error::StoreLocked));
     let mut examiner = Examiner { tell, report: Examination { in_use, ..Examination::default() } };
     examiner.files(folder);

@@ -10,15 +10,18 @@ use rustix::io::Errno;
 
 use super::{failed, files};
 
+/// The file in a store's folder that whoever has the store open has open, and locked.
+pub const LOCK_FILE: &str = "store.lock";
+
 /// Held as long as it lives.
 pub(super) struct StoreLock {
     _file: File,
 }
 
 impl StoreLock {
-    /// Takes the lock, or fails at once with [`Error::StoreLocked`].
-    pub(super) fn take(path: &Path) -> Result<Self, Error> {
-        let file = files::create_file(path)?;
+    /// Takes the lock of the store in a folder, or fails at once with [`Error::StoreLocked`].
+    pub(super) fn take(folder: &Path) -> Result<Self, Error> {
+        let file = files::create_file(&folder.join(LOCK_FILE))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
             Err(Errno::WOULDBLOCK) => Err(Error::StoreLocked),

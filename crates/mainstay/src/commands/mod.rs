@@ -60,6 +60,7 @@ pub(crate) mod target;
 mod test;
 mod timestamps;
 pub(crate) mod transcript;
+mod usage_error;
 mod web;
 
 use std::process::ExitCode;
@@ -196,13 +197,16 @@ fn wants_json(given: &ArgMatches) -> bool {
 impl Cli {
     /// Carries out the command that the program was started with.
     pub(crate) fn run_from_arguments() -> ExitCode {
-        let given = Self::command().get_matches();
+        let given = match Self::command().try_get_matches() {
+            Ok(given) => given,
+            Err(error) => return usage_error::tell(&error, std::env::args_os()),
+        };
         if wants_json(&given) {
             terminal::say_failures_as_json();
         }
         match Self::from_arg_matches(&given) {
             Ok(cli) => cli.run(),
-            Err(error) => error.exit(),
+            Err(error) => usage_error::tell(&error, std::env::args_os()),
         }
     }
 

@@ -1,12 +1,14 @@
 //! The command `mainstay stop`, which stops the daemon.
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::StopDaemon;
-use mainstay_gateway::rpc::client::listening_process;
+use mainstay_log::sqlite::LOCK_FILE;
 use mainstay_model::{Error, Limits};
+use mainstay_os::system::has_open;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::Config;
@@ -22,7 +24,7 @@ const ENDS: Duration = Duration::from_secs(15);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  mainstay stop\n  mainstay stop --force      # one that does not answer")]
 pub(super) struct Stop {
-    /// Kill a daemon that does not answer, and its supervisor. What its sessions run is cut off, and the next daemon rebuilds them
+    /// Kill a daemon that does not answer or end, and its supervisor. What its sessions run is cut off, and the next daemon rebuilds them
     #[arg(long)]
     force: bool,
 }
@@ -42,7 +44,7 @@ impl From<Error> for Failure {
 
 impl Stop {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let stopped = if self.force { kill(home).await } else { stop(home).await };
+        let stopped = if self.force { stop_by_force(home).await } else { stop(home).await };
         match stopped {
             Ok(done) => {
                 terminal::note(&done);
@@ -81,27 +83,35 @@ async fn stop(home: &Home) -> Result<String, Failure> {
     }
 }
 
+/// Stops both as [`stop`] does, and kills those that do not end.
+async fn stop_by_force(home: &Home) -> Result<String, Failure> {
+    match stop(home).await {
+        Err(Failure::Error(Error::DaemonSilent { .. }) | Failure::StillThere(..)) => kill(home).await,
+        stopped => stopped,
+    }
+}
+
 /// Kills both, the supervisor first: it would start the next daemon.
 async fn kill(home: &Home) -> Result<String, Failure> {
     let supervisor = supervisor(home).await?;
     if let Some(supervisor) = supervisor {
         end(home, supervisor).await?;
     }
-    let daemon = match home.daemon() {
-        Some(record) => listening_process(&record.socket).await,
-        None => Err(Error::DaemonNotRunning),
-    };
-    match (daemon, supervisor) {
-        (Ok(pid), _) => {
-            let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Error::DaemonNotRunning)?;
-            end(home, process).await?;
+    match (daemon_process(home), supervisor) {
+        (Some(pid), _) => {
+            end(home, pid).await?;
             Ok(format!("the daemon (pid {pid}) was killed; its sessions are rebuilt when they are next used"))
         }
-        (Err(Error::DaemonNotRunning), Some(pid)) => {
-            Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran"))
-        }
-        (Err(error), _) => Err(error.into()),
+        (None, Some(pid)) => Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran")),
+        (None, None) => Err(Error::DaemonNotRunning.into()),
     }
+}
+
+/// The process that has this home's store, if it is the daemon that says it runs: an id that another process has by now is nobody's to kill.
+fn daemon_process(home: &Home) -> Option<Pid> {
+    let pid = i32::try_from(home.daemon()?.pid).ok().and_then(Pid::from_raw)?;
+    let lock = File::open(home.store().join(LOCK_FILE)).ok()?;
+    has_open(pid, &lock).then_some(pid)
 }
 
 async fn end(home: &Home, pid: Pid) -> Result<(), Failure> {
