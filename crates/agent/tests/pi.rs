@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_agent::pi::{LiveSessions, PiAgents};
-use mainstay_engine::runner::{AgentQuestion, Conversation, RunnerFactory};
 use mainstay_model::{
     AgentNotice, Delivery, Error, JobSpec, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel,
     WorkEnding, WorkerExit,
 };
+use mainstay_runner::{AgentQuestion, Conversation, RunnerFactory};
 use serde_json::{Value, json};
 use support::model::{Step, call, say};
 use support::{LONG, World, conversation, line_of};

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Client, Engine};
 use mainstay_log::{Append, Log, NewEvent, SqliteLog, SqliteOptions};
 use mainstay_model::{
@@ -18,6 +17,7 @@ use mainstay_model::{
     ForkSession, JobId, Limits, Metadata, Outcome, Position, Response, Seq, SessionCommand, SessionId,
     SessionKind, Source, Timestamp,
 };
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tracing::Span;

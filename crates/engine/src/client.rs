@@ -20,14 +20,15 @@ use tracing::Span;
 use crate::context::conversation_of;
 use crate::creation::{Creation, CreationSource};
 use crate::engine::{AcceptedCommand, CommandStatus, Engine, SessionStatus};
-use crate::environments::Environment;
 use crate::hub::{Cursor, Listener, Live, Subscription};
 use crate::import_export::ImportSession;
 use crate::presence::{ClientInfo, Following, Presence};
-use crate::progress::{FollowedWarmUp, WarmUpProgress};
-use crate::query::{KernelAnswer, KernelQuery};
-use crate::runner::{AgentQuestion, Completions, Conversation, ResourceUsage};
 use crate::sync::task;
+use crate::warm_up_progress::FollowedWarmUp;
+use mainstay_runner::Environment;
+use mainstay_runner::WarmUpProgress;
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{AgentQuestion, Completions, Conversation, ResourceUsage};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::compaction::whole_beginning_of;
 use crate::entries::{entries_of, segments_of, text_of};
-use crate::runner::Conversation;
+use mainstay_runner::Conversation;
 
 /// What the agent of a session goes on from, once all that was said is in the log.
 pub(crate) async fn conversation_of(log: &dyn Log, session: &Session) -> Result<Conversation, Error> {

@@ -28,9 +28,6 @@ use crate::lane::Queued;
 use crate::metering::Pulse;
 use crate::pending_commands::Reply;
 use crate::presence::ClientInfo;
-use crate::progress::WarmUpProgress;
-use crate::query::{KernelAnswer, KernelQuery};
-use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
 use crate::server_lane::ServerLane;
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::task::JoinHandle;
@@ -38,6 +35,9 @@ use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 use crate::trace::CommandTrace;
 use crate::watch::Watch;
+use mainstay_runner::WarmUpProgress;
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
 
 /// All sessions of one daemon.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 //!
 //! [`Engine::attach`] is the way in, and a [`Client`] what comes of it. Each session that is not at rest is one task ([`session`]), the sole owner of its state
 //! and its worker; what it decides is committed, published and answered in order by [`commit`]. The engine knows
-//! no protocol and no language: languages come in through [`runner::RunnerFactory`], protocols call [`Engine`].
+//! no protocol and no language: languages come in through [`mainstay_runner::RunnerFactory`], protocols call [`Engine`].
 
 mod breakers;
 mod claims;
@@ -31,11 +31,8 @@ mod naming;
 mod output;
 mod pending_commands;
 mod presence;
-mod progress;
-pub mod query;
 mod refusal;
 mod reload;
-pub mod runner;
 mod search;
 mod server_lane;
 mod session;
@@ -46,6 +43,7 @@ mod system_subscription;
 mod trace;
 mod validity;
 mod warm_up;
+mod warm_up_progress;
 mod watch;
 mod worker;
 
@@ -57,7 +55,7 @@ pub use client::{Client, ClientSubscription, LiveSubscription, WaitingAsk};
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};
 pub use engine::{AcceptedCommand, CommandStatus, Engine, LostJob, SessionStatus};
-pub use environments::{Environment, Environments};
+pub use environments::Environments;
 pub use hub::{Cursor, Live};
 pub use import_export::{ExportCursor, ExportPage, ImportSession};
 pub use insertion::Inserted;
@@ -65,10 +63,10 @@ pub use lineage::Relative;
 pub use merge::{Merge, MergeStop, Merged, MergedInput};
 pub use metering::Pulse;
 pub use presence::ClientInfo;
-pub use progress::{FollowedWarmUp, Report, WarmUpPhase, WarmUpProgress};
 pub use refusal::{Reading, Refusal};
 pub use reload::Reloading;
 pub use search::SearchHit;
 pub use store::Statistics;
 pub use system_subscription::SystemSubscription;
 pub use validity::RefreshOutlook;
+pub use warm_up_progress::FollowedWarmUp;

@@ -13,11 +13,11 @@ use mainstay_model::{Environment, Error, Limits, Seq, Session, SessionId};
 use tokio::sync::oneshot;
 
 use crate::client::Client;
-use crate::runner::{CodeText, Kernel};
 use crate::session::Request;
 use crate::sync::time::timeout;
 use crate::warm_up::what_to_replay;
 use crate::watch::Watch;
+use mainstay_runner::{CodeText, Kernel};
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;

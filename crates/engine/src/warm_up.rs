@@ -18,12 +18,12 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::breakers::Breakers;
 use crate::context::{compaction_of, conversation_of};
 use crate::entries::events_of;
-use crate::progress::{WarmUpPhase, WarmUpProgress};
 use crate::reload::{Part, Planned, plan_reload};
-use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission, Upcoming};
 use crate::sync::Mutex;
 use crate::sync::time::{sleep, timeout, timeout_at};
 use crate::watch::Watch;
+use mainstay_runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission, Upcoming};
+use mainstay_runner::{WarmUpPhase, WarmUpProgress};
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;

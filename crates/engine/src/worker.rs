@@ -7,11 +7,11 @@ use mainstay_model::{AskId, Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Se
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use crate::progress::WarmingUp;
-use crate::runner::{Kernel, Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
 use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited, warmed_up};
+use crate::warm_up_progress::WarmingUp;
+use mainstay_runner::{Kernel, Runner, Submission};
 
 /// A worker. Dropping it kills it.
 pub(crate) struct Worker {

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::future::join_all;
 use mainstay_engine::Engine;
-use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::rpc::server::{Daemon, listen, serve};
@@ -25,6 +24,7 @@ use mainstay_model::{
     Access, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Seq,
     Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Span;

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
-use mainstay_engine::runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-};
 use mainstay_gateway::port;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
@@ -21,6 +18,9 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
     AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt, RunnerInfo,
     RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
+};
+use mainstay_runner::{
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpStream;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mainstay_engine::{Client, Environment};
+use mainstay_engine::Client;
 use mainstay_model::SessionKind;
+use mainstay_runner::Environment;
 
 type Tell = dyn Fn(&Path, &Environment) -> SessionKind + Send + Sync;
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mainstay_engine::{Client, Environment};
+use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, SessionKind};
+use mainstay_runner::Environment;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,8 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
-use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{
     Client, CommandStatus, MergeStop, Merged, MergedInput, Relative, SearchHit, SessionStatus, Statistics,
-    WaitingAsk, WarmUpProgress,
+    WaitingAsk,
 };
 use mainstay_log::SessionStatistics;
 use mainstay_model::Language;
@@ -15,6 +14,8 @@ use mainstay_model::{
     Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, TranscriptEntry, Validity,
     ValidityCounts, Version,
 };
+use mainstay_runner::ResourceUsage;
+use mainstay_runner::WarmUpProgress;
 use serde::{Deserialize, Serialize};
 
 pub mod agent;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{WarmUpPhase, WarmUpProgress};
 use mainstay_model::{Error, RunnerInfo};
+use mainstay_runner::{WarmUpPhase, WarmUpProgress};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};

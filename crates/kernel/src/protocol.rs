@@ -1,13 +1,13 @@
 //! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
 
 use bytes::Bytes;
-use mainstay_engine::query::{Members, Review, Symbols, Tests};
-use mainstay_engine::runner::{CodeText, CompletionItem, Upcoming};
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError, Reference,
     References, TextPosition,
 };
+use mainstay_runner::query::{Members, Review, Symbols, Tests};
+use mainstay_runner::{CodeText, CompletionItem, Upcoming};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::codec::LengthDelimitedCodec;

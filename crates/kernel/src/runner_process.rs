@@ -3,9 +3,9 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use mainstay_engine::runner::ResourceUsage;
 use mainstay_model::{Error, WorkerExit};
 use mainstay_os::process::{Group, StartError};
+use mainstay_runner::ResourceUsage;
 
 /// The error of a runner whose program could not be started.
 pub fn unavailable(error: StartError) -> Error {

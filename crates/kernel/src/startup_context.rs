@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::Report;
 use mainstay_model::{
     LoadedAssembly, LoadedProject, ProfileRun, Reference, References, RunnerInfo, Startup, Unopened,
 };
+use mainstay_runner::Report;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::WorkerEnvironment;

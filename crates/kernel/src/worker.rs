@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
-use mainstay_engine::runner::{
-    CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
-};
 use mainstay_model::decide::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Blame, Bundle, CommandLine, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
     JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
+};
+use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
+use mainstay_runner::{
+    CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
 };
 use serde_json::Value;
 use tokio::process::{Child, ChildStderr, ChildStdout};

@@ -59,13 +59,13 @@ EndProject
 const ODD: &str = "lib; $(a) & 100%41's";
 
 async fn built(machine: &Machine, project: &str) -> Built {
-    build(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+    build(&machine.path(project), machine.sdk(), &mainstay_runner::Environment::default(), &|_| ())
         .await
         .unwrap()
 }
 
 async fn resolved(machine: &Machine, project: &str) -> Resolved {
-    resolve(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+    resolve(&machine.path(project), machine.sdk(), &mainstay_runner::Environment::default(), &|_| ())
         .await
         .unwrap()
 }
@@ -99,7 +99,7 @@ async fn a_project_is_built_and_resolved_with_the_one_it_refers_to() {
         let found = resolve(
             &machine.path("app/App.fsproj"),
             machine.sdk(),
-            &mainstay_engine::Environment::default(),
+            &mainstay_runner::Environment::default(),
             &progress,
         )
         .await
@@ -190,7 +190,7 @@ async fn a_project_that_is_not_there_or_broken_is_told() {
         "=== Broken.fsproj\n<Project>\n<ItemGroup>\n</Project>\n=== Gone.slnx\n<Solution><Project Path='No.fsproj'/></Solution>\n=== Lost.fsproj\n<Project Sdk='Microsoft.NET.Sdk'><PropertyGroup><TargetFramework>$FRAMEWORK</TargetFramework></PropertyGroup><ItemGroup><ProjectReference Include='No.fsproj'/></ItemGroup></Project>\n",
     ) {
         let refused = async |project: &str| {
-            resolve(&machine.path(project), machine.sdk(), &mainstay_engine::Environment::default(), &|_| ())
+            resolve(&machine.path(project), machine.sdk(), &mainstay_runner::Environment::default(), &|_| ())
                 .await
                 .unwrap_err()
         };
@@ -208,7 +208,7 @@ async fn a_project_that_is_not_there_or_broken_is_told() {
         let build = build(
             &machine.path("No.fsproj"),
             machine.sdk(),
-            &mainstay_engine::Environment::default(),
+            &mainstay_runner::Environment::default(),
             &|_| (),
         )
         .await;
@@ -335,7 +335,7 @@ async fn a_build_that_nobody_waits_for_ends_with_all_it_started() {
     );
     let pipe = machine.pipe("pipe");
     let project = machine.path("Slow.fsproj");
-    let environment = mainstay_engine::Environment::default();
+    let environment = mainstay_runner::Environment::default();
     let mut building = Box::pin(build(&project, machine.sdk(), &environment, &|_| ()));
     let pipe = tokio::select! {
         ended = &mut building => panic!("the build did not wait: {ended:?}"),
@@ -352,7 +352,7 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     let pipe = machine.pipe("pipe");
     machine.compile_with("exec 9> \"$HERE/pipe\"; echo begun >&9; sleep 600");
     let project = machine.path("lib/Lib.fsproj");
-    let environment = mainstay_engine::Environment::default();
+    let environment = mainstay_runner::Environment::default();
     let mut building = Box::pin(build(&project, machine.sdk(), &environment, &|_| ()));
     let pipe = tokio::select! {
         ended = &mut building => panic!("the build did not wait: {ended:?}"),

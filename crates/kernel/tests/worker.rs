@@ -55,7 +55,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
 use mainstay_kernel::{StartupContext, worker};
 use mainstay_model::decide::LastWords;
@@ -63,6 +62,7 @@ use mainstay_model::{
     AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
 };
 use mainstay_os::process::Launch;
+use mainstay_runner::{StartedRunner, Submission};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::Environment;
 use mainstay_formats::notebook::{Notebook, NotebookFormat};
 use mainstay_kernel::fsharp::choose;
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
+use mainstay_runner::Environment;
 
 use crate::config::Config;
 use crate::home::Home;

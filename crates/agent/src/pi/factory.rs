@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::Environment;
-use mainstay_engine::runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_model::agent::Model;
 use mainstay_model::{AgentState, Error, SessionId, SessionKind, ThinkingLevel};
 use mainstay_os::process::Launch;
+use mainstay_runner::Environment;
+use mainstay_runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;

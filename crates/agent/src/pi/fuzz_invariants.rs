@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::{
     AgentNotice, AskId, Delivery, Delta, Error, JobId, JobSpec, Prompt, QueuedPrompt, RunnerNotice, Setting,
     ThinkingLevel,
 };
+use mainstay_runner::AgentQuestion;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::runner::RunnerSpec;
 use mainstay_model::Principal;
+use mainstay_runner::RunnerSpec;
 
 /// The source of the extension that Mainstay loads into pi.
 pub(super) const EXTENSION: &str = include_str!("live_sessions.js");

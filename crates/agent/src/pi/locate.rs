@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::Environment;
+use mainstay_runner::Environment;
 use serde::{Deserialize, Serialize};
 
 /// The version that Mainstay installs, and is tested with.

@@ -12,9 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, StartLines, StartedRunner,
-};
 use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -22,6 +19,7 @@ use mainstay_model::{
     RunnerNotice, WorkerExit,
 };
 use mainstay_os::process::{self, Group, Launch, Unready};
+use mainstay_runner::{Agent, AgentQuestion, Process, ResourceUsage, Runner, StartLines, StartedRunner};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mainstay_engine::runner::Conversation;
 use mainstay_formats::exchange::pi_message;
 use mainstay_model::{Role, SessionId, Timestamp};
+use mainstay_runner::Conversation;
 use serde_json::{Map, Value, json};
 
 use mainstay_formats::exchange::pi_messages::{EntryText, Kind, PiEntry, said};

@@ -12,12 +12,12 @@ mod questions;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::agent::Image as Picture;
 use mainstay_model::{
     AgentNotice, AgentState, AskId, Delivery, Error, JobId, JobSpec, Note, Prompt, QueuedPrompt,
     RunnerNotice, Setting, WorkEnding,
 };
+use mainstay_runner::AgentQuestion;
 use serde_json::Value;
 
 use super::dialog::Dialog;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_agent::pi::{PiAgents, PiSettings, Search};
-use mainstay_engine::runner::{Agent, Conversation, Runner, RunnerFactory, RunnerSpec};
 use mainstay_model::{
     AgentNotice, AskId, Error, JobId, JobSpec, Message, Note, Principal, Prompt, Question, RunnerInfo,
     RunnerNotice, Seq, SessionId, SessionKind, Timestamp, TranscriptEntry, WorkEnding, WorkerExit,
 };
+use mainstay_runner::{Agent, Conversation, Runner, RunnerFactory, RunnerSpec};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -121,12 +121,12 @@ impl World {
             owner: self.owner.clone(),
             working_directory: self.folder.path().join("project"),
             project: None,
-            environment: mainstay_engine::Environment::default(),
+            environment: mainstay_runner::Environment::default(),
             conversation: Some(conversation),
             gathered: None,
             arguments: Vec::new(),
-            report: mainstay_engine::Report::default(),
-            last_lines: mainstay_engine::runner::StartLines::default(),
+            report: mainstay_runner::Report::default(),
+            last_lines: mainstay_runner::StartLines::default(),
         }
     }
 }

@@ -19,8 +19,8 @@ use super::memory_log::MemoryLog;
 use super::worker::Workers;
 use crate::claims::CommandKey;
 use crate::creation::{Creation, CreationSource};
-use crate::runner::RunnerFactory;
 use crate::{Cursor, Engine};
+use mainstay_runner::RunnerFactory;
 
 /// A schedule of whole sessions takes so many times longer than one of the others.
 const PART: usize = 4;

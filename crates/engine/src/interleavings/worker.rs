@@ -12,8 +12,8 @@ use serde_json::Value;
 use shuttle::future::yield_now;
 use tokio::sync::mpsc;
 
-use crate::query::{KernelAnswer, KernelQuery};
-use crate::runner::{
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{
     Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
 };
 

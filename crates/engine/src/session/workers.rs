@@ -18,13 +18,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::hub::Live;
 use crate::output::{OutputBuffer, OutputPiece};
-use crate::progress::Report;
-use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, StartLines, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
 use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
+use mainstay_runner::Report;
+use mainstay_runner::{AgentQuestion, Kernel, Runner, RunnerSpec, StartLines, Submission};
 
 impl SessionTask {
     pub(super) fn start_worker(&mut self, after: Duration) {

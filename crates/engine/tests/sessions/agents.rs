@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use mainstay_engine::Live;
-use mainstay_engine::query::KernelQuery;
 use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::breaker::BreakerState;
 use mainstay_model::command;
@@ -14,6 +13,7 @@ use mainstay_model::{
     PartRole, Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState,
     Setting, ThinkingLevel, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
 };
+use mainstay_runner::query::KernelQuery;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -1,13 +1,13 @@
 //! Principals and clients: who sees and drives what, and who is there.
 
 use mainstay_engine::Cursor;
-use mainstay_engine::query::KernelQuery;
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
     Access, Command, CommandId, Content, Error, EventFilter, Limits, NewLine, Outcome, Position, Principal,
     Response, Rights, Seq, SessionCommand, SessionId, Timestamp,
 };
+use mainstay_runner::query::KernelQuery;
 
 use uuid::Uuid;
 

@@ -1,11 +1,11 @@
 //! Code, its outcome, and what it prints.
 
-use mainstay_engine::query::KernelQuery;
 use mainstay_model::command;
 use mainstay_model::{
     Action, Admission, Error, EvalEnding, Limits, Seq, SessionCommand, SessionKind, SessionState,
     TextPosition,
 };
+use mainstay_runner::query::KernelQuery;
 
 use crate::support::{
     CANCEL, Daemon, breathe, command, create, ending, eval, evaluated, next_id, patient, quick,

@@ -28,17 +28,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
-use mainstay_engine::runner::{
-    CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartPreparation, StartedRunner, Submission, Upcoming,
-};
 use mainstay_model::decide::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Blame, BuildReport, Bundle, CommMessage, Diagnostic, Display, Error, EvalResult,
     JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo,
     RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+};
+use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
+use mainstay_runner::{
+    CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartPreparation, StartedRunner, Submission, Upcoming,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -269,7 +269,7 @@ impl Drop for ScriptedRunner {
 }
 
 #[async_trait]
-impl mainstay_engine::runner::Process for ScriptedRunner {
+impl mainstay_runner::Process for ScriptedRunner {
     fn info(&self) -> RunnerInfo {
         self.info()
     }

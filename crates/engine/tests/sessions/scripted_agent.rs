@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{
-    Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner,
-};
 use mainstay_model::{
     AgentNotice, AskId, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question, QueuedPrompt,
     RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
+};
+use mainstay_runner::{
+    Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

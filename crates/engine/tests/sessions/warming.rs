@@ -1,7 +1,6 @@
 //! A session that is given its definitions back: how far it is, and what can be done meanwhile.
 
-use mainstay_engine::query::KernelQuery;
-use mainstay_engine::{ExportCursor, WarmUpPhase, WarmUpProgress};
+use mainstay_engine::ExportCursor;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::search::Words;
@@ -9,6 +8,8 @@ use mainstay_model::{
     Admission, Error, Event, EventBody, ForkSession, JobId, Limits, Outcome, Response, Seq, SessionCommand,
     SessionState, TextPosition,
 };
+use mainstay_runner::query::KernelQuery;
+use mainstay_runner::{WarmUpPhase, WarmUpProgress};
 
 use crate::support::{Client, Daemon, cancel, command, eval, evaluated, id, next_id, quick};
 

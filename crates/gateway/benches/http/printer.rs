@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery};
-use mainstay_engine::runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
-};
 use mainstay_model::{
     AskId, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo, RunnerNotice,
     SessionKind, TextPosition,
+};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;

@@ -1,8 +1,8 @@
 //! What a session has and refers to, as its worker knows it; nothing runs for it.
 
 use axum::Json;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols, Tests};
 use mainstay_model::{Action, Binding};
+use mainstay_runner::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols, Tests};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

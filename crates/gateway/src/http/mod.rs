@@ -41,8 +41,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_engine::query::{Members, Symbols, Tests};
 use mainstay_model::{Binding, Error, Event, HistoryPage, Limits, NewLine, Startup};
+use mainstay_runner::query::{Members, Symbols, Tests};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};

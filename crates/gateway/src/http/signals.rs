@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_engine::runner::Completions;
 use mainstay_model::agent::JobSpec;
 use mainstay_model::{
     Action, Binding, CommandId, Delta, Diagnostic, Display, EvalResult, Event, EventBody, EventKind, Failure,
     JobPart, Message, OutputStream, Principal, Seq, Session, SessionId, SessionState, Source, Timestamp,
     WorkEnding,
 };
+use mainstay_runner::Completions;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use mainstay_engine::query::{KernelQuery, Symbol};
 use mainstay_formats::exchange::Item;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Action, Error, SessionState};
+use mainstay_runner::query::{KernelQuery, Symbol};
 use rmcp::model::{CompleteRequestParams, CompletionInfo, Reference};
 
 use super::call::Call;

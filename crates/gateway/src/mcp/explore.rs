@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, SYMBOLS, Symbol};
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Binding, Error, SessionId, SessionState};
+use mainstay_runner::query::{KernelAnswer, KernelQuery, Member, Members, SYMBOLS, Symbol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

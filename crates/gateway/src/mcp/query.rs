@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::runner::CompletionItem;
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Diagnostic, Error, TextPosition};
+use mainstay_runner::CompletionItem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

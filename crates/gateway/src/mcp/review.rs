@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::query::{KernelQuery, Review};
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error};
+use mainstay_runner::query::{KernelQuery, Review};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

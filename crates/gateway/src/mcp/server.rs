@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use futures::future::{BoxFuture, join_all};
-use mainstay_engine::{Client, Environment};
+use mainstay_engine::Client;
 use mainstay_model::{Access, Error, Principal, SessionId};
+use mainstay_runner::Environment;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,

@@ -2,7 +2,6 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_engine::query::{KernelQuery, Test, Tests};
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::screen::settled;
@@ -10,6 +9,7 @@ use mainstay_model::{
     Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
     TestSelection, TestTimeout,
 };
+use mainstay_runner::query::{KernelQuery, Test, Tests};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use mainstay_engine::Client;
-use mainstay_engine::runner::Conversation;
 use mainstay_model::{Error, Seq, Session, SessionId};
+use mainstay_runner::Conversation;
 
 use super::messages;
 

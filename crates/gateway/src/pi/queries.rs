@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_engine::Client;
-use mainstay_engine::runner::{AgentQuestion, Conversation};
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::{
     Admission, Command, Error, Role, Session, SessionCommand, SessionId, SessionState, Timestamp, TokenUsage,
     TranscriptEntry,
 };
+use mainstay_runner::{AgentQuestion, Conversation};
 use serde_json::{Value, json};
 
 use super::command::{Body, Read};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mainstay_engine::runner::AgentQuestion;
-use mainstay_engine::{ClientInfo, Environment, ExportCursor, Live, WarmUpProgress};
+use mainstay_engine::{ClientInfo, ExportCursor, Live};
 use mainstay_formats::exchange::{Header, ImportFormat, Item};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
@@ -13,6 +12,8 @@ use mainstay_model::{
     JobId, JobSpec, Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId,
     SessionKind, Source, Startup, Timestamp, Version,
 };
+use mainstay_runner::AgentQuestion;
+use mainstay_runner::{Environment, WarmUpProgress};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -585,7 +586,7 @@ methods! {
         session: String,
         /// The code to be reviewed.
         code: String,
-    } -> mainstay_engine::query::Review;
+    } -> mainstay_runner::query::Review;
 
     /// Writes property-based tests of an F# function from its type. Nothing runs.
     "session/scaffold" ScaffoldTest {
@@ -612,7 +613,7 @@ methods! {
         code: String,
         /// Where the cursor is.
         cursor: mainstay_model::TextPosition,
-    } -> mainstay_engine::runner::Completions;
+    } -> mainstay_runner::Completions;
 
     /// Says whether code is finished, as for the Enter of a prompt. Nothing of it runs.
     "session/isComplete" IsComplete {
@@ -620,7 +621,7 @@ methods! {
         session: String,
         /// The code to be examined for completeness.
         code: String,
-    } -> mainstay_engine::query::Completeness;
+    } -> mainstay_runner::query::Completeness;
 
     /// Tells what the name at a place in some code stands for; nothing where that is unknown.
     "session/inspect" Inspect {
@@ -651,7 +652,7 @@ methods! {
         session: String,
         /// The name of a type, module or namespace.
         name: String,
-    } -> mainstay_engine::query::Members;
+    } -> mainstay_runner::query::Members;
 
     /// Tells what a session's worker brought in before the session's own code: its project, and the scripts of its user.
     "session/startup" GetStartup {
@@ -668,7 +669,7 @@ methods! {
         /// How many at most.
         #[serde(default)]
         limit: Option<u32>,
-    } -> mainstay_engine::query::Symbols;
+    } -> mainstay_runner::query::Symbols;
 
     /// Lists what the session's code bound at the prompt, the newest first.
     "session/values" ListValues {
@@ -686,7 +687,7 @@ methods! {
         /// Those of this category, or with this trait, written `name=value`.
         #[serde(default)]
         category: Option<String>,
-    } -> mainstay_engine::query::Tests;
+    } -> mainstay_runner::query::Tests;
 
     /// A page of a session's events.
     "session/events" ListEvents {

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{Environment, Live};
+use mainstay_engine::Live;
 use mainstay_model::{Error, Event, SessionId};
+use mainstay_runner::Environment;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::UnixStream;

@@ -4,8 +4,9 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{Client, Environment, FollowedWarmUp, LiveSubscription};
+use mainstay_engine::{Client, FollowedWarmUp, LiveSubscription};
 use mainstay_model::{Access, Error, Limits, SessionId};
+use mainstay_runner::Environment;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;

@@ -25,7 +25,6 @@ use crate::view::{
     SessionView, StatisticsView,
 };
 use futures::future::try_join_all;
-use mainstay_engine::query::{KernelQuery, SYMBOLS};
 use mainstay_engine::{Client, ExportPage, Merge, RefreshOutlook, Reloading, WaitingAsk};
 use mainstay_formats::exchange::{self, SessionFile};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
@@ -35,6 +34,7 @@ use mainstay_model::{
     Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, ProjectChoice, QueuedPrompt, Response,
     SessionCommand, SessionId, SessionState, Timestamp,
 };
+use mainstay_runner::query::{KernelQuery, SYMBOLS};
 use serde::Serialize;
 use serde_json::Value;
 

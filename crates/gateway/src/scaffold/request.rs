@@ -1,8 +1,8 @@
 //! What is asked for over a protocol: the tests of a function whose type is given, or is what the session knows of it.
 
 use mainstay_engine::Client;
-use mainstay_engine::query::KernelQuery;
 use mainstay_model::{Error, SessionId};
+use mainstay_runner::query::KernelQuery;
 use serde::{Deserialize, Serialize};
 
 use super::{Framework, ScaffoldError, Signature, Subject, scaffold};

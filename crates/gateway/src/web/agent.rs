@@ -2,9 +2,9 @@
 
 use axum::extract::Path;
 use axum::response::{Html, IntoResponse};
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::Error;
 use mainstay_model::agent::{AgentState, Setting, ThinkingLevel};
+use mainstay_runner::AgentQuestion;
 use maud::{Markup, html};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::Path;
 use axum::response::{Html, IntoResponse};
-use mainstay_engine::runner::{CompletionItem, Completions};
 use mainstay_model::{Error, TextPosition};
+use mainstay_runner::{CompletionItem, Completions};
 use maud::html;
 use serde::Deserialize;
 

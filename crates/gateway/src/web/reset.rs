@@ -3,8 +3,8 @@
 use axum::extract::Path;
 use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
-use mainstay_engine::query::KernelQuery;
 use mainstay_model::{Error, Session};
+use mainstay_runner::query::KernelQuery;
 use maud::{Markup, html};
 
 use super::guard::{Refused, Viewer, argument};

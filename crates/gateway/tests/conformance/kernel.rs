@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use mainstay_engine::query::{KernelAnswer, KernelQuery};
-use mainstay_engine::runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
-};
 use mainstay_model::{
     AskId, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, Question,
     RaisedError, RunnerInfo, RunnerNotice, SessionKind, TextPosition,
+};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Engine;
-use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Kinds, port};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
+use mainstay_runner::RunnerFactory;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -29,18 +29,18 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{
-    Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
-};
-use mainstay_engine::runner::{
-    CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner, Submission,
-};
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
     AskId, Binding, BuildReport, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
     JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
     SessionKind, Severity, TextPosition, WorkerExit,
+};
+use mainstay_runner::query::{
+    Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
+};
+use mainstay_runner::{
+    CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner, Submission,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

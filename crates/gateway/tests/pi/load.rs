@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-};
 use mainstay_model::{
     AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole, QueuedPrompt,
     RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
+};
+use mainstay_runner::{
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
-use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::pi::serve_stream;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
+use mainstay_runner::RunnerFactory;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf, duplex, split};

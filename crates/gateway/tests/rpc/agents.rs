@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mainstay_engine::Live;
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_gateway::rpc::api::{
     AskAgent, CancelSession, Conditions, DoWork, Follow, GetSession, Sent, SteerSession,
 };
@@ -14,6 +13,7 @@ use mainstay_model::{
     Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
 };
 use mainstay_model::{Message, Part};
+use mainstay_runner::AgentQuestion;
 use serde_json::json;
 use tokio::task::JoinHandle;
 

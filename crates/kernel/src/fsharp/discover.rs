@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::Environment;
+use mainstay_runner::Environment;
 use serde::Serialize;
 
 use super::feed::FEED;

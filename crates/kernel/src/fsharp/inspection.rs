@@ -1,7 +1,7 @@
 //! What a name in F# code stands for, in words: which name it is, and what is said of it.
 
-use mainstay_engine::query::{Member, Members, Symbol};
 use mainstay_model::TextPosition;
+use mainstay_runner::query::{Member, Members, Symbol};
 
 /// So many names that fit are asked for; which one is meant is seen by its full name.
 pub(crate) const CANDIDATES: u32 = 20;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
-use mainstay_engine::runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use mainstay_model::{
     Action, AskId, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
     SessionKind, Severity, TextPosition,
 };
+use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
+use mainstay_runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;

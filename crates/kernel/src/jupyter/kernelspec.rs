@@ -6,8 +6,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::Environment;
 use mainstay_model::{Error, SessionKind};
+use mainstay_runner::Environment;
 use serde::{Deserialize, Serialize};
 
 /// Under which key of its metadata a kernelspec has what it says to Mainstay.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mainstay_engine::Environment;
-use mainstay_engine::runner::{Runner, StartedRunner};
 use mainstay_model::Language;
 use mainstay_model::{Error, RunnerInfo, RunnerNotice};
+use mainstay_runner::Environment;
+use mainstay_runner::{Runner, StartedRunner};
 use serde_json::json;
 use tokio::process::Child;
 use tokio::sync::mpsc;

@@ -1,7 +1,7 @@
 //! What every kernel does, whatever its language: the same tests over all of them.
 
-use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_model::{Error, JobEnding, TextPosition, WorkerExit};
+use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::session::{Session, soon};

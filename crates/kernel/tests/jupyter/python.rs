@@ -1,8 +1,8 @@
 //! What a Python kernel tells through its helper, which IPython runs in ipykernel and in xeus-python.
 
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols};
 use mainstay_model::ask::InputRead;
 use mainstay_model::{Binding, DisplayId, Form, JobEnding, TextPosition};
+use mainstay_runner::query::{KernelAnswer, KernelQuery, Members, Symbols};
 
 use crate::session::{Session, soon};
 use crate::tongue::{IPYKERNEL, Tongue, XEUS_PYTHON};

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use mainstay_engine::runner::{Kernel, StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
 use mainstay_kernel::{StartupContext, worker};
@@ -14,6 +13,7 @@ use mainstay_model::{
     AskId, Display, JobId, JobReport, OutputStream, Question, RunnerNotice, SessionKind, WorkerExit,
 };
 use mainstay_os::process::Launch;
+use mainstay_runner::{Kernel, StartedRunner, Submission};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
         kernelspec,
         working_directory: "/".into(),
         sockets: sockets.to_owned(),
-        environment: mainstay_engine::Environment::default(),
+        environment: mainstay_runner::Environment::default(),
     })
     .await
     .unwrap()

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use mainstay_engine::runner::CodeText;
 use mainstay_model::reload::Description;
+use mainstay_runner::CodeText;
 
 use super::smoke::session_on;
 use super::*;

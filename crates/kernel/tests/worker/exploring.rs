@@ -1,8 +1,8 @@
 //! What a session has, asked of a real worker: names, what is found by a text, what is bound.
 
-use mainstay_engine::query::{KernelQuery, Members, Symbols};
-use mainstay_engine::runner::Submission;
 use mainstay_model::{Binding, Error, JobId};
+use mainstay_runner::Submission;
+use mainstay_runner::query::{KernelQuery, Members, Symbols};
 
 use super::{Session, soon};
 

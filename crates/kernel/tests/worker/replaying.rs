@@ -1,8 +1,8 @@
 //! Definitions that run together when a session is rebuilt: nothing that anybody can see differs from running each alone.
 
-use mainstay_engine::query::{KernelAnswer, KernelQuery};
-use mainstay_engine::runner::{Kernel, Upcoming};
 use mainstay_model::{Diagnostic, EvalResult};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{Kernel, Upcoming};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mainstay_engine::query::{KernelQuery, Review};
+use mainstay_runner::query::{KernelQuery, Review};
 
 use super::{Session, soon};
 

@@ -3,9 +3,9 @@
 
 use std::env;
 
-use mainstay_engine::query::KernelQuery;
 use mainstay_kernel::fsharp::{SdkVersion, Search};
 use mainstay_model::{TestSelection, TextPosition};
+use mainstay_runner::query::KernelQuery;
 
 use super::*;
 

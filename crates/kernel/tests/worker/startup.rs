@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mainstay_engine::{Report, WarmUpPhase};
 use mainstay_kernel::{OpenedNames, Project, ShadowCopy, StartupContext};
 use mainstay_model::{JobEnding, LoadedProject, Startup};
+use mainstay_runner::{Report, WarmUpPhase};
 
 use super::{Session, compile, compile_with};
 

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::Command as Program;
 use std::sync::OnceLock;
 
-use mainstay_engine::query::{KernelQuery, Tests};
 use mainstay_model::{
     Display, TestFailure, TestOutcome, TestProgress, TestResult, TestRun, TestSelection, TestTimeout,
 };
+use mainstay_runner::query::{KernelQuery, Tests};
 
 use super::displays::Out;
 use super::*;

@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mainstay_engine::query::KernelQuery;
-use mainstay_engine::runner::{StartedRunner, Submission, Upcoming};
 use mainstay_gateway::rpc::api::{
     CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession,
 };
@@ -21,6 +19,8 @@ use mainstay_kernel::fsharp::{Search, choose, prepare, project};
 use mainstay_kernel::worker;
 use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind, TextPosition};
 use mainstay_os::process::Launch;
+use mainstay_runner::query::KernelQuery;
+use mainstay_runner::{StartedRunner, Submission, Upcoming};
 use serde_json::{Value, json};
 
 use fsi::Fsi;
@@ -355,7 +355,7 @@ async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     let file = project.join("Bench.fsproj");
     let sdk = choose(&Search::from_env(&daemon.home))?;
     let began = Instant::now();
-    let built = project::build(&file, &sdk, &mainstay_engine::Environment::default(), &|_| {}).await?;
+    let built = project::build(&file, &sdk, &mainstay_runner::Environment::default(), &|_| {}).await?;
     if !built.success {
         return Err(built.output.into());
     }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
-use mainstay_engine::query::{Members, SYMBOLS, Symbols};
 use mainstay_gateway::rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_model::{Action, Binding, Error, SessionState};
+use mainstay_runner::query::{Members, SYMBOLS, Symbols};
 
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;
@@ -177,7 +177,7 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_engine::query::{Member, Symbol};
+    use mainstay_runner::query::{Member, Symbol};
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Environment;
 use mainstay_kernel::fsharp::{Problem, Report, Search, examine};
 use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
 use mainstay_model::{Error, Limits, SessionKind};
+use mainstay_runner::Environment;
 use serde::Serialize;
 use tokio::time::timeout;
 

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_engine::query::Review as Reviewed;
 use mainstay_gateway::rpc::api::ReviewCode;
 use mainstay_model::{Diagnostic, Error, Severity};
+use mainstay_runner::query::Review as Reviewed;
 
 use super::eval::utf8;
 use super::target::{Target, bring_into_use};

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mainstay_engine::{Environment, WarmUpPhase};
 use mainstay_gateway::rpc::api::{
     CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession,
 };
@@ -13,6 +12,7 @@ use mainstay_gateway::view::SessionView;
 use mainstay_kernel::fsharp::project::named;
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_model::{Action, Error, SessionKind, SessionState};
+use mainstay_runner::{Environment, WarmUpPhase};
 
 use crate::default_kind::default_kind;
 use crate::home::Home;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartPreparation, StartedRunner};
-use mainstay_engine::{Environment, Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
 use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use mainstay_os::process::Launch;
+use mainstay_runner::{Environment, Report, WarmUpPhase};
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartPreparation, StartedRunner};
 use tokio::sync::watch;
 
 use super::builds::Builds;

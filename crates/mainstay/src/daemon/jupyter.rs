@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use mainstay_engine::Environment;
-use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
 use mainstay_model::{Error, SessionKind};
+use mainstay_runner::Environment;
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
 
 use crate::home::Home;
 

@@ -23,13 +23,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::runner::RunnerFactory;
 use mainstay_engine::{Engine, Environments};
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::{DefaultKind, Kinds, health, http, port, rpc};
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, SessionKind, Timestamp};
+use mainstay_runner::RunnerFactory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};

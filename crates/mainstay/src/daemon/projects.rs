@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use mainstay_engine::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, select};
 use mainstay_kernel::{Builder, OpenedNames, Project, ShadowCopy};
 use mainstay_model::{
     BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
 };
+use mainstay_runner::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use tokio::time::timeout;
 
 use super::builds::Builds;

@@ -6,15 +6,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-};
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     AgentState, AskId, Delivery, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question,
     QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding, WorkerExit,
     YieldReason,
+};
+use mainstay_runner::{
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

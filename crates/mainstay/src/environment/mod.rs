@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::Duration;
 
-use mainstay_engine::Environment;
+use mainstay_runner::Environment;
 use serde::Deserialize;
 
 use crate::home::TOKEN_VARIABLE;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_engine::query::Completeness;
-use mainstay_engine::runner::Completions;
 use mainstay_kernel::jupyter::places;
 use mainstay_model::Bundle;
 use mainstay_model::display::METADATA;
+use mainstay_runner::Completions;
+use mainstay_runner::query::Completeness;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -192,8 +192,8 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_engine::runner::CompletionItem;
     use mainstay_model::TextPosition;
+    use mainstay_runner::CompletionItem;
 
     use super::*;
 

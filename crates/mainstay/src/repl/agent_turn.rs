@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Live;
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_gateway::rpc::api::{
     AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession,
 };
@@ -19,6 +18,7 @@ use mainstay_model::{
     Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Prompt, QueuedPrompt,
     SessionState, Setting, ThinkingLevel, WarmUpReason,
 };
+use mainstay_runner::AgentQuestion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::time::sleep;

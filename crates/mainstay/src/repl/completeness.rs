@@ -4,8 +4,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_engine::query::Completeness;
 use mainstay_gateway::rpc::api::IsComplete;
+use mainstay_runner::query::Completeness;
 use tokio::runtime::Handle;
 
 use super::completion::{CompletionContext, Source};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mainstay_engine::runner::Conversation;
 use mainstay_formats::exchange::{Item, read_session_file};
 use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::message::{BLOCK, IS_ERROR, TOOL};
@@ -11,6 +10,7 @@ use mainstay_model::{
     Content, Entry, EventBody, Message, Part, PartRole, Role, Seq, SessionId, ThinkingLevel, Timestamp,
     TokenUsage, TranscriptEntry,
 };
+use mainstay_runner::Conversation;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::{
     AgentNotice, JobId, JobSpec, Prompt, QueuedPrompt, RunnerNotice, Setting, ThinkingLevel,
 };
+use mainstay_runner::AgentQuestion;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use mainstay_engine::runner::Completions;
 use mainstay_model::{Error, Event, Session, Timestamp};
+use mainstay_runner::Completions;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,5 @@
 //! The forms of what other crates and modules have words for.
 
-use mainstay_engine::runner::{CompletionItem, Completions, ResourceUsage};
-use mainstay_engine::{WarmUpPhase, WarmUpProgress};
 use mainstay_model::agent::{Delta, Setting, ToolCall, YieldReason};
 use mainstay_model::display::PLAIN;
 use mainstay_model::session::{Parent, Rebuilt};
@@ -10,6 +8,8 @@ use mainstay_model::{
     Metadata, NewLine, Outcome, OutputStream, Part, PartRole, RaisedError, SessionState, Severity, Source,
     TextPosition, TokenUsage, ValidityCounts,
 };
+use mainstay_runner::{CompletionItem, Completions, ResourceUsage};
+use mainstay_runner::{WarmUpPhase, WarmUpProgress};
 use serde_json::Value;
 
 use super::plain::{json_shape, member, uint};

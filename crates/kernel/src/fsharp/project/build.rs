@@ -7,8 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Environment;
 use mainstay_model::{Diagnostic, Error, Severity, TextPosition};
+use mainstay_runner::Environment;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 

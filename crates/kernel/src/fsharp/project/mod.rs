@@ -27,8 +27,8 @@ use std::mem;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
-use mainstay_engine::Environment;
 use mainstay_model::Error;
+use mainstay_runner::Environment;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use mainstay_engine::Environment;
 use mainstay_model::Error;
+use mainstay_runner::Environment;
 use tempfile::TempDir;
 use tokio::process::Command;
 

@@ -61,7 +61,7 @@ pub enum KernelQuery {
 
 impl KernelQuery {
     /// The code that it is about.
-    pub(crate) fn code(&self) -> Option<&str> {
+    pub fn code(&self) -> Option<&str> {
         match self {
             Self::Review { code } | Self::Completeness { code } | Self::Inspection { code, .. } => Some(code),
             Self::Members { .. }
@@ -73,7 +73,7 @@ impl KernelQuery {
     }
 
     /// What a session must know and permit for it.
-    pub(crate) const fn action(&self) -> Action {
+    pub const fn action(&self) -> Action {
         match self {
             Self::Members { .. }
             | Self::Symbols { .. }

@@ -1,0 +1,38 @@
+//! Agents: runners that are spoken to.
+
+use async_trait::async_trait;
+use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::runner::Process;
+
+/// An agent that is spoken to.
+#[async_trait]
+pub trait Agent: Process {
+    /// Does something. Done once the agent has it; what it says, and its end, come as notices.
+    async fn work(&self, job: JobId, work: JobSpec);
+
+    /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
+    async fn steer(&self, queued: QueuedPrompt);
+
+    /// Tells what it knows, also while it works.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`], with what it says itself where it refuses.
+    async fn tell(&self, question: AgentQuestion) -> Result<Value, Error>;
+}
+
+/// What an agent may be asked about itself. It answers in its own words: each of pi's answers is that of its RPC mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentQuestion {
+    /// The models it may use.
+    Models,
+    /// What can be prompted with a slash: commands of extensions, templates, skills.
+    Commands,
+    /// Asks for the agent's state.
+    State,
+    /// What its conversation came to.
+    Statistics,
+}

@@ -1,0 +1,167 @@
+//! Who starts runners, and what a start is given.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use mainstay_model::{
+    AgentState, ChosenProject, Error, Principal, ProjectChoice, RunnerNotice, SessionId, SessionKind,
+    TranscriptEntry,
+};
+use tokio::sync::mpsc;
+
+use crate::environment::Environment;
+use crate::progress::Report;
+use crate::runner::Runner;
+
+/// Starts runners of some kinds of session.
+#[async_trait]
+pub trait RunnerFactory: Send + Sync + 'static {
+    /// Whether this factory starts runners for `kind`.
+    fn serves(&self, kind: &SessionKind) -> bool;
+
+    /// How an agent in this folder begins, of a creator with such an environment, as far as that is known before it is started.
+    fn beginning(&self, _folder: &Path, _environment: &Environment) -> AgentState {
+        AgentState::default()
+    }
+
+    /// Looks whether there is what sessions of such a kind in such a folder, of a creator with such an environment, would be started with,
+    /// before one is created.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnknown`] where there is nothing of that name, [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn find(
+        &self,
+        _kind: &SessionKind,
+        _folder: &Path,
+        _environment: &Environment,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Which project a session in such a folder is for, asked once, when it is created. What is named is taken as it is, unless the factory
+    /// knows better.
+    ///
+    /// # Errors
+    /// [`Error::ProjectNotFound`] and [`Error::ProjectAmbiguous`] where a folder was named that does not have one project.
+    async fn project(&self, _folder: &Path, wanted: &ProjectChoice) -> Result<ChosenProject, Error> {
+        Ok(match wanted {
+            ProjectChoice::At(project) => ChosenProject::One(project.clone()),
+            ProjectChoice::OfFolder | ProjectChoice::Nothing => ChosenProject::Nothing,
+        })
+    }
+
+    /// What the compiler of a new session is told, for good, where its creator asks for this.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for what cannot be told it.
+    fn arguments(&self, asked: &[String]) -> Result<Vec<String>, Error> {
+        match asked {
+            [] => Ok(Vec::new()),
+            asked => Err(Error::InvalidArgument {
+                argument: "fsiArgs".to_owned(),
+                reason: format!("`{}`: only F# sessions take options of the compiler", asked.join(" ")),
+            }),
+        }
+    }
+
+    /// Does what all such starts need and the first has to wait for, such as building the worker. Called before each start, and
+    /// done at once where nothing is left to do.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Finds out what a start needs besides, which may take long, such as what a project is made of: how long is for the factory to say,
+    /// and does not count as starting. The start is given it.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
+        Ok(None)
+    }
+
+    /// Starts a runner and waits until it accepts code. Dropping the future undoes the start.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnavailable`] where this machine lacks something, [`Error::WorkerFailed`] where the process does not
+    /// come up.
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error>;
+
+    /// The sessions that it has files of, beside the log.
+    async fn kept(&self) -> Vec<SessionId> {
+        Vec::new()
+    }
+
+    /// Removes its files of a session that is gone.
+    async fn forget(&self, _session: SessionId) {}
+}
+
+/// What a factory has found out for a start; only the factory knows what that is.
+pub type StartPreparation = Arc<dyn Any + Send + Sync>;
+
+/// What a runner is started for.
+#[derive(Clone, Debug)]
+pub struct RunnerSpec {
+    /// The session that the runner works for.
+    pub session: SessionId,
+    /// The kind of it.
+    pub kind: SessionKind,
+    /// The principal that owns the session.
+    pub owner: Principal,
+    /// The folder its code runs in.
+    pub working_directory: PathBuf,
+    /// The project it is for.
+    pub project: Option<PathBuf>,
+    /// What the compiler of its language is told.
+    pub arguments: Vec<String>,
+    /// What it finds in its environment over the daemon's own.
+    pub environment: Environment,
+    /// What an agent goes on from; a kernel is told what to run again instead.
+    pub conversation: Option<Conversation>,
+    /// What its factory has found out before.
+    pub gathered: Option<StartPreparation>,
+    /// Where to say how far the start is.
+    pub report: Report,
+    /// Where to keep what it says on its standard error while it starts.
+    pub last_lines: StartLines,
+}
+
+/// The last lines that a runner said on its standard error while it started. Whoever waits for a start that takes too long is told them.
+#[derive(Clone, Debug, Default)]
+pub struct StartLines(Arc<Mutex<Option<String>>>);
+
+impl StartLines {
+    /// Keeps them instead of those before.
+    pub fn keep(&self, lines: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// All of them; none where nothing was said.
+    pub fn text(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What an agent goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// What it is shown of its session's transcript, each entry with all of its text: the newest summary, then what that does not
+    /// stand for.
+    pub entries: Vec<(TranscriptEntry, String)>,
+    /// How it went on when it was there last.
+    pub state: Option<AgentState>,
+    /// What people call it.
+    pub name: String,
+}
+
+/// A runner that is there.
+pub struct StartedRunner {
+    /// The runner that was started.
+    pub runner: Runner,
+    /// What it says, in order; closed after [`RunnerNotice::Exited`].
+    pub notices: mpsc::Receiver<RunnerNotice>,
+}

@@ -1,0 +1,19 @@
+//! The contract between the engine and what does a session's work: a kernel, whatever its language, or an agent, whatever program that is.
+//!
+//! [`RunnerFactory`] starts a [`Runner`]: a [`Kernel`], which runs code, or an [`Agent`], which is spoken to. What a runner says comes back as
+//! [`mainstay_model::RunnerNotice`]s, in order.
+
+pub mod agent;
+pub mod environment;
+pub mod factory;
+pub mod kernel;
+pub mod progress;
+pub mod query;
+pub mod runner;
+
+pub use agent::{Agent, AgentQuestion};
+pub use environment::Environment;
+pub use factory::{Conversation, RunnerFactory, RunnerSpec, StartLines, StartPreparation, StartedRunner};
+pub use kernel::{CodeText, CompletionItem, Completions, Kernel, Submission, Upcoming};
+pub use progress::{Report, WarmUpPhase, WarmUpProgress};
+pub use runner::{Process, ResourceUsage, Runner};

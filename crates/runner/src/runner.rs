@@ -1,0 +1,68 @@
+//! What kernels and agents have in common.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mainstay_model::{AskId, Error, RunnerInfo};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::kernel::Kernel;
+
+/// What does one session's work, one job at a time. Dropping the last handle kills it.
+#[derive(Clone)]
+pub enum Runner {
+    /// A kernel, which runs code.
+    Kernel(Arc<dyn Kernel>),
+    /// It is spoken to.
+    Agent(Arc<dyn Agent>),
+}
+
+impl Runner {
+    /// What both have in common.
+    pub fn process(&self) -> &dyn Process {
+        match self {
+            Self::Kernel(kernel) => kernel.as_ref(),
+            Self::Agent(agent) => agent.as_ref(),
+        }
+    }
+
+    /// What runs code, where it does.
+    pub fn kernel(&self) -> Option<&Arc<dyn Kernel>> {
+        match self {
+            Self::Kernel(kernel) => Some(kernel),
+            Self::Agent(_) => None,
+        }
+    }
+}
+
+/// A process that does a session's work.
+#[async_trait]
+pub trait Process: Send + Sync {
+    /// Describes the runner's process to clients.
+    fn info(&self) -> RunnerInfo;
+
+    /// Passes on the answer to an ask of the running job, or why there is none. Done once the worker has it.
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>);
+
+    /// Asks the running job to stop. Done once the worker has been told, so that no job after this one is meant; whether
+    /// the job stops shows in its end.
+    async fn interrupt(&self);
+
+    /// Ends the process and all that it started, at once.
+    fn kill(&self);
+
+    /// What the process uses now; none where that cannot be told.
+    fn usage(&self) -> Option<ResourceUsage>;
+}
+
+/// What a process uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceUsage {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// Processor time since its start, in milliseconds.
+    pub cpu_ms: u64,
+}
