@@ -72,7 +72,7 @@ async fn pid_of_speaking(client: &Client, session: SessionId) -> u32 {
     let mut pid = None;
     loop {
         match &followed.next().await.unwrap().body {
-            EventBody::WarmUpCompleted { pid: now, .. } => pid = Some(*now),
+            EventBody::WarmUpCompleted { pid: now, .. } => pid = *now,
             EventBody::MessageStreamed(delta) if delta.text == "half" => return pid.unwrap(),
             _ => {}
         }

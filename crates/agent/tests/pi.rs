@@ -491,7 +491,7 @@ async fn a_pi_that_was_killed_is_heard_of_and_the_next_one_goes_on_from_what_was
     world.model.will(vec![Step::Text("half".to_owned()), Step::Hang]);
     pi.begin(JobSpec::Turn { prompt: Prompt::text("more") }).await;
     pi.says("half").await;
-    support::kill_outright(pi.info().pid);
+    support::kill_outright(pi.info().pid.unwrap());
     assert_eq!(pi.exits().await, WorkerExit::Signal(9));
 
     let asked = world.model.asked();
@@ -657,9 +657,10 @@ async fn what_pi_says_while_it_starts_is_known_before_it_is_ready() {
     let mut world = World::new().await;
     world.stand_in("[ \"$1\" = --version ] && exit; echo 'Log in first.' >&2; exec sleep 600");
     let spec = world.spec(conversation(&[]));
-    let said = spec.last_lines.clone();
+    let observer = mainstay_runner::StartObserver::default();
+    let said = observer.last_lines.clone();
     let factory = PiAgents::new(world.settings.clone());
-    let start = tokio::spawn(async move { factory.start(spec).await.map(drop) });
+    let start = tokio::spawn(async move { factory.start(spec, observer).await.map(drop) });
     let known = async {
         while said.text().is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;

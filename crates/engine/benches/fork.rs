@@ -17,7 +17,7 @@ use mainstay_model::{
     ForkSession, JobId, Limits, Metadata, Outcome, Position, Response, Seq, SessionCommand, SessionId,
     SessionKind, Source, Timestamp,
 };
-use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tracing::Span;
@@ -166,7 +166,7 @@ impl RunnerFactory for Never {
         *kind == SessionKind::fsharp()
     }
 
-    async fn start(&self, _spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         std::future::pending().await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::reload::{CHANGES_KEPT, FullReplayReason, ValueChange};
 use mainstay_model::replay::{EvalValues, Replay, ReplayComparison, ReplayItem, ReplayList};
 use mainstay_model::{
@@ -22,8 +22,10 @@ use crate::reload::{Part, Planned, plan_reload};
 use crate::sync::Mutex;
 use crate::sync::time::{sleep, timeout, timeout_at};
 use crate::watch::Watch;
-use mainstay_runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission, Upcoming};
-use mainstay_runner::{WarmUpPhase, WarmUpProgress};
+use mainstay_runner::{
+    Kernel, Runner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, Submission, Upcoming,
+    WarmUpPhase, WarmUpProgress,
+};
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
@@ -32,6 +34,8 @@ const PAGE: usize = 512;
 pub(crate) struct WarmUp {
     pub(crate) factory: Arc<dyn RunnerFactory>,
     pub(crate) spec: RunnerSpec,
+    /// Hears how far the start is.
+    pub(crate) observer: StartObserver,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) limits: Limits,
     /// How many workers may start at once.
@@ -175,10 +179,11 @@ impl WarmUp {
     async fn start_now(&mut self) -> Result<StartedRunner, StartFailure> {
         within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare(&self.spec))
             .await?;
-        self.spec.gathered = self.factory.gather(&self.spec).await.map_err(StartFailure::Failed)?;
+        self.spec.gathered =
+            self.factory.gather(&self.spec, &self.observer).await.map_err(StartFailure::Failed)?;
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;
-        let start = self.factory.start(self.spec.clone());
+        let start = self.factory.start(self.spec.clone(), self.observer.clone());
         let started = within(self.limits.worker_start_ms, "it was not ready", start).await;
         started.map_err(|not_started| match not_started {
             StartFailure::Late(_) if self.spec.kind.is_agent() => StartFailure::Late(self.hangs()),
@@ -188,7 +193,7 @@ impl WarmUp {
 
     /// An agent that hangs is not started again by itself: whoever waits for it is told, and decides.
     fn hangs(&self) -> Error {
-        let said = match self.spec.last_lines.text() {
+        let said = match self.observer.last_lines.text() {
             Some(lines) => format!("; it said: {lines}"),
             None => ", and said nothing".to_owned(),
         };

@@ -24,7 +24,7 @@ use mainstay_model::{
     Access, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Seq,
     Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
-use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Span;
@@ -49,7 +49,7 @@ impl RunnerFactory for NoWorkers {
         true
     }
 
-    async fn start(&self, _spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         std::future::pending().await
     }
 }

@@ -20,7 +20,8 @@ use mainstay_model::{
     RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -49,7 +50,7 @@ impl RunnerFactory for Clocks {
         kind.is_agent()
     }
 
-    async fn start(&self, _: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
         Ok(StartedRunner { runner: Runner::Agent(Arc::new(Clock { began: self.0, say })), notices })
     }
@@ -62,7 +63,7 @@ impl Process for Clock {
             kernel: "clock".to_owned(),
             runtime: "bench".to_owned(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             references: None,
             startup: None,
         }

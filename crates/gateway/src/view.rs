@@ -14,8 +14,7 @@ use mainstay_model::{
     Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, TranscriptEntry, Validity,
     ValidityCounts, Version,
 };
-use mainstay_runner::ResourceUsage;
-use mainstay_runner::WarmUpProgress;
+use mainstay_runner::{ResourceUsage, WarmUpProgress};
 use serde::{Deserialize, Serialize};
 
 pub mod agent;
@@ -210,7 +209,7 @@ pub struct WorkerView {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
-    /// The process id of the worker.
+    /// The process id of the worker; 0 where it is no process of this machine.
     pub pid: u32,
     /// The memory and time that the worker uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,7 +254,7 @@ impl SessionView {
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),
                 runtime: worker.runtime.clone(),
-                pid: worker.pid,
+                pid: worker.pid.unwrap_or_default(),
                 usage,
             }),
         }

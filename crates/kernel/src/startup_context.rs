@@ -31,7 +31,8 @@ pub struct StartupContext {
 }
 
 /// A project, as far as it is known before anything of it is loaded.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Project {
     /// What is known of it.
     pub known: LoadedProject,
@@ -65,7 +66,8 @@ pub enum OpenedNames {
 }
 
 /// An assembly of which a copy is loaded, so that a build may replace it meanwhile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ShadowCopy {
     /// The folder that was copied.
     pub origin: PathBuf,
@@ -186,7 +188,7 @@ impl StartupContext {
         let ReadyMessage { kernel, runtime, pid, environment, startup } = said;
         let references = environment.map(|environment| self.at_origins(environment.references()));
         let startup = self.startup(startup.unwrap_or_default());
-        RunnerInfo { kernel, runtime, language: None, pid, references, startup }
+        RunnerInfo { kernel, runtime, language: None, pid: Some(pid), references, startup }
     }
 
     /// What code rests on are the assemblies themselves; what becomes of their copies says nothing.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Blame, Bundle, CommandLine, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,

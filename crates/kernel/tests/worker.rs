@@ -57,7 +57,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
 use mainstay_kernel::{StartupContext, worker};
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::{
     AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
 };
@@ -548,7 +548,7 @@ async fn killing_a_worker_ends_what_it_started() {
 #[tokio::test]
 async fn a_worker_whose_last_handle_is_dropped_ends() {
     let session = Session::start().await;
-    let process = watch(session.worker.runner.process().info().pid);
+    let process = watch(session.worker.runner.process().info().pid.unwrap());
     drop(session);
     assert!(has_ended(&process, PATIENCE));
 }

@@ -54,7 +54,7 @@ fn body(seq: u64) -> EventBody {
             kernel: "F# 4.7".to_owned(),
             runtime: ".NET 3.1".to_owned(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             replayed: 0,
             diverged: Vec::new(),
             startup: None,

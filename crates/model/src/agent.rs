@@ -478,7 +478,8 @@ impl WorkOutcome {
 }
 
 /// What an agent says by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AgentNotice {
     /// A piece of a message.
     Said(Delta),

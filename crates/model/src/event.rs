@@ -216,8 +216,9 @@ pub enum EventBody {
         /// The language that code is in, as the kernel says; none where it does not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         language: Option<Language>,
-        /// The worker's process id.
-        pid: u32,
+        /// The process id of the worker, where it is a process of this machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid: Option<u32>,
         /// How many submissions were replayed.
         replayed: u32,
         /// Whose part in the session is not what it was before.

@@ -34,6 +34,7 @@ pub mod project;
 pub mod rate;
 pub mod reload;
 pub mod replay;
+pub mod runner_notice;
 pub mod screen;
 pub mod search;
 pub mod secret;
@@ -58,10 +59,7 @@ pub use base64::Base64;
 pub use comm::{CommMessage, CommStep};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use command_line::CommandLine;
-pub use decide::{
-    BuildReport, Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice,
-    decide,
-};
+pub use decide::{Decision, Effect, Input, Notice, decide};
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
 pub use entry::{Content, Entry, EntryHash, Origin, Role, TranscriptEntry};
@@ -87,6 +85,7 @@ pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
 pub use replay::{Divergence, DivergenceKind};
+pub use runner_notice::{BuildReport, JobEnding, JobReport, LastWords, RunnerInfo, RunnerNotice};
 pub use session::{Activity, RunningJob, Session};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::WorkOutcome;
-use crate::decide::JobEnding;
 use crate::diagnostic::Diagnostic;
 use crate::display::Display;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
 use crate::event::{OutputStream, Source};
 use crate::id::{AskId, CommandId, JobId, Seq, SessionId, Version};
+use crate::runner_notice::JobEnding;
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

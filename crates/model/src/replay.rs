@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::ask::{Ask, AskEnding, Raiser};
 use crate::command_line::CommandLine;
-use crate::decide::{JobEnding, JobReport};
 use crate::diagnostic::Severity;
 use crate::error::Error;
 use crate::eval::EvalResult;
@@ -17,6 +16,7 @@ use crate::event::{Blame, CompletedPart, Event, EventBody};
 use crate::id::{AskId, JobId, Seq, SessionId};
 use crate::limits::Limits;
 use crate::reload::ValueChange;
+use crate::runner_notice::{JobEnding, JobReport};
 
 /// What must run again.
 #[derive(Debug, Default, PartialEq, Eq)]

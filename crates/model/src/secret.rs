@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::decide::{JobEnding, JobReport};
 use crate::display::Display;
+use crate::runner_notice::{JobEnding, JobReport};
 
 /// What stands in the place of a secret.
 const MASK: &str = "***";

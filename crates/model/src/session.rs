@@ -326,8 +326,9 @@ pub struct WorkerInfo {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
-    /// The process id of the worker.
-    pub pid: u32,
+    /// The process id of the worker, where it is a process of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
     /// Since when it is ready.
     pub ready_at: Timestamp,
 }

@@ -416,7 +416,7 @@ mod tests {
                 kernel,
                 runtime,
                 language: None,
-                pid: 1,
+                pid: Some(1),
                 replayed,
                 diverged,
                 startup: None,

@@ -1,6 +1,5 @@
 //! Who starts runners, and what a start is given.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +8,8 @@ use mainstay_model::{
     AgentState, ChosenProject, Error, Principal, ProjectChoice, RunnerNotice, SessionId, SessionKind,
     TranscriptEntry,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::environment::Environment;
@@ -76,11 +77,11 @@ pub trait RunnerFactory: Send + Sync + 'static {
     }
 
     /// Finds out what a start needs besides, which may take long, such as what a project is made of: how long is for the factory to say,
-    /// and does not count as starting. The start is given it.
+    /// and does not count as starting. The start is given it ([`RunnerSpec::gathered`]).
     ///
     /// # Errors
     /// [`Error::KernelUnavailable`] where this machine lacks something.
-    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
+    async fn gather(&self, _spec: &RunnerSpec, _observer: &StartObserver) -> Result<Option<Value>, Error> {
         Ok(None)
     }
 
@@ -89,7 +90,7 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// # Errors
     /// [`Error::KernelUnavailable`] where this machine lacks something, [`Error::WorkerFailed`] where the process does not
     /// come up.
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error>;
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error>;
 
     /// The sessions that it has files of, beside the log.
     async fn kept(&self) -> Vec<SessionId> {
@@ -100,11 +101,9 @@ pub trait RunnerFactory: Send + Sync + 'static {
     async fn forget(&self, _session: SessionId) {}
 }
 
-/// What a factory has found out for a start; only the factory knows what that is.
-pub type StartPreparation = Arc<dyn Any + Send + Sync>;
-
 /// What a runner is started for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RunnerSpec {
     /// The session that the runner works for.
     pub session: SessionId,
@@ -122,11 +121,16 @@ pub struct RunnerSpec {
     pub environment: Environment,
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
-    /// What its factory has found out before.
-    pub gathered: Option<StartPreparation>,
-    /// Where to say how far the start is.
+    /// What its factory has found out before ([`RunnerFactory::gather`]); only the factory knows what that is.
+    pub gathered: Option<Value>,
+}
+
+/// Who watches a start.
+#[derive(Clone, Debug, Default)]
+pub struct StartObserver {
+    /// Is told how far the start is.
     pub report: Report,
-    /// Where to keep what it says on its standard error while it starts.
+    /// Keeps what the runner says on its standard error while it starts.
     pub last_lines: StartLines,
 }
 
@@ -147,7 +151,8 @@ impl StartLines {
 }
 
 /// What an agent goes on from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Conversation {
     /// What it is shown of its session's transcript, each entry with all of its text: the newest summary, then what that does not
     /// stand for.

@@ -63,7 +63,8 @@ pub trait Kernel: Process {
 }
 
 /// Code for a runner.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Submission {
     /// The job that runs the code.
     pub job: JobId,

@@ -13,7 +13,7 @@ pub mod runner;
 
 pub use agent::{Agent, AgentQuestion};
 pub use environment::Environment;
-pub use factory::{Conversation, RunnerFactory, RunnerSpec, StartLines, StartPreparation, StartedRunner};
+pub use factory::{Conversation, RunnerFactory, RunnerSpec, StartLines, StartObserver, StartedRunner};
 pub use kernel::{CodeText, CompletionItem, Completions, Kernel, Submission, Upcoming};
 pub use progress::{Report, WarmUpPhase, WarmUpProgress};
 pub use runner::{Process, ResourceUsage, Runner};

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const SYMBOLS: u32 = 50;
 
 /// A question to a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum KernelQuery {
     /// What a namespace, module or type holds.
     Members {
@@ -88,7 +89,8 @@ impl KernelQuery {
 }
 
 /// The answer to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum KernelAnswer {
     /// The answer to [`KernelQuery::Members`].
     Members(Members),

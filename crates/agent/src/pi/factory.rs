@@ -12,8 +12,7 @@ use async_trait::async_trait;
 use mainstay_model::agent::Model;
 use mainstay_model::{AgentState, Error, SessionId, SessionKind, ThinkingLevel};
 use mainstay_os::process::Launch;
-use mainstay_runner::Environment;
-use mainstay_runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_runner::{Conversation, Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
@@ -182,7 +181,7 @@ impl RunnerFactory for PiAgents {
         self.found(&spec.environment).map(drop)
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
         let found = self.found(&spec.environment)?;
         let kernel = match found.version.clone() {
             Some(version) => version,
@@ -202,7 +201,7 @@ impl RunnerFactory for PiAgents {
         runner::start(Start {
             launch: &self.launch(&found, &files, &mark, &spec, has_model),
             working_directory: &spec.working_directory,
-            start_lines: spec.last_lines.clone(),
+            start_lines: observer.last_lines,
             state,
             patience: Patience {
                 silence: self.settings.silence,

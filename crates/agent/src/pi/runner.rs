@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::{
     AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, Note, QueuedPrompt, RunnerInfo,
     RunnerNotice, WorkerExit,
@@ -104,7 +104,8 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     let early = reader.until_ready().await?;
     unready.is_ready();
     tokio::spawn(reader.run(early));
-    let info = RunnerInfo { kernel, runtime, language: None, pid, references: None, startup: None };
+    let info =
+        RunnerInfo { kernel, runtime, language: None, pid: Some(pid), references: None, startup: None };
     let pi = Pi { info, shared, group, mark, last_question: AtomicU64::new(0) };
     Ok(StartedRunner { runner: Runner::Agent(Arc::new(pi)), notices })
 }

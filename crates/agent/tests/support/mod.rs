@@ -108,7 +108,10 @@ impl World {
     /// A pi that goes on from what was said before.
     pub(crate) async fn pi_with(&self, conversation: Conversation) -> Result<Pi, Error> {
         let (factory, spec) = (PiAgents::new(self.settings.clone()), self.spec(conversation));
-        let started = tokio::time::timeout(LONG, factory.start(spec)).await.expect("pi does not come up")?;
+        let started =
+            tokio::time::timeout(LONG, factory.start(spec, mainstay_runner::StartObserver::default()))
+                .await
+                .expect("pi does not come up")?;
         let Runner::Agent(agent) = started.runner else { panic!("pi is an agent") };
         Ok(Pi { agent, notices: started.notices, jobs: 0 })
     }
@@ -125,8 +128,6 @@ impl World {
             conversation: Some(conversation),
             gathered: None,
             arguments: Vec::new(),
-            report: mainstay_runner::Report::default(),
-            last_lines: mainstay_runner::StartLines::default(),
         }
     }
 }

@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner, Submission,
 };
 
 /// Starts workers, and remembers what they ran.
@@ -36,7 +37,7 @@ impl RunnerFactory for Workers {
         true
     }
 
-    async fn start(&self, _: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         yield_now().await;
         let (say, notices) = mpsc::channel(4);
         let worker =

@@ -23,8 +23,9 @@ use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
 use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
-use mainstay_runner::Report;
-use mainstay_runner::{AgentQuestion, Kernel, Runner, RunnerSpec, StartLines, Submission};
+use mainstay_runner::{
+    AgentQuestion, Kernel, Report, Runner, RunnerSpec, StartLines, StartObserver, Submission,
+};
 
 impl SessionTask {
     pub(super) fn start_worker(&mut self, after: Duration) {
@@ -51,9 +52,8 @@ impl SessionTask {
                 environment: self.shared.environments.of(self.session.id),
                 conversation: None,
                 gathered: None,
-                report: self.report(),
-                last_lines: StartLines::default(),
             },
+            observer: StartObserver { report: self.report(), last_lines: StartLines::default() },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
             starts: Arc::clone(&self.shared.starts),

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Blame, BuildReport, Bundle, CommMessage, Diagnostic, Display, Error, EvalResult,
@@ -38,7 +38,7 @@ use mainstay_model::{
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_runner::{
     CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartPreparation, StartedRunner, Submission, Upcoming,
+    StartObserver, StartedRunner, Submission, Upcoming,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -155,13 +155,13 @@ impl RunnerFactory for Scripted {
         Ok(())
     }
 
-    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
+    async fn gather(&self, _spec: &RunnerSpec, _observer: &StartObserver) -> Result<Option<Value>, Error> {
         let takes = std::mem::take(&mut *self.gathers_for.lock().unwrap());
         tokio::time::sleep(takes).await;
-        Ok(Some(Arc::new("gathered")))
+        Ok(Some(Value::from("gathered")))
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         assert!(spec.gathered.is_some(), "it is given what was found out");
         self.asked.fetch_add(1, Ordering::SeqCst);
         let start = self.starts.lock().unwrap().pop_front();
@@ -255,7 +255,7 @@ impl ScriptedRunner {
             kernel: "scripted 1".to_owned(),
             runtime: "tokio".to_owned(),
             language: None,
-            pid: self.pid,
+            pid: Some(self.pid),
             references: Some(References::new()),
             startup: None,
         }

@@ -10,7 +10,7 @@ use mainstay_model::{
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner,
+    StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -72,10 +72,10 @@ impl RunnerFactory for ScriptedAgents {
         kind.is_agent()
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
         let hangs = self.hangs.lock().unwrap().take();
         if let Some(said) = hangs {
-            spec.last_lines.keep((!said.is_empty()).then_some(said));
+            observer.last_lines.keep((!said.is_empty()).then_some(said));
             std::future::pending::<()>().await;
         }
         let (said, notices) = mpsc::channel(64);
@@ -106,7 +106,7 @@ impl Process for ScriptedAgent {
             kernel: "scripted agent".to_owned(),
             runtime: "test".to_owned(),
             language: None,
-            pid: self.pid,
+            pid: Some(self.pid),
             references: None,
             startup: None,
         }

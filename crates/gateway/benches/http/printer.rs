@@ -10,7 +10,8 @@ use mainstay_model::{
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner, Submission,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -25,7 +26,7 @@ impl RunnerFactory for Printers {
         *kind == SessionKind::fsharp()
     }
 
-    async fn start(&self, _: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
         Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Printer(say))), notices })
     }
@@ -38,7 +39,7 @@ impl Process for Printer {
             kernel: "printer".to_owned(),
             runtime: "bench".to_owned(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             references: None,
             startup: None,
         }

@@ -233,7 +233,7 @@ pub(super) struct WorkerSignal {
     kernel: String,
     /// The runtime under it.
     runtime: String,
-    /// The process id of the worker.
+    /// The process id of the worker; 0 where it is no process of this machine.
     pid: u32,
     /// Bytes of memory that it has; none where that is not known.
     resident_bytes: Option<u64>,
@@ -276,7 +276,7 @@ pub(super) fn status(
         worker: session.worker.as_ref().map(|worker| WorkerSignal {
             kernel: worker.kernel.clone(),
             runtime: worker.runtime.clone(),
-            pid: worker.pid,
+            pid: worker.pid.unwrap_or_default(),
             resident_bytes,
         }),
     };

@@ -126,7 +126,8 @@ struct Details {
 struct WorkerLine {
     kernel: String,
     runtime: String,
-    pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
     uptime_seconds: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     resident_bytes: Option<u64>,
@@ -360,7 +361,11 @@ impl Display for Details {
         }
         match &self.worker {
             Some(WorkerLine { kernel, runtime, pid, uptime_seconds, .. }) => {
-                write!(f, "\n{kernel} on {runtime}, process {pid}, up {uptime_seconds} s")
+                write!(f, "\n{kernel} on {runtime}, ")?;
+                if let Some(pid) = pid {
+                    write!(f, "process {pid}, ")?;
+                }
+                write!(f, "up {uptime_seconds} s")
             }
             None => Ok(()),
         }

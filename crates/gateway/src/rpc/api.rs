@@ -12,8 +12,7 @@ use mainstay_model::{
     JobId, JobSpec, Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId,
     SessionKind, Source, Startup, Timestamp, Version,
 };
-use mainstay_runner::AgentQuestion;
-use mainstay_runner::{Environment, WarmUpProgress};
+use mainstay_runner::{AgentQuestion, Environment, WarmUpProgress};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

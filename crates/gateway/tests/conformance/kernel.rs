@@ -12,7 +12,8 @@ use mainstay_model::{
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner, Submission,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,7 +49,7 @@ impl RunnerFactory for Steps {
         kind.is_fsharp()
     }
 
-    async fn start(&self, _: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (notices_in, notices) = mpsc::channel(16);
         let worker = Worker { notices: notices_in, interrupted: Notify::new(), asked: Mutex::default() };
         Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices })
@@ -70,7 +71,7 @@ impl Process for Handle {
             kernel: "steps".to_owned(),
             runtime: "none".to_owned(),
             language: None,
-            pid: 4711,
+            pid: Some(4711),
             references: None,
             startup: None,
         }

@@ -40,7 +40,7 @@ use mainstay_runner::query::{
 };
 use mainstay_runner::{
     CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner, Submission,
+    StartObserver, StartedRunner, Submission,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -55,7 +55,7 @@ impl RunnerFactory for Scripted {
         *kind == SessionKind::fsharp()
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         match spec.working_directory.file_name().and_then(|name| name.to_str()) {
             Some("no-sdk") => return Err(Error::KernelUnavailable { reason: "there is no SDK".to_owned() }),
             Some("held") => {
@@ -114,7 +114,7 @@ impl Process for Handle {
             kernel: "F# 4.7".to_owned(),
             runtime: ".NET Core 3.1.2".to_owned(),
             language: None,
-            pid: 4711,
+            pid: Some(4711),
             references: Some(References::new()),
             startup: self.0.project.clone().map(startup).map(Box::new),
         }

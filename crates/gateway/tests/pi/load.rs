@@ -9,7 +9,8 @@ use mainstay_model::{
     RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -36,7 +37,7 @@ impl RunnerFactory for Talkers {
         kind.is_agent()
     }
 
-    async fn start(&self, _: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
         let talker = Talker { gate: Arc::clone(&self.0), say };
         Ok(StartedRunner { runner: Runner::Agent(Arc::new(talker)), notices })
@@ -50,7 +51,7 @@ impl Process for Talker {
             kernel: "talker".to_owned(),
             runtime: "test".to_owned(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             references: None,
             startup: None,
         }

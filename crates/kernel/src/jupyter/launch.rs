@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use mainstay_model::Language;
 use mainstay_model::{Error, RunnerInfo, RunnerNotice};
-use mainstay_runner::Environment;
-use mainstay_runner::{Runner, StartedRunner};
+use mainstay_runner::{Environment, Runner, StartedRunner};
 use serde_json::json;
 use tokio::process::Child;
 use tokio::sync::mpsc;
@@ -178,7 +177,7 @@ async fn attempt(
         runtime: named(&info.language_info.name, &info.language_info.version),
         language: Some(Language::named(&info.language_info.name))
             .filter(|language| !language.as_str().is_empty()),
-        pid,
+        pid: Some(pid),
         references: None,
         startup: None,
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::{AskId, Blame, JobId, OutputStream, RunnerNotice, WorkerExit};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};

@@ -190,7 +190,7 @@ async fn a_kernel_that_is_killed_is_gone(tongue: &Tongue) {
     let mut session = Session::start(tongue).await;
     session.submit(tongue.run_on).await;
     session.prints("begun").await;
-    let pid = session.worker.runner.process().info().pid;
+    let pid = session.worker.runner.process().info().pid.unwrap();
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
     assert_eq!(session.exit().await, (WorkerExit::Signal(9), None));
     assert_eq!(soon(session.worker.notices.recv()).await, None, "its end is the last that is heard");
@@ -206,7 +206,8 @@ async fn a_kernel_that_ends_says_how(tongue: &Tongue) {
 async fn nothing_is_left_of_a_kernel(tongue: &Tongue) {
     let session = Session::start(tongue).await;
     let Session { worker, sockets, .. } = session;
-    let (watch, mut notices) = (crate::session::watch(worker.runner.process().info().pid), worker.notices);
+    let (watch, mut notices) =
+        (crate::session::watch(worker.runner.process().info().pid.unwrap()), worker.notices);
     drop(worker.runner);
     while soon(notices.recv()).await.is_some() {}
     assert!(crate::session::has_ended(&watch));

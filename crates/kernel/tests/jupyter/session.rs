@@ -8,7 +8,7 @@ use std::time::Duration;
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
 use mainstay_kernel::{StartupContext, worker};
-use mainstay_model::decide::LastWords;
+use mainstay_model::LastWords;
 use mainstay_model::{
     AskId, Display, JobId, JobReport, OutputStream, Question, RunnerNotice, SessionKind, WorkerExit,
 };

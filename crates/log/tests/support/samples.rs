@@ -212,7 +212,7 @@ pub fn session(session: &Session) -> Session {
     let worker = WorkerInfo {
         kernel: "F# 4.7".to_owned(),
         runtime: ".NET 3.1".to_owned(),
-        pid: u32::MAX,
+        pid: Some(u32::MAX),
         ready_at: session.created_at,
     };
     Session {
@@ -280,7 +280,7 @@ fn warmed_up() -> EventBody {
         kernel: "F# 4.7".to_owned(),
         runtime: ".NET 3.1".to_owned(),
         language: Some(Language::named("fsharp")),
-        pid: 4711,
+        pid: Some(4711),
         replayed: 3,
         diverged: vec![Divergence {
             requested: Seq(2),

@@ -12,8 +12,10 @@ use mainstay_kernel::fsharp::{
 use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use mainstay_os::process::Launch;
-use mainstay_runner::{Environment, Report, WarmUpPhase};
-use mainstay_runner::{RunnerFactory, RunnerSpec, StartPreparation, StartedRunner};
+use mainstay_runner::{
+    Environment, Report, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpPhase,
+};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::builds::Builds;
@@ -73,17 +75,12 @@ impl FsharpKernel {
         self.copies.join(session.to_string())
     }
 
-    async fn project(&self, spec: &RunnerSpec) -> Result<Option<Project>, Error> {
+    async fn project(&self, spec: &RunnerSpec, report: &Report) -> Result<Option<Project>, Error> {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
         let sdk = self.selected(spec)?.sdk;
-        let loading = Loading {
-            file,
-            sdk: &sdk,
-            environment: &spec.environment,
-            report: &spec.report,
-            builds: &self.builds,
-        };
+        let loading =
+            Loading { file, sdk: &sdk, environment: &spec.environment, report, builds: &self.builds };
         let project = loading.loadable(&copies, self.project_limit).await;
         Ok(Some(Project { opens: self.opens, ..project }))
     }
@@ -140,18 +137,20 @@ impl RunnerFactory for FsharpKernel {
         self.program(&self.selected(spec)?.sdk).await.map(drop)
     }
 
-    async fn gather(&self, spec: &RunnerSpec) -> Result<Option<StartPreparation>, Error> {
-        Ok(self.project(spec).await?.map(|project| Arc::new(project) as StartPreparation))
+    async fn gather(&self, spec: &RunnerSpec, observer: &StartObserver) -> Result<Option<Value>, Error> {
+        let project = self.project(spec, &observer.report).await?;
+        project.map(|project| serde_json::to_value(project).map_err(unavailable)).transpose()
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
-        let (report, script) = watched(spec.report.clone());
-        let project = spec.gathered.as_ref().and_then(|gathered| gathered.downcast_ref::<Project>());
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        let (report, script) = watched(observer.report);
+        let project =
+            spec.gathered.clone().map(serde_json::from_value::<Project>).transpose().map_err(unavailable)?;
         let Selected { sdk, note } = self.selected(&spec)?;
         let beginning = StartupContext {
             working_directory: spec.working_directory.clone(),
             notes: note.into_iter().collect(),
-            project: project.cloned(),
+            project,
             arguments: spec.arguments.clone(),
             profiles: profiles(&self.home, spec.project.as_deref()),
             report,

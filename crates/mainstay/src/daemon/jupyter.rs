@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
 use mainstay_model::{Error, SessionKind};
-use mainstay_runner::Environment;
-use mainstay_runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
 use crate::home::Home;
 
@@ -51,7 +50,7 @@ impl RunnerFactory for JupyterKernels {
         self.kernelspec(kind, folder, environment).await.map(drop)
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let RunnerSpec { kind, working_directory, environment, .. } = spec;
         let kernelspec = self.kernelspec(&kind, &working_directory, &environment).await?;
         launch(Start { kernelspec, working_directory, sockets: self.sockets.clone(), environment }).await

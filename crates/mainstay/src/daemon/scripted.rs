@@ -14,7 +14,8 @@ use mainstay_model::{
     YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -29,7 +30,7 @@ impl RunnerFactory for ScriptedAgents {
         *kind == SessionKind::agent()
     }
 
-    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (says, notices) = mpsc::channel(64);
         let (given, gets) = mpsc::unbounded_channel();
         let state = spec.conversation.and_then(|conversation| conversation.state);
@@ -89,7 +90,7 @@ impl Process for Scripted {
             kernel: "scripted agent".to_owned(),
             runtime: "test".to_owned(),
             language: None,
-            pid: std::process::id(),
+            pid: Some(std::process::id()),
             references: None,
             startup: None,
         }

@@ -361,7 +361,7 @@ mod tests {
                 kernel: "fsharp".to_owned(),
                 runtime: "test".to_owned(),
                 language: None,
-                pid: 1,
+                pid: Some(1),
                 replayed: 9,
                 diverged: (1..=count)
                     .map(|seq| Divergence {

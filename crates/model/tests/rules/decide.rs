@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use mainstay_model::LastWords;
 use mainstay_model::affordance::availability;
 use mainstay_model::command;
-use mainstay_model::decide::{Identity, LastWords};
+use mainstay_model::decide::Identity;
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
@@ -22,9 +23,9 @@ use uuid::Uuid;
 
 use crate::agents::{any_agent_notice, of_job};
 use crate::support::{
-    any_compaction, any_diagnostic, any_exit, any_question, any_raised, any_references, any_result,
-    any_session, any_session_command, any_source, any_text, any_value, ask_id, client, command_id,
-    creation_of, job_id, second,
+    any_comm, any_compaction, any_diagnostic, any_display, any_exit, any_question, any_raised,
+    any_references, any_result, any_session, any_session_command, any_source, any_text, any_value, ask_id,
+    client, command_id, creation_of, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -120,7 +121,7 @@ impl Step {
                     kernel: "F# 10.0".to_owned(),
                     runtime: ".NET 10.0.1".to_owned(),
                     language: None,
-                    pid: 1,
+                    pid: Some(1),
                     references: Some(References::new()),
                     startup: Some(Box::new(with_project())),
                 },
@@ -588,6 +589,29 @@ fn any_rest() -> impl Strategy<Value = Step> {
         Just(lost()),
         any_report().prop_map(|report| Step::Finished { of_running: true, report: Box::new(report) }),
     ]
+}
+
+proptest! {
+    #[test]
+    fn what_a_runner_says_is_read_back_as_it_was(
+        step in any_step(),
+        shown in (any_display(), any_comm(), any::<bool>()),
+    ) {
+        let (display, message, is_replaced) = shown;
+        let (job, display) = (job_id(1), Box::new(display));
+        let mut said = vec![
+            RunnerNotice::Display { job: Some(job), display },
+            RunnerNotice::Comm { job: None, message: Box::new(message) },
+            RunnerNotice::Cleared { job, is_replaced },
+        ];
+        if let TestInput::Notice(Notice::Runner(notice)) = step.given(Some(job), None, ask_id(1)) {
+            said.push(notice);
+        }
+        for notice in said {
+            let text = serde_json::to_string(&notice).unwrap();
+            prop_assert_eq!(serde_json::from_str::<RunnerNotice>(&text).unwrap(), notice, "{}", text);
+        }
+    }
 }
 
 proptest! {

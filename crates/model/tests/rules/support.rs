@@ -310,7 +310,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
         },
     );
     let warmed_up = (
-        (any_text(), any_text(), any::<u32>(), any::<u32>()),
+        (any_text(), any_text(), any::<Option<u32>>(), any::<u32>()),
         vec(any_divergence(), 0..3),
         any_count(),
         option::of(any_language()),
@@ -376,7 +376,7 @@ pub(crate) fn any_comm() -> impl Strategy<Value = CommMessage> {
     })
 }
 
-fn any_display() -> impl Strategy<Value = Display> {
+pub(crate) fn any_display() -> impl Strategy<Value = Display> {
     let id = option::of("[ab]".prop_map(|id| DisplayId::new(id).unwrap()));
     let forms = (option::of(any_text()), option::of(any_text()), option::of(0..9));
     (id, any::<bool>(), forms).prop_map(|(id, is_value, (plain, html, json))| {
@@ -795,7 +795,7 @@ fn any_language() -> impl Strategy<Value = Language> {
 }
 
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
-    let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
+    let worker = ((any_text(), any_text(), any::<Option<u32>>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
     let texts = (
         any_kind(),

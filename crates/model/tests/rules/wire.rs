@@ -423,7 +423,7 @@ fn event_examples() -> Vec<EventBody> {
             kernel: text("F# 10.0"),
             runtime: text(".NET 10.0.1"),
             language: Some(Language::named("F#")),
-            pid: 4242,
+            pid: Some(4242),
             replayed: 2,
             diverged: vec![
                 Divergence {

@@ -8,8 +8,7 @@ use mainstay_model::{
     Metadata, NewLine, Outcome, OutputStream, Part, PartRole, RaisedError, SessionState, Severity, Source,
     TextPosition, TokenUsage, ValidityCounts,
 };
-use mainstay_runner::{CompletionItem, Completions, ResourceUsage};
-use mainstay_runner::{WarmUpPhase, WarmUpProgress};
+use mainstay_runner::{CompletionItem, Completions, ResourceUsage, WarmUpPhase, WarmUpProgress};
 use serde_json::Value;
 
 use super::plain::{json_shape, member, uint};

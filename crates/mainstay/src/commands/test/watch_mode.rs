@@ -268,7 +268,7 @@ mod tests {
             kernel: String::new(),
             runtime: String::new(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             replayed: 0,
             diverged: Vec::new(),
             startup: None,
