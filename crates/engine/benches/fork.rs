@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use mainstay_engine::{Client, Engine};
 use mainstay_log::{Append, Log, NewEvent, SqliteLog, SqliteOptions};
 use mainstay_model::{
-    Access, Command, CommandFingerprint, CommandId, CreateSession, Error, EvalResult, Event, EventBody,
-    ForkSession, JobId, Limits, Metadata, Outcome, Position, Response, Seq, SessionCommand, SessionId,
-    SessionKind, Source, Timestamp,
+    Access, Capabilities, Command, CommandFingerprint, CommandId, CreateSession, Error, EvalResult, Event,
+    EventBody, ForkSession, JobId, Limits, Metadata, Outcome, Position, Response, Seq, SessionCommand,
+    SessionId, SessionKind, Source, Timestamp,
 };
 use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use rusqlite::Connection;
@@ -164,6 +164,10 @@ struct Never;
 impl RunnerFactory for Never {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

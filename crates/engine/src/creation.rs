@@ -12,9 +12,9 @@ use mainstay_log::{Append, Epoch, KeyScope, NewEvent, SessionFilter, StoredOutco
 use mainstay_model::command::{validate_alias, validate_dependencies, validate_session_name};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
-    Answered, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody,
-    ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope, Response, Seq, Session,
-    SessionCommand, SessionId, Source, Version,
+    Answered, Capabilities, Capability, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession,
+    Error, EventBody, ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope,
+    Response, Seq, Session, SessionCommand, SessionId, Source, Version,
 };
 use serde::Serialize;
 use tracing::Span;
@@ -221,7 +221,8 @@ impl Engine {
             (None, _) => Environment::default(),
         };
         let (mut create, with) = self.plan(beginning, &source.principal()).await?;
-        let must_run = must_run(&create, &with);
+        let capabilities = self.shared.capabilities_of(&create.kind);
+        let must_run = must_run(capabilities, &with);
         self.check_creation(&create, must_run)?;
         if must_run {
             self.shared.must_find(&create.kind, Path::new(&create.working_directory), &environment).await?;
@@ -258,8 +259,8 @@ impl Engine {
         };
         let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
-        let is_agent = create.kind.is_agent();
-        let events = first_events(id, &source, session, (create, project), with);
+        let is_agent = capabilities.has(Capability::Conversation);
+        let events = first_events(id, &source, session, (create, project, capabilities), with);
         // Before the session is there: whoever starts it finds it.
         if !environment.is_empty() {
             self.shared.environments.keep(session, environment).await;
@@ -340,7 +341,7 @@ impl Engine {
                 reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
             });
         }
-        if !create.kind.is_agent() {
+        if !self.shared.capabilities_of(&create.kind).has(Capability::Conversation) {
             if shared.live.available_permits() == 0 {
                 return Err(Error::TooManySessions { limit: shared.limits.live_sessions });
             }
@@ -406,13 +407,13 @@ fn first_events(
     id: CommandId,
     source: &Source,
     session: SessionId,
-    (create, project): (CreateSession, ChosenProject),
+    (create, project, capabilities): (CreateSession, ChosenProject, Capabilities),
     with: InitialContent,
 ) -> Vec<NewEvent> {
     let metadata =
         Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
     let new = |body| NewEvent { at: now(), metadata: metadata.clone(), body };
-    let mut events = vec![new(created(create, project))];
+    let mut events = vec![new(created(create, project, capabilities))];
     match with {
         InitialContent::Nothing => {}
         InitialContent::Entries(point) => events.push(new(EventBody::SessionForked(point))),
@@ -424,11 +425,22 @@ fn first_events(
     events
 }
 
-fn created(create: CreateSession, project: ChosenProject) -> EventBody {
+fn created(create: CreateSession, project: ChosenProject, capabilities: Capabilities) -> EventBody {
     let CreateSession { kind, working_directory, project: _, arguments, name, alias } = create;
     let (project, passed_over) = project.into_parts();
     let name = name.unwrap_or_else(|| folder_name(&working_directory));
-    EventBody::SessionCreated { kind, name, working_directory, project, passed_over, arguments, alias }
+    // What is usual of the kind is not said.
+    let capabilities = Some(capabilities).filter(|declared| *declared != Capabilities::of_kind(&kind));
+    EventBody::SessionCreated {
+        kind,
+        name,
+        working_directory,
+        project,
+        passed_over,
+        arguments,
+        alias,
+        capabilities,
+    }
 }
 
 /// The name of a session that was given none: its folder's, as far as that can be a name.
@@ -440,9 +452,9 @@ fn folder_name(path: &str) -> String {
 
 /// Whether what does its work, and its folder, must be here. An agent's conversation that has a beginning can be read where it
 /// cannot go on.
-fn must_run(create: &CreateSession, with: &InitialContent) -> bool {
+fn must_run(capabilities: Capabilities, with: &InitialContent) -> bool {
     match with {
         InitialContent::Nothing => true,
-        InitialContent::Entries(_) | InitialContent::Cells(_) => !create.kind.is_agent(),
+        InitialContent::Entries(_) | InitialContent::Cells(_) => !capabilities.has(Capability::Conversation),
     }
 }

@@ -164,7 +164,7 @@ impl Client {
             inputs.extend((start..).zip(entries).filter(|(_, placed)| placed.entry.role == Role::Input));
         }
         if inputs.is_empty() {
-            let reason = match other.kind.is_agent() {
+            let reason = match other.is_agent() {
                 true => {
                     "there is no input among them: what an agent's conversation says does not run".to_owned()
                 }

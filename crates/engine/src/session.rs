@@ -21,10 +21,10 @@ use mainstay_model::outcome::OutputItem;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
-    Action, AgentNotice, ChosenProject, Command, CommandFingerprint, CreateSession, Deadline, Decision,
-    Diagnostic, Effect, Error, Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk,
-    Position, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp,
-    Version, decide,
+    Action, AgentNotice, Capabilities, ChosenProject, Command, CommandFingerprint, CreateSession, Deadline,
+    Decision, Diagnostic, Effect, Error, Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome,
+    PendingAsk, Position, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState,
+    TextPosition, Timestamp, Version, decide,
 };
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -188,6 +188,12 @@ impl Shared {
     /// Whether sessions of a kind can be started here.
     pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
         self.factories.iter().any(|factory| factory.serves(kind))
+    }
+
+    /// What sessions of a kind can do.
+    pub(crate) fn capabilities_of(&self, kind: &SessionKind) -> Capabilities {
+        let factory = self.factories.iter().find(|factory| factory.serves(kind));
+        factory.map_or_else(|| Capabilities::of_kind(kind), |factory| factory.capabilities(kind))
     }
 
     /// Refuses what needs a worker where there is none of the kind.
@@ -524,7 +530,7 @@ impl SessionTask {
     /// When an agent that has nothing to do goes to rest.
     fn idle_at(&self) -> Option<Timestamp> {
         let limit_ms = self.shared.limits.agent_idle_ms;
-        let is_idle = self.session.kind.is_agent() && self.session.state() == SessionState::Ready;
+        let is_idle = self.session.is_agent() && self.session.state() == SessionState::Ready;
         (is_idle && limit_ms > 0).then(|| Deadline::after(self.session.last_activity, limit_ms).at)
     }
 
@@ -711,7 +717,7 @@ impl SessionTask {
     /// How long a job may take to stop.
     fn grace(&self) -> Duration {
         let (limits, kind) = (&self.shared.limits, &self.session.kind);
-        Duration::from_millis(match (kind.is_agent(), kind.is_fsharp()) {
+        Duration::from_millis(match (self.session.is_agent(), kind.is_fsharp()) {
             (true, _) => limits.agent_cancel_grace_ms,
             (false, true) => limits.cancel_grace_ms,
             (false, false) => limits.jupyter_cancel_grace_ms,

@@ -146,7 +146,7 @@ impl WarmUp {
     /// Starts it. What fails counts for the breaker of its kind, what is only slow does not.
     async fn start(&mut self) -> Result<StartedRunner, Error> {
         self.check_folder()?;
-        if self.spec.kind.is_agent() {
+        if self.is_agent() {
             let session = self.committed_session().await?;
             self.spec.conversation = Some(conversation_of(self.log.as_ref(), &session).await?);
         }
@@ -162,6 +162,10 @@ impl WarmUp {
             }
             Err(StartFailure::Late(error)) => Err(error),
         }
+    }
+
+    fn is_agent(&self) -> bool {
+        self.committed.borrow().is_agent()
     }
 
     /// A folder that is gone is the session's own trouble, and says nothing of the kind.
@@ -186,7 +190,7 @@ impl WarmUp {
         let start = self.factory.start(self.spec.clone(), self.observer.clone());
         let started = within(self.limits.worker_start_ms, "it was not ready", start).await;
         started.map_err(|not_started| match not_started {
-            StartFailure::Late(_) if self.spec.kind.is_agent() => StartFailure::Late(self.hangs()),
+            StartFailure::Late(_) if self.is_agent() => StartFailure::Late(self.hangs()),
             not_started => not_started,
         })
     }

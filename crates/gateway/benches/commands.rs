@@ -21,8 +21,8 @@ use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::{
-    Access, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Seq,
-    Session, SessionId, SessionKind, Source, Timestamp, Version,
+    Access, Capabilities, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata,
+    Position, Seq, Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,10 @@ struct NoWorkers;
 impl RunnerFactory for NoWorkers {
     fn serves(&self, _kind: &SessionKind) -> bool {
         true
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
@@ -243,6 +247,7 @@ fn creation(number: usize) -> Append {
         name: format!("session-{number}"),
         working_directory: format!("/work/{}", number % 100),
         project: None,
+        capabilities: None,
     };
     let metadata = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
     let at = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();

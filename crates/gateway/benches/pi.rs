@@ -16,8 +16,8 @@ use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt, RunnerInfo,
-    RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt,
+    RunnerInfo, RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
@@ -48,6 +48,10 @@ struct Clock {
 impl RunnerFactory for Clocks {
     fn serves(&self, kind: &SessionKind) -> bool {
         kind.is_agent()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

@@ -9,10 +9,10 @@ use mainstay_model::Language;
 use mainstay_model::outcome::{OutputItem, WithheldResult};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
-    Action, Ask, AskId, Binding, CommandId, Diagnostic, Display, Error, EvalEnding, EvalOutcome, EvalResult,
-    Event, JobId, JobPart, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role,
-    Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, TranscriptEntry, Validity,
-    ValidityCounts, Version,
+    Action, Ask, AskId, Binding, Capabilities, Capability, CommandId, Diagnostic, Display, Error, EvalEnding,
+    EvalOutcome, EvalResult, Event, JobId, JobPart, Outcome, OutputStream, PendingAsk, Principal, Question,
+    RaisedError, Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage,
+    TranscriptEntry, Validity, ValidityCounts, Version,
 };
 use mainstay_runner::{ResourceUsage, WarmUpProgress};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct SessionView {
     pub title: Option<String>,
     /// What does its work.
     pub kind: SessionKind,
+    /// What it can do, where that is not what is usual of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
     /// The language of its code, where its kernel has said it, or its kind tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
@@ -217,6 +220,16 @@ pub struct WorkerView {
 }
 
 impl SessionView {
+    /// What it can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities.unwrap_or_else(|| Capabilities::of_kind(&self.kind))
+    }
+
+    /// Whether it has a conversation.
+    pub fn is_agent(&self) -> bool {
+        self.capabilities().has(Capability::Conversation)
+    }
+
     /// The view of a session as committed.
     pub fn new(session: &Session, usage: Option<ResourceUsage>) -> Self {
         Self {
@@ -225,6 +238,7 @@ impl SessionView {
             name: session.name.clone(),
             title: session.title.clone(),
             kind: session.kind.clone(),
+            capabilities: session.capabilities,
             language: session.language(),
             state: session.state().name().to_owned(),
             fault: session.fault().map(str::to_owned),

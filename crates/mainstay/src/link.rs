@@ -48,7 +48,7 @@ impl Link {
     ) -> Result<Self, Error> {
         let reference = session.session.to_string();
         connection.client.call(Follow::session(reference.clone(), seen)).await?;
-        let live = match session.kind.is_agent() {
+        let live = match session.is_agent() {
             true => Some(connection.client.listen(reference).await?),
             false => None,
         };

@@ -48,6 +48,7 @@ fn body(seq: u64) -> EventBody {
             passed_over: Vec::new(),
             arguments: Vec::new(),
             alias: None,
+            capabilities: None,
         },
         (2, _) => EventBody::WarmUpStarted { reason: WarmUpReason::Started },
         (3, _) => EventBody::WarmUpCompleted {

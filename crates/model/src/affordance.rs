@@ -23,7 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::SessionKind;
+use crate::capability::{Capabilities, Capability};
 use crate::state::SessionState;
 
 /// Something a client may want of a session.
@@ -159,16 +159,21 @@ impl Action {
 }
 
 impl Action {
-    /// Whether sessions of this kind know it: kernels run code, that of F# finds tests too, those of Jupyter have comms,
-    /// agents are spoken to.
-    pub fn is_of(self, kind: &SessionKind) -> bool {
+    /// Whether sessions that can do this know it.
+    pub fn is_of(self, capabilities: Capabilities) -> bool {
+        self.needs().is_none_or(|needed| capabilities.has(needed))
+    }
+
+    /// What a session must be able to do for it; nothing where every session knows it.
+    pub const fn needs(self) -> Option<Capability> {
         match self {
             Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
-                !kind.is_agent()
+                Some(Capability::Code)
             }
-            Self::Test | Self::Review => kind.is_fsharp(),
-            Self::Comm => !kind.is_agent() && !kind.is_fsharp(),
-            Self::Prompt | Self::Steer => kind.is_agent(),
+            Self::Test => Some(Capability::Tests),
+            Self::Review => Some(Capability::Review),
+            Self::Comm => Some(Capability::Comms),
+            Self::Prompt | Self::Steer => Some(Capability::Conversation),
             Self::Answer
             | Self::Cancel
             | Self::Events
@@ -182,7 +187,7 @@ impl Action {
             | Self::Delete
             | Self::Compact
             | Self::Label
-            | Self::Ask => true,
+            | Self::Ask => None,
         }
     }
 }
@@ -277,10 +282,10 @@ pub const fn reaches(state: SessionState, action: Action, reach: Reach) -> bool 
     }
 }
 
-/// The actions that clients are told of in `state` of a session of this kind, in the order of [`Action::ALL`].
-pub fn offered(state: SessionState, kind: &SessionKind) -> Vec<Action> {
+/// The actions that clients are told of in `state` of a session that can do this, in the order of [`Action::ALL`].
+pub fn offered(state: SessionState, capabilities: Capabilities) -> Vec<Action> {
     let is_offered =
-        |action: &Action| action.is_of(kind) && availability(state, *action) == Availability::Offered;
+        |action: &Action| action.is_of(capabilities) && availability(state, *action) == Availability::Offered;
     Action::ALL.into_iter().filter(is_offered).collect()
 }
 
@@ -319,6 +324,7 @@ pub const fn remedy(state: SessionState, action: Action) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::SessionKind;
     use Action as A;
 
     /// The seed's table, in its order of rows; load_script is an eval here, and get_available_projects a status.
@@ -344,7 +350,7 @@ mod tests {
             (SessionState::Faulted, vec![A::Events, A::Status, A::Reset, A::HardReset]),
         ];
         for (state, actions) in table {
-            assert_eq!(offered(state, &SessionKind::fsharp()), actions, "{state}");
+            assert_eq!(offered(state, Capabilities::of_kind(&SessionKind::fsharp())), actions, "{state}");
         }
     }
 
@@ -360,7 +366,10 @@ mod tests {
     fn only_fsharp_finds_tests_and_is_reviewed() {
         let kinds = [SessionKind::fsharp(), SessionKind::new("python").unwrap(), SessionKind::agent()];
         for action in [A::Test, A::Review] {
-            assert_eq!(kinds.clone().map(|kind| action.is_of(&kind)), [true, false, false]);
+            assert_eq!(
+                kinds.clone().map(|kind| action.is_of(Capabilities::of_kind(&kind))),
+                [true, false, false]
+            );
         }
     }
 

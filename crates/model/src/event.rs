@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::agent::{AgentState, Delta, JobSpec, Note, QueuedPrompt, WorkEnding};
 use crate::ask::{Ask, AskEnding};
+use crate::capability::Capabilities;
 use crate::comm::CommMessage;
 use crate::command_line::CommandLine;
 use crate::display::Display;
@@ -187,6 +188,9 @@ pub enum EventBody {
         /// What its creator calls it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alias: Option<String>,
+        /// What it can do, as whoever starts its runners declares it; what is usual of its kind where that is not said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        capabilities: Option<Capabilities>,
     },
     /// It began with entries of another session. Always its second event.
     SessionForked(ForkPoint),

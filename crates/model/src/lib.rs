@@ -10,6 +10,7 @@ pub mod agent;
 pub mod ask;
 mod base64;
 pub mod breaker;
+pub mod capability;
 pub mod comm;
 pub mod command;
 pub mod command_line;
@@ -56,6 +57,7 @@ pub use agent::{
 };
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use base64::Base64;
+pub use capability::{Capabilities, Capability};
 pub use comm::{CommMessage, CommStep};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use command_line::CommandLine;

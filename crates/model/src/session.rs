@@ -8,6 +8,7 @@ use crate::Timestamp;
 use crate::affordance::{Action, Reach, offered, reaches};
 use crate::agent::{AgentState, JobKind, JobSpec, QueuedPrompt, WorkEnding};
 use crate::ask::{Ask, AskEnding, PendingAsk, Raiser};
+use crate::capability::{Capabilities, Capability};
 use crate::entry::TranscriptEntry;
 use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
@@ -50,6 +51,9 @@ pub struct Session {
     /// What its creator calls it; none once it was unloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// What it can do, where that was declared: [`Self::capabilities`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
     /// When it came to be.
     pub created_at: Timestamp,
     /// When something last happened in it.
@@ -370,6 +374,7 @@ impl Session {
             passed_over,
             arguments,
             alias,
+            capabilities,
         } = &event.body
         else {
             return None;
@@ -385,6 +390,7 @@ impl Session {
             passed_over: passed_over.clone(),
             arguments: arguments.clone(),
             alias: alias.clone(),
+            capabilities: *capabilities,
             created_at: event.at,
             last_activity: event.at,
             life: Activity::Uninitialized,
@@ -426,6 +432,16 @@ impl Session {
         Some(session)
     }
 
+    /// What it can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities.unwrap_or_else(|| Capabilities::of_kind(&self.kind))
+    }
+
+    /// Whether it has a conversation: such a session is given prompts instead of code.
+    pub fn is_agent(&self) -> bool {
+        self.capabilities().has(Capability::Conversation)
+    }
+
     /// Returns the state of the session.
     pub fn state(&self) -> SessionState {
         match &self.life {
@@ -445,7 +461,7 @@ impl Session {
 
     /// What clients are told that they may do now.
     pub fn offered(&self) -> Vec<Action> {
-        offered(self.state(), &self.kind)
+        offered(self.state(), self.capabilities())
     }
 
     /// Whether a request for `action` that comes to it like this is carried out, now or later.
@@ -455,8 +471,8 @@ impl Session {
             _ => true,
         };
         // An agent is started by prompting it, and what is put into its conversation does not wait.
-        let reach = if self.kind.is_agent() { Reach::AtOnce } else { reach };
-        has_object && action.is_of(&self.kind) && reaches(self.state(), action, reach)
+        let reach = if self.is_agent() { Reach::AtOnce } else { reach };
+        has_object && action.is_of(self.capabilities()) && reaches(self.state(), action, reach)
     }
 
     /// Why an action is refused in its present state.
@@ -689,7 +705,7 @@ impl Session {
                 // What its agent does in a job is part of the job.
                 if event.metadata.source != Source::Worker {
                     self.version = self.version.next();
-                    self.summary_is_new = self.kind.is_agent() && self.running().is_some();
+                    self.summary_is_new = self.is_agent() && self.running().is_some();
                 }
             }
             EventBody::EntryLabeled { entry, label } => {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
+use crate::capability::Capabilities;
 use crate::display::{Display, Form, TEST_PROGRESS, TESTS};
 use crate::error::Error;
 use crate::id::{DisplayId, SessionKind};
@@ -57,12 +58,12 @@ impl TestSelection {
         format!("{RUN}({})", arguments.join(", "))
     }
 
-    /// Whether sessions of this kind run tests.
+    /// Whether a session of this kind, which can do this, runs tests.
     ///
     /// # Errors
     /// [`Error::NotOfKind`].
-    pub fn is_known_to(kind: &SessionKind) -> Result<(), Error> {
-        match Action::Test.is_of(kind) {
+    pub fn is_known_to(kind: &SessionKind, capabilities: Capabilities) -> Result<(), Error> {
+        match Action::Test.is_of(capabilities) {
             true => Ok(()),
             false => Err(Error::NotOfKind { action: Action::Test, kind: kind.clone() }),
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, ChosenProject, Error, Principal, ProjectChoice, RunnerNotice, SessionId, SessionKind,
-    TranscriptEntry,
+    AgentState, Capabilities, ChosenProject, Error, Principal, ProjectChoice, RunnerNotice, SessionId,
+    SessionKind, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +21,9 @@ use crate::runner::Runner;
 pub trait RunnerFactory: Send + Sync + 'static {
     /// Whether this factory starts runners for `kind`.
     fn serves(&self, kind: &SessionKind) -> bool;
+
+    /// What sessions of such a kind can do. It is stored with each session when that is created.
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities;
 
     /// How an agent in this folder begins, of a creator with such an environment, as far as that is known before it is started.
     fn beginning(&self, _folder: &Path, _environment: &Environment) -> AgentState {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::agent::Model;
-use mainstay_model::{AgentState, Error, SessionId, SessionKind, ThinkingLevel};
+use mainstay_model::{AgentState, Capabilities, Error, SessionId, SessionKind, ThinkingLevel};
 use mainstay_os::process::Launch;
 use mainstay_runner::{Conversation, Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use serde::Deserialize;
@@ -158,6 +158,10 @@ impl OwnSettings {
 impl RunnerFactory for PiAgents {
     fn serves(&self, kind: &SessionKind) -> bool {
         kind.is_agent()
+    }
+
+    fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
+        Capabilities::AGENT
     }
 
     fn beginning(&self, folder: &Path, environment: &Environment) -> AgentState {

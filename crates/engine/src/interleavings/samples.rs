@@ -43,6 +43,7 @@ fn body() -> EventBody {
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo, RunnerNotice, SessionKind,
-    TextPosition,
+    AskId, Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo,
+    RunnerNotice, SessionKind, TextPosition,
 };
 use serde_json::Value;
 use shuttle::future::yield_now;
@@ -35,6 +35,10 @@ impl Workers {
 impl RunnerFactory for Workers {
     fn serves(&self, _: &SessionKind) -> bool {
         true
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

@@ -201,7 +201,7 @@ impl SessionTask {
             return Ok(QueuePlace::Now);
         }
         let (state, action) = (self.session.state(), command.body.action());
-        if !action.is_of(&self.session.kind) {
+        if !action.is_of(self.session.capabilities()) {
             return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
         }
         let is_offered = availability(state, action) != Availability::Refused;

@@ -350,7 +350,7 @@ impl SessionTask {
     {
         let kind = &self.session.kind;
         // What its kind cannot do at all no start of it makes possible.
-        let of_kind = match action.is_of(kind) {
+        let of_kind = match action.is_of(self.session.capabilities()) {
             true => Ok(()),
             false => Err(Error::NotOfKind { action, kind: kind.clone() }),
         };
@@ -377,7 +377,7 @@ impl SessionTask {
     pub(super) fn ask_agent(&self, question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>>) {
         let Some(Runner::Agent(agent)) = self.runner() else {
             let (action, kind) = (Action::Prompt, self.session.kind.clone());
-            let error = match kind.is_agent() {
+            let error = match self.session.is_agent() {
                 true => self.session.refusal(action),
                 false => Error::NotOfKind { action, kind },
             };

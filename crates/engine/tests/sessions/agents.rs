@@ -9,15 +9,15 @@ use mainstay_model::breaker::BreakerState;
 use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, Admission, AgentNotice, AskId, Delivery, Error, ForkSession, JobSpec, Limits, Outcome, Part,
-    PartRole, Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState,
-    Setting, ThinkingLevel, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
+    Action, Admission, AgentNotice, AskId, Capabilities, Delivery, Error, ForkSession, JobSpec, Limits,
+    Outcome, Part, PartRole, Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind,
+    SessionState, Setting, ThinkingLevel, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
 };
 use mainstay_runner::query::KernelQuery;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::scripted_agent::{Given, Script};
+use crate::scripted_agent::{DECLARED, Given, Script};
 use crate::support::{CANCEL, Client, Daemon, Running, command, eval, id, next_id, patient, quick};
 
 fn prompt(text: &str) -> SessionCommand {
@@ -356,6 +356,23 @@ async fn an_agent_with_nothing_to_do_goes_to_rest() {
     script.work().await;
     script.done().await;
     assert_eq!(ending(running).await, done());
+}
+
+#[tokio::test]
+async fn what_a_session_can_do_is_what_its_factory_declares_whatever_its_kind_is_called() {
+    let (daemon, mut script) = Daemon::with_agents(quick()).await;
+    let kind = SessionKind::new(DECLARED).unwrap();
+    let talk = daemon.session_of(kind.clone()).await;
+    assert_eq!(talk.state().await, SessionState::Uninitialized, "it starts when it is prompted");
+    turn(&talk, &mut script, "hello", "hi").await;
+    assert_eq!(talk.submit(eval("1")).await, Err(Error::NotOfKind { action: Action::Eval, kind }));
+    let session = daemon.local.status(talk.id).await.unwrap().session;
+    assert!(session.is_agent() && session.offered().contains(&Action::Prompt), "{:?}", session.offered());
+    assert_eq!(
+        session.capabilities,
+        Some(Capabilities::AGENT),
+        "it is stored, for daemons that cannot start it"
+    );
 }
 
 #[tokio::test]

@@ -311,6 +311,7 @@ fn creation_with(answer: Answer) -> Append {
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     };
     let new = NewEvent { at, metadata: metadata.clone(), body: body.clone() };
     let event = Event { session, seq: Seq(1), position: Position(1), at, metadata, body };

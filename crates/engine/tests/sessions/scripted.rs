@@ -31,9 +31,9 @@ use async_trait::async_trait;
 use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
-    AskId, Binding, Blame, BuildReport, Bundle, CommMessage, Diagnostic, Display, Error, EvalResult,
-    JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo,
-    RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    AskId, Binding, Blame, BuildReport, Bundle, Capabilities, CommMessage, Diagnostic, Display, Error,
+    EvalResult, JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References,
+    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_runner::{
@@ -142,6 +142,10 @@ impl Scripted {
 impl RunnerFactory for Scripted {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp() || kind.as_str() == "python3"
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question, QueuedPrompt,
-    RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question,
+    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
@@ -31,6 +31,9 @@ pub(crate) enum Given {
     /// The agent's process was killed.
     Killed,
 }
+
+/// A kind of session of which nothing but what its factory declares says that it has a conversation.
+pub(crate) const DECLARED: &str = "declared";
 
 /// Agents of the kind `pi`, told by a test.
 #[derive(Clone)]
@@ -69,7 +72,11 @@ impl ScriptedAgents {
 #[async_trait]
 impl RunnerFactory for ScriptedAgents {
     fn serves(&self, kind: &SessionKind) -> bool {
-        kind.is_agent()
+        kind.is_agent() || kind.as_str() == DECLARED
+    }
+
+    fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
+        Capabilities::AGENT
     }
 
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {

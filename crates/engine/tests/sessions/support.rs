@@ -130,7 +130,12 @@ impl Daemon {
 
     /// A new session of an agent, at rest.
     pub(crate) async fn agent_session(&self) -> Client {
-        let create = CreateSession { kind: SessionKind::pi(), ..self.in_own_folder(create("talk")).await };
+        self.session_of(SessionKind::pi()).await
+    }
+
+    /// A new session of a kind, at rest.
+    pub(crate) async fn session_of(&self, kind: SessionKind) -> Client {
+        let create = CreateSession { kind, ..self.in_own_folder(create("talk")).await };
         match self.local.create(next_id(), create).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => self.client(session),
             other => panic!("{other:?}"),

@@ -32,6 +32,7 @@ pub(crate) fn creation() -> Event {
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     };
     let source = Source::Client { principal: Principal::local(), name: "cli".to_owned() };
     let metadata = Metadata { source, correlation: None, causation: None, environment: None };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo, RunnerNotice,
-    SessionKind, TextPosition,
+    AskId, Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo,
+    RunnerNotice, SessionKind, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -24,6 +24,10 @@ struct Printer(mpsc::Sender<RunnerNotice>);
 impl RunnerFactory for Printers {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

@@ -80,7 +80,7 @@ impl Caller {
             return self.client.resolve(reference).await;
         }
         let sessions = self.client.sessions(SessionFilter::default()).await?;
-        let is_fit = |session: &&Session| action.is_none_or(|action| action.is_of(&session.kind));
+        let is_fit = |session: &&Session| action.is_none_or(|action| action.is_of(session.capabilities()));
         let found = sessions.iter().find(is_fit).map(|session| session.id);
         found.ok_or_else(|| Error::SessionNotFound { reference: "the most recent one".to_owned() })
     }

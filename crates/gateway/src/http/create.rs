@@ -131,7 +131,7 @@ async fn bring(
         return Ok((place(session), accepted.answer(caller.answers())).into_response());
     };
     let status = client.status(session).await?;
-    if !status.session.kind.is_agent() {
+    if !status.session.is_agent() {
         client.settled(session, limit).await?;
     }
     let view = SessionView::from(client.status(session).await?);

@@ -108,7 +108,7 @@ pub(super) async fn import(
     };
     let status = client.status(session).await?;
     if let Some(limit) = wait
-        && !status.session.kind.is_agent()
+        && !status.session.is_agent()
     {
         client.settled(session, limit).await?;
     }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
-    Action, Admission, AskId, Command, CommandId, CreateSession, Error, Limits, Outcome, ProjectChoice,
-    Response, Session, SessionCommand, SessionId, SessionKind, SessionState, Version,
+    Action, Admission, AskId, Capabilities, Command, CommandId, CreateSession, Error, Limits, Outcome,
+    ProjectChoice, Response, Session, SessionCommand, SessionId, SessionKind, SessionState, Version,
 };
 use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, RequestId};
 use rmcp::service::RequestContext;
@@ -314,17 +314,20 @@ impl Call {
     ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
         let session = match self.find_for(reference, fits).await? {
-            Some(session) => match self.client.status(session).await?.session.kind.clone() {
-                kind if action.is_of(&kind) => session,
-                kind => return Err(Error::NotOfKind { action, kind }),
-            },
+            Some(session) => {
+                let found = self.client.status(session).await?.session;
+                if !action.is_of(found.capabilities()) {
+                    return Err(Error::NotOfKind { action, kind: found.kind.clone() });
+                }
+                session
+            }
             None => {
                 let meant = self.meant();
                 let kind = match kind {
                     Some(kind) => kind.clone(),
                     None => meant.kind().await,
                 };
-                if !action.is_of(&kind) {
+                if !action.is_of(Capabilities::of_kind(&kind)) {
                     return Err(Error::NotOfKind { action, kind });
                 }
                 let working_directory = meant.folder();

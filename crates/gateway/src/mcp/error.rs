@@ -7,7 +7,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::{availability, remedy};
-use mainstay_model::{Action, Availability, Error, SessionState};
+use mainstay_model::{Action, Availability, Capabilities, Error, SessionState};
 use rmcp::ErrorData;
 use serde::Serialize;
 
@@ -79,7 +79,8 @@ impl Display for ErrorAnswer {
 /// The answer to a call that met an error.
 pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
     // Where only this session's kernel lacks it, what is offered to its kind would name it.
-    let is_of_kernel = matches!(error, Error::NotOfKind { action, kind } if action.is_of(kind));
+    let is_of_kernel =
+        matches!(error, Error::NotOfKind { action, kind } if action.is_of(Capabilities::of_kind(kind)));
     let is_refused = is_refused_by_session(error) && !is_of_kernel;
     let session = match call.session() {
         Some(session) => call.client().status(session).await.ok().map(|status| status.session),

@@ -197,7 +197,7 @@ pub(super) async fn still_running(
     };
     let Some(session) = session else { return Ok(still) };
     let status = call.client().status(session).await?.session;
-    still.is_cancellable = offered(status.state(), &status.kind).contains(&Action::Cancel);
+    still.is_cancellable = offered(status.state(), status.capabilities()).contains(&Action::Cancel);
     let is_of = |command: &CommandId| command == id || command.is_part_of(id);
     let Some(running) = status.running() else { return Ok(still) };
     // A cell of a notebook has an id of its own.

@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::Client;
 use mainstay_model::affordance::{Reach, reaches};
-use mainstay_model::{Action, Session, SessionKind, SessionState};
+use mainstay_model::{Action, Capabilities, Session, SessionKind, SessionState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,10 +81,11 @@ impl Offered {
     /// Those for a client in a session, by the names that it is shown; where there is none, in the one of this kind that running code would
     /// create.
     pub(super) fn now(client: &Client, session: Option<&Session>, kind: &SessionKind, names: Names) -> Self {
+        let capabilities = session.map_or_else(|| Capabilities::of_kind(kind), Session::capabilities);
         let is_driven = session.is_none_or(|session| client.drives(session));
         let is_offered = |tool: &&'static Listed| {
             let Needs { action, works, files: _ } = tool.needs;
-            let may = |action: Action| action.is_of(kind) && (is_driven || is_read(action));
+            let may = |action: Action| action.is_of(capabilities) && (is_driven || is_read(action));
             action.is_none_or(may) && works.now(session)
         };
         let (offered, others): (Vec<_>, Vec<_>) = of_principal(client).partition(is_offered);

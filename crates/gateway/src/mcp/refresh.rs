@@ -70,7 +70,7 @@ impl Tool for RefreshSession {
         let (all, dry_run) = (self.all == Some(true), self.dry_run == Some(true));
         let client = call.client();
         let before = client.status(session).await?.session;
-        if !Action::Refresh.is_of(&before.kind) {
+        if !Action::Refresh.is_of(before.capabilities()) {
             return Err(Error::NotOfKind { action: Action::Refresh, kind: before.kind });
         }
         // What has changed is looked for before a session at rest takes it in.

@@ -73,7 +73,7 @@ impl SessionResolver {
         };
         let sessions = self.client.sessions(filter).await?;
         let is_meant = |session: &&Session| {
-            !session.kind.is_agent() && session.owner == *self.client.principal() && fits(session)
+            !session.is_agent() && session.owner == *self.client.principal() && fits(session)
         };
         Ok(sessions.iter().find(is_meant).map(|session| session.id))
     }

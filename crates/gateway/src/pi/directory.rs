@@ -97,7 +97,7 @@ impl Change {
         }
         // What cannot be read now is asked for by who wants to know.
         let session = client.seen_session(*session).await.ok().flatten()?;
-        if !session.kind.is_agent() {
+        if !session.is_agent() {
             return None;
         }
         let gone = |name: &str| Some(session_frame("session_deleted", name, None));

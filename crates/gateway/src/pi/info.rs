@@ -25,7 +25,7 @@ pub(super) async fn find(client: &Client, name: &str) -> Result<SessionId, Error
         let filter = SessionFilter { id: Some(id), ..loaded };
         found.extend(client.sessions(filter).await?);
     }
-    found.retain(|session| session.kind.is_agent());
+    found.retain(|session| session.is_agent());
     found.first().map(|session| session.id).ok_or_else(not_found)
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn stored_agents(client: &Client) -> Result<Vec<Session>, Error
 
 async fn agents_of(client: &Client, filter: SessionFilter) -> Result<Vec<Session>, Error> {
     let mut sessions = client.sessions(filter).await?;
-    sessions.retain(|session| session.kind.is_agent());
+    sessions.retain(|session| session.is_agent());
     Ok(sessions)
 }
 

@@ -60,7 +60,7 @@ pub(super) async fn question(viewer: Viewer, Path(id): Path<String>, uri: Uri) -
     if !has_begun(session.evals, session.title.as_deref()) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let lost = what_is_lost("this session", session.kind.is_agent(), &names(&viewer, &session).await);
+    let lost = what_is_lost("this session", session.is_agent(), &names(&viewer, &session).await);
     Ok(Html(form(reset, &lost).into_string()).into_response())
 }
 

@@ -47,7 +47,7 @@ fn screen(session: &Session, shown: StatusElements, before: &Markup, cells: &[&C
 }
 
 fn editor(session: &Session, run: &Markup, actions: &Markup) -> Markup {
-    let (label, hint) = match (session.kind.is_agent(), session.kind.is_fsharp()) {
+    let (label, hint) = match (session.is_agent(), session.kind.is_fsharp()) {
         (true, _) => ("Say something to the agent", "Say something to the agent"),
         (false, true) => ("Code", "let answer = 6 * 7"),
         (false, false) => ("Code", "6 * 7"),

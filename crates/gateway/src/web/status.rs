@@ -143,7 +143,8 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// What may be done with the session, but for what the editor does: what is offered at hand, what is permitted behind it.
 fn actions(session: &Session, may: ViewerRights) -> Markup {
-    let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind) && may.take(*action));
+    let known =
+        Action::ALL.into_iter().filter(|action| action.is_of(session.capabilities()) && may.take(*action));
     let (mut offered, mut permitted) = (Vec::new(), Vec::new());
     for action in known {
         let Some(button) = button(action, session) else { continue };
@@ -153,7 +154,7 @@ fn actions(session: &Session, may: ViewerRights) -> Markup {
             Availability::Refused => {}
         }
     }
-    let is_agent = session.kind.is_agent();
+    let is_agent = session.is_agent();
     html! {
         div #actions role="toolbar" aria-label="Actions" {
             @for button in offered { (button) }
@@ -228,7 +229,7 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
         Action::Rename => "Rename…",
         Action::Delete => "Delete…",
         Action::Rebuild if session.project.is_some() => "Build and reset…",
-        Action::Compact if session.kind.is_agent() => "Shorten the conversation",
+        Action::Compact if session.is_agent() => "Shorten the conversation",
         Action::Compact
         // Into the other session, from where what is brought can be seen.
         | Action::Merge
@@ -257,7 +258,7 @@ fn run(session: &Session, may: ViewerRights) -> Markup {
     if !may.drive {
         return html! { div #run { span.hint { "You may look at this session, and not change it." } } };
     }
-    let is_agent = session.kind.is_agent();
+    let is_agent = session.is_agent();
     let (path, words, hint) = match (session.state(), is_agent) {
         (SessionState::Ready, false) => ("exec", "Run", ""),
         (SessionState::Ready | SessionState::Uninitialized, true) => ("prompt", "Send", ""),

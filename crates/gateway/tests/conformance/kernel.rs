@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use mainstay_model::{
-    AskId, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, Question,
-    RaisedError, RunnerInfo, RunnerNotice, SessionKind, TextPosition,
+    AskId, Capabilities, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
+    Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -47,6 +47,10 @@ pub(crate) struct Steps;
 impl RunnerFactory for Steps {
     fn serves(&self, kind: &SessionKind) -> bool {
         kind.is_fsharp()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

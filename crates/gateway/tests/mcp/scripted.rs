@@ -31,8 +31,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
-    AskId, Binding, BuildReport, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
-    JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
+    AskId, Binding, BuildReport, Capabilities, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding,
+    JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
     SessionKind, Severity, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{
@@ -53,6 +53,10 @@ pub(crate) struct Scripted;
 impl RunnerFactory for Scripted {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

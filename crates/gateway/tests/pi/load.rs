@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, AskId, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole, QueuedPrompt,
-    RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
+    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
@@ -35,6 +35,10 @@ struct Talker {
 impl RunnerFactory for Talkers {
     fn serves(&self, kind: &SessionKind) -> bool {
         kind.is_agent()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
     }
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

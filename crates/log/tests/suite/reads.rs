@@ -113,6 +113,7 @@ pub async fn sessions_are_found_by_a_folder_that_theirs_lies_in(store: &dyn Stor
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     };
     for (number, file) in [(6, "/lab/src/A.fsproj"), (7, "/lab2/A.fsproj")] {
         let mut line = Line::new(number);
@@ -143,6 +144,7 @@ pub async fn an_alias_that_is_released_is_another_sessions(store: &dyn Store) {
             passed_over: Vec::new(),
             arguments: Vec::new(),
             alias,
+            capabilities: None,
         },
         other => other,
     };

@@ -105,6 +105,7 @@ pub fn created(name: &str, folder: &str) -> EventBody {
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     }
 }
 

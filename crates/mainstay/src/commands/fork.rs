@@ -72,7 +72,7 @@ impl Fork {
 pub(crate) fn moved(forked: &Forked) -> Option<String> {
     let asked = forked.asked?;
     let entries = forked.entries;
-    let why = match forked.session.kind.is_agent() {
+    let why = match forked.session.is_agent() {
         true => "a call stays with its result",
         false => "an output stays with its input",
     };

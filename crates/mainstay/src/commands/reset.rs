@@ -82,7 +82,7 @@ async fn what_is_lost(client: &Client, session: &SessionView) -> Option<String> 
     if !has_begun(session) {
         return None;
     }
-    let is_agent = session.kind.is_agent();
+    let is_agent = session.is_agent();
     // One at rest, or Faulted, cannot be asked, and has its definitions all the same.
     let values = match is_agent {
         true => None,

@@ -314,7 +314,7 @@ pub(crate) fn validity_words(session: &SessionView) -> Option<String> {
 /// What a session counts that it was given to do, and how many of those failed. An agent's settings, compactions and lines of a shell count
 /// for nothing.
 pub(crate) fn tally(session: &SessionView) -> (&'static str, String) {
-    let counted = if session.kind.is_agent() { "turn" } else { "eval" };
+    let counted = if session.is_agent() { "turn" } else { "eval" };
     (counted, format!("{} of them failed", session.failures))
 }
 

@@ -70,7 +70,7 @@ impl Target {
             return client.call(GetSession { session: session.clone() }).await;
         }
         // What is to run does not go into an agent's conversation unasked.
-        let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
+        let runs = |session: &SessionView| self.kind.is_some() || !session.is_agent();
         match self.most_recent(home, client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
             None => {
@@ -117,8 +117,7 @@ impl Target {
             (Some(session), _) => Some(client.call(GetSession { session: session.clone() }).await?),
             (None, true) => None,
             (None, false) => {
-                self.most_recent(home, client, &working_directory()?, |session| session.kind.is_agent())
-                    .await?
+                self.most_recent(home, client, &working_directory()?, |session| session.is_agent()).await?
             }
         };
         let kind = found.as_ref().map_or(kind, |session| session.kind.clone());
@@ -244,7 +243,7 @@ async fn bring_up(
     session: SessionView,
     replay: Option<Duration>,
 ) -> Result<SessionView, Error> {
-    if session.kind.is_agent() {
+    if session.is_agent() {
         return Ok(session);
     }
     let reference = session.session.to_string();

@@ -10,7 +10,9 @@ use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
 use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
-use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
+use mainstay_model::{
+    Capabilities, Capability, ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind,
+};
 use mainstay_os::process::Launch;
 use mainstay_runner::{
     Environment, Report, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpPhase,
@@ -113,6 +115,10 @@ impl FsharpKernel {
 impl RunnerFactory for FsharpKernel {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp()
+    }
+
+    fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
+        Capabilities::KERNEL.with(Capability::Tests).with(Capability::Review).with(Capability::Projects)
     }
 
     async fn find(&self, _kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {

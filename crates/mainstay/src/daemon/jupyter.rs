@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
-use mainstay_model::{Error, SessionKind};
+use mainstay_model::{Capabilities, Capability, Error, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
 use crate::home::Home;
@@ -44,6 +44,10 @@ impl JupyterKernels {
 impl RunnerFactory for JupyterKernels {
     fn serves(&self, kind: &SessionKind) -> bool {
         !kind.is_fsharp() && !kind.is_agent()
+    }
+
+    fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
+        Capabilities::KERNEL.with(Capability::Comms)
     }
 
     async fn find(&self, kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    AgentState, AskId, Delivery, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question,
-    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding, WorkerExit,
-    YieldReason,
+    AgentState, AskId, Capabilities, Delivery, Delta, Error, JobId, JobSpec, Message, Part, PartRole,
+    Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding,
+    WorkerExit, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
@@ -28,6 +28,10 @@ pub(super) struct ScriptedAgents;
 impl RunnerFactory for ScriptedAgents {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::agent()
+    }
+
+    fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
+        Capabilities::AGENT
     }
 
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

@@ -186,7 +186,7 @@ impl WatcherTask {
     async fn take_in(&mut self) -> Result<(), Error> {
         let live = SessionFilter { live: true, ..SessionFilter::default() };
         let sessions = self.client().sessions(live).await?;
-        self.files = Files::of(sessions.iter().filter(|session| !session.kind.is_agent()));
+        self.files = Files::of(sessions.iter().filter(|session| !session.is_agent()));
         self.folders.set(self.files.folders());
         let is_live = |session| sessions.iter().any(|live| live.id == session);
         self.held.retain(is_live);

@@ -65,7 +65,7 @@ impl SessionBinding {
                 (find_or_create(home, client, kind, name).await?, is_of_client)
             }
         };
-        if session.kind.is_agent() {
+        if session.is_agent() {
             let reason = format!("it is of kind {}, which runs no code", session.kind);
             return Err(Error::InvalidArgument { argument: "--session".to_owned(), reason });
         }

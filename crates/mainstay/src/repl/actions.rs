@@ -409,7 +409,7 @@ impl Repl {
     }
 
     async fn test(&mut self, pattern: Option<String>) -> Result<(), Error> {
-        TestSelection::is_known_to(&self.link.session.kind)?;
+        TestSelection::is_known_to(&self.link.session.kind, self.link.session.capabilities())?;
         let selection = TestSelection { pattern, ..TestSelection::default() };
         self.evaluate(Submission::new(selection.code(), None)).await
     }

@@ -98,6 +98,7 @@ mod tests {
     fn session() -> SessionView {
         let session: SessionId = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
         SessionView {
+            capabilities: None,
             session,
             short_id: session.short(),
             name: "Harmony".to_owned(),

@@ -24,7 +24,7 @@ impl Draft<'_> {
         fresh: Uuid,
     ) -> Result<(), Error> {
         let (state, action) = (self.session.state(), command.body.action());
-        if !action.is_of(&self.session.kind) {
+        if !action.is_of(self.session.capabilities()) {
             return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
         }
         if availability(state, action) == Availability::Refused && !self.takes_back_an_ask(&command) {
@@ -62,7 +62,7 @@ impl Draft<'_> {
     /// An agent that runs was given all that the summary stands for, and begins anew with it. One that works does so when its job has
     /// ended.
     pub(crate) fn show_summary(&mut self, metadata: Metadata) {
-        if !self.session.kind.is_agent() {
+        if !self.session.is_agent() {
             return;
         }
         match self.session.state() {

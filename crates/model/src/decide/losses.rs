@@ -97,7 +97,7 @@ impl Draft<'_> {
                     self.interrupt_running(&running);
                 }
                 // An agent starts when it has something to do.
-                if self.session.kind.is_agent() && self.session.lane.is_empty() {
+                if self.session.is_agent() && self.session.lane.is_empty() {
                     self.record(of(Source::System), EventBody::SessionStopped);
                     return self.effect(Effect::KillWorker);
                 }

@@ -52,7 +52,7 @@ impl Draft<'_> {
             Notice::Written { files } => self.written(files),
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Activity::WarmingUp { .. }) {
-                    let is_agents = self.session.kind.is_agent();
+                    let is_agents = self.session.is_agent();
                     let next_step = match &error {
                         Error::KernelUnavailable { .. } if is_agents => AGENT_SETTINGS.to_owned(),
                         error => error.next_step(),

@@ -2,6 +2,7 @@
 
 use super::Error;
 use crate::affordance::{self, Action};
+use crate::capability::Capabilities;
 use crate::id::SessionKind;
 
 /// What kind of failure an error is. Protocols translate the class to their own codes.
@@ -168,7 +169,7 @@ impl Error {
     /// The actions offered instead, where a state refused one.
     pub fn offered(&self) -> Vec<Action> {
         match self {
-            Self::NotOffered { state, kind, .. } => affordance::offered(*state, kind),
+            Self::NotOffered { state, kind, .. } => affordance::offered(*state, Capabilities::of_kind(kind)),
             _ => Vec::new(),
         }
     }

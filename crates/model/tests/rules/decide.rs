@@ -355,7 +355,7 @@ impl SessionHistory {
             Err(Error::SessionNotFound { .. } | Error::SessionExists { .. }) => {
                 assert!(misses, "it is loaded, or was unloaded before");
             }
-            Err(Error::NotOfKind { .. }) => assert!(!action.is_of(&self.session.kind)),
+            Err(Error::NotOfKind { .. }) => assert!(!action.is_of(self.session.capabilities())),
             Err(Error::TooManyAsks { limit }) => assert_eq!(self.session.asks.len(), limit),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
@@ -759,7 +759,7 @@ proptest! {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let is_offered = availability(session.state(), body.action()) != Availability::Refused
                     || takes_back_an_ask(&session, &source, &body);
-                let refused = !is_offered || !body.action().is_of(&session.kind) || misses(&session, &source, &body);
+                let refused = !is_offered || !body.action().is_of(session.capabilities()) || misses(&session, &source, &body);
                 let command = Command::new(command_id(1), source, body);
                 let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);

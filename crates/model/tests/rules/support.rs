@@ -307,6 +307,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             passed_over: Vec::new(),
             arguments: Vec::new(),
             alias: None,
+            capabilities: None,
         },
     );
     let warmed_up = (
@@ -518,6 +519,7 @@ pub(crate) fn creation_of(kind: SessionKind) -> Event {
         passed_over: Vec::new(),
         arguments: Vec::new(),
         alias: None,
+        capabilities: None,
     };
     let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
     Event { session: session_id(), seq: Seq(1), position: Position(1), at: second(0), metadata, body }
@@ -839,6 +841,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             passed_over: Vec::new(),
             arguments: Vec::new(),
             alias: None,
+            capabilities: None,
             created_at,
             last_activity,
             life,

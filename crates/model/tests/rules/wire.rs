@@ -406,6 +406,7 @@ fn event_examples() -> Vec<EventBody> {
             passed_over: Vec::new(),
             arguments: Vec::new(),
             alias: None,
+            capabilities: None,
         },
         EventBody::EntriesMerged(Box::new(merge_point())),
         EventBody::SessionForked(ForkPoint {

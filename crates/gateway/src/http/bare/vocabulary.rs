@@ -96,7 +96,7 @@ told!(SessionView {
     usage,
     running,
     agent,
-    worker; without language, orphaned, dropped_environment
+    worker; without capabilities, language, orphaned, dropped_environment
 });
 told!(WorkerView { kernel, runtime, pid, usage });
 

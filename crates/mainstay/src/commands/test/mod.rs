@@ -116,7 +116,7 @@ impl Test {
         let Self { pattern, category, timeout, target, .. } = self;
         let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
         let session = target.find_or_create(home, &connect_or_start(home, "cli").await?.client).await?;
-        TestSelection::is_known_to(&session.kind)?;
+        TestSelection::is_known_to(&session.kind, session.capabilities())?;
         Ok((session, selection))
     }
 }
