@@ -80,7 +80,7 @@ impl Process for Worker {
             kernel: "memory".to_owned(),
             runtime: "shuttle".to_owned(),
             language: None,
-            pid: 1,
+            pid: Some(1),
             references: None,
             startup: None,
         }
