@@ -1,8 +1,13 @@
 //! Bytes as text, as JSON has them. Source: RFC 4648, section 4.
 
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 
-const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Some writers do not clear the bits after the last byte, and every reader ignores them.
+const ENGINE: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// Bytes in base64, padded, without white space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -28,23 +33,12 @@ impl Base64 {
     /// Text that is base64; white space in it, as notebooks have it, goes.
     pub fn new(text: &str) -> Option<Self> {
         let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-        let digits = text.trim_end_matches('=');
-        let is_padded = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
-        (is_padded && digits.bytes().all(|byte| digit(byte).is_some())).then_some(Self(text))
+        ENGINE.decode(&text).is_ok().then_some(Self(text))
     }
 
     /// Encodes bytes as Base64.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-        for chunk in bytes.chunks(3) {
-            let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for place in 0..4_usize {
-                let sign = SIGNS[(bits >> (18 - 6 * place)) as usize & 63];
-                text.push(if place > chunk.len() { '=' } else { char::from(sign) });
-            }
-        }
-        Self(text)
+        Self(ENGINE.encode(bytes))
     }
 
     /// The text, to be kept.
@@ -74,25 +68,11 @@ impl Base64 {
 
     /// The first so many bytes.
     pub(crate) fn beginning(&self, count: usize) -> Vec<u8> {
-        let digits: Vec<u8> = self.0.bytes().take(count.div_ceil(3) * 4).map_while(digit).collect();
-        let bytes = digits.chunks(4).flat_map(|four| {
-            let whole = four.iter().fold(0_u32, |whole, digit| whole << 6 | u32::from(*digit))
-                << (6 * (4 - four.len()));
-            let [_, bytes @ ..] = whole.to_be_bytes();
-            bytes.into_iter().take(four.len() * 6 / 8)
-        });
-        bytes.take(count).collect()
-    }
-}
-
-const fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
+        let digits = self.0.get(..count.div_ceil(3) * 4).unwrap_or(&self.0);
+        // What is no base64 is never in one.
+        let mut bytes = ENGINE.decode(digits).unwrap_or_default();
+        bytes.truncate(count);
+        bytes
     }
 }
 
@@ -111,5 +91,7 @@ mod tests {
         }
         assert_eq!(Base64::of(&[0xff, 0xfe, 0xfd, 0x00]).as_str(), "//79AA==");
         assert!(["Zg", "Zg=", "Z===", "Z-g="].iter().all(|text| Base64::new(text).is_none()));
+        let open = Base64::new("Zm\n9v YmF=").unwrap();
+        assert_eq!((open.beginning(4), open.beginning(9), open.len()), (b"foob".to_vec(), b"fooba".to_vec(), 5));
     }
 }
