@@ -92,6 +92,9 @@ mod tests {
         assert_eq!(Base64::of(&[0xff, 0xfe, 0xfd, 0x00]).as_str(), "//79AA==");
         assert!(["Zg", "Zg=", "Z===", "Z-g="].iter().all(|text| Base64::new(text).is_none()));
         let open = Base64::new("Zm\n9v YmF=").unwrap();
-        assert_eq!((open.beginning(4), open.beginning(9), open.len()), (b"foob".to_vec(), b"fooba".to_vec(), 5));
+        assert_eq!(
+            (open.beginning(4), open.beginning(9), open.len()),
+            (b"foob".to_vec(), b"fooba".to_vec(), 5)
+        );
     }
 }

@@ -1,4 +1,7 @@
 //! A process of ours: started in a group of its own with captured output, killed with all that it started.
+//!
+//! [`Group`] is ours, and not `process-wrap`'s: there, who kills a group owns the child. Here one task owns the child and waits for it, and any
+//! holder of a handle may kill the group until its leader is reaped.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;

@@ -1,5 +1,6 @@
 //! Kernelspecs: the folders in which Jupyter looks for kernels, and what stands in them. Source: jupyter_core's search path and
-//! jupyter_client's `kernelspec.py`, as their documentation has them.
+//! jupyter_client's `kernelspec.py`, as their documentation has them. It is ours because `jupyter-zmq-client` does not split `JUPYTER_PATH` at colons,
+//! and because a session looks with its creator's environment, not with the daemon's.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,5 +1,6 @@
 //! A message of Jupyter's as it travels: identities, a signature, four parts of JSON, and whatever bytes come with them. What a message
-//! says stays as it came until somebody reads it, so what nobody reads costs nothing, and what only passes through is not changed.
+//! says stays as it came until somebody reads it, so what nobody reads costs nothing, and what only passes through is not changed. That is why it is ours: `jupyter-protocol` reads each message into
+//! its own types.
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};

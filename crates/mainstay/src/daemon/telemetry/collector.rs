@@ -1,5 +1,8 @@
 //! The collector that traces and metrics are sent to: OTLP over HTTP, each message on a connection of its own. One that is away costs what
 //! would have been sent, and a line in the log now and then.
+//!
+//! The encoding is that of `opentelemetry-proto`. Sending is ours, and not that of `opentelemetry-otlp`, so that a daemon that stops can give up
+//! what is on its way, and a collector that is away is named once in ten minutes.
 
 use std::error::Error as StdError;
 use std::fmt;
