@@ -14,9 +14,12 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::future::join_all;
 use mainstay_engine::Engine;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::local_socket::{listen, serve};
+use mainstay_gateway::protocol::Protocols;
+use mainstay_gateway::rpc::Rpc;
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, Sent};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::rpc::server::{Daemon, listen, serve};
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Append, Epoch, Log, NewEvent};
@@ -104,19 +107,17 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
         port: 0,
-        pi_port: None,
+        own_ports: Arc::default(),
+        links: Arc::default(),
         started_at: Timestamp::now(),
         default_kind: Default::default(),
         kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
-        pi: Arc::default(),
-        mcp: Arc::default(),
-        http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
         answering: TaskTracker::new(),
     };
-    tokio::spawn(serve(listen(&socket).unwrap(), daemon));
+    tokio::spawn(serve(listen(&socket).unwrap(), daemon, Protocols::from(Rpc)));
     let mut connected = Vec::new();
     for _ in 0..clients {
         let (client, _events) = Client::connect(&socket, "secret".to_owned(), "bench").await.unwrap();

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::pi::PiProtocol;
 use mainstay_gateway::port;
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
@@ -169,13 +171,11 @@ async fn main() {
         home: folder.path().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
-        pi: Arc::default(),
-        mcp: Arc::default(),
-        http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
-        pi_port: None,
+        own_ports: Arc::default(),
+        links: Arc::default(),
         answering: TaskTracker::new(),
     };
-    tokio::spawn(port::serve(listener, daemon));
+    tokio::spawn(port::serve(listener, daemon, Protocols::from(PiProtocol::default())));
     let connecting = Instant::now();
     let (socket, _) = connect_async(format!("ws://127.0.0.1:{port}/pi?token=secret")).await.unwrap();
     let mut client = Client(socket);

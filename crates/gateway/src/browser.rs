@@ -17,8 +17,8 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::http::Problem;
-use crate::rpc::server::Daemon;
+use crate::daemon::Daemon;
+use crate::problem::Problem;
 use crate::tokens::Tokens;
 
 /// How long a link may be used.
@@ -30,11 +30,11 @@ const PURPOSE: &str = "mainstay 2026-11 secret of a browser";
 
 /// Links that were not used yet.
 #[derive(Default)]
-pub(crate) struct Links(Mutex<HashMap<String, (Principal, Instant)>>);
+pub struct Links(Mutex<HashMap<String, (Principal, Instant)>>);
 
 impl Links {
     /// The code of a new link.
-    pub(crate) fn issue(&self, principal: Principal) -> String {
+    pub fn issue(&self, principal: Principal) -> String {
         let code = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let now = Instant::now();
         let mut waiting = self.waiting();
@@ -62,20 +62,20 @@ impl Links {
 
 /// The address that lets a browser in, once. Its code stands in the fragment, which browsers send to nobody; the page redeems it and takes it
 /// off the address.
-pub(crate) fn link(daemon: &Daemon, principal: Principal, to: &str) -> String {
-    let code = daemon.http.links.issue(principal);
+pub fn link(daemon: &Daemon, principal: Principal, to: &str) -> String {
+    let code = daemon.links.issue(principal);
     format!("http://127.0.0.1:{}{to}#enter={code}", daemon.port)
 }
 
 /// What the page sends to be let in.
 #[derive(Deserialize)]
-pub(crate) struct LoginRequest {
+pub struct LoginRequest {
     code: String,
 }
 
 /// Lets a browser in: redeems the code of a link for a secret.
-pub(crate) async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<LoginRequest>) -> Response {
-    let Some(principal) = daemon.http.links.redeem(&entrance.code) else {
+pub async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<LoginRequest>) -> Response {
+    let Some(principal) = daemon.links.redeem(&entrance.code) else {
         return Problem::from(Error::Unauthorized).into_response();
     };
     let life = Duration::from_millis(daemon.engine.limits().browser_ms);
@@ -85,7 +85,7 @@ pub(crate) async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<Log
 }
 
 /// Whom a browser's secret stands for.
-pub(crate) fn access_of(tokens: &Tokens, secret: &str) -> Option<Access> {
+pub fn access_of(tokens: &Tokens, secret: &str) -> Option<Access> {
     open(tokens, secret, Timestamp::now().as_second())
 }
 

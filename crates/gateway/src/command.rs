@@ -1,14 +1,15 @@
 //! Commands as clients name them, whatever the protocol.
 
 use mainstay_engine::{Client, CommandStatus};
-use mainstay_model::{AskId, CommandId, Error, SessionId};
+use mainstay_model::{AskId, CommandId, Error, IdempotencyKey, SessionId, Version};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The id of a command: the client's own, or one of ours where it gave none.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where the client's looks like one of ours.
-pub(crate) fn id_of(given: Option<CommandId>) -> Result<CommandId, Error> {
+pub fn id_of(given: Option<CommandId>) -> Result<CommandId, Error> {
     match given {
         Some(id) => id.check_given().map(|()| id),
         None => Ok(anonymous()),
@@ -16,7 +17,7 @@ pub(crate) fn id_of(given: Option<CommandId>) -> Result<CommandId, Error> {
 }
 
 /// The id of a command whose client gives none.
-pub(crate) fn anonymous() -> CommandId {
+pub fn anonymous() -> CommandId {
     CommandId::anonymous(Uuid::now_v7())
 }
 
@@ -24,7 +25,7 @@ pub(crate) fn anonymous() -> CommandId {
 ///
 /// # Errors
 /// [`Error::StoreFailed`].
-pub(crate) async fn answered_before(
+pub async fn answered_before(
     client: &Client,
     reference: &str,
     command: Option<&CommandId>,
@@ -39,6 +40,43 @@ pub(crate) async fn answered_before(
 }
 
 /// The options of a compiler in what a client says: parted by spaces.
-pub(crate) fn arguments_in(said: Option<&str>) -> Vec<String> {
+pub fn arguments_in(said: Option<&str>) -> Vec<String> {
     said.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// What a command may say beside what it asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Conditions {
+    /// The client's name for what it wants done once, whatever id it sends it under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
+    /// Commands that must have succeeded before it begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<CommandId>,
+    /// The version that the session must have when it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<Version>,
+    /// How long it may take from its acceptance to its end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Under what name and conditions a command is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Sent {
+    /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
+    /// The conditions under which the command may run.
+    #[serde(flatten)]
+    pub conditions: Conditions,
+}
+
+impl Sent {
+    /// Under this name, without conditions.
+    pub fn named(command: CommandId) -> Self {
+        Self { command: Some(command), conditions: Conditions::default() }
+    }
 }

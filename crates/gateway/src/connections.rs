@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 use crate::bounded_listener::BoundedListener;
-use crate::http::Problem;
-use crate::rpc::server::{Daemon, LAST_ANSWERS};
+use crate::daemon::{Daemon, LAST_ANSWERS};
+use crate::problem::Problem;
 
 /// Headers of a request.
 const HEADERS: usize = 100;

@@ -20,7 +20,7 @@ impl DefaultKind {
     }
 
     /// The kind of session that a folder is for, when this client creates one.
-    pub(crate) async fn of(&self, client: &Client, folder: &str) -> SessionKind {
+    pub async fn of(&self, client: &Client, folder: &str) -> SessionKind {
         let (of, folder) = (Arc::clone(&self.0), PathBuf::from(folder));
         let environment = client.environment().cloned().unwrap_or_default();
         let told = tokio::task::spawn_blocking(move || of(&folder, &environment)).await;

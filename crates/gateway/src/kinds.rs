@@ -55,11 +55,7 @@ impl Kinds {
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
-    pub(crate) async fn known(
-        &self,
-        client: &Client,
-        folder: Option<String>,
-    ) -> Result<Vec<KnownKind>, Error> {
+    pub async fn known(&self, client: &Client, folder: Option<String>) -> Result<Vec<KnownKind>, Error> {
         let (list, folder) = (Arc::clone(&self.0), folder.map(PathBuf::from));
         let environment = client.environment().cloned().unwrap_or_default();
         let looked = tokio::task::spawn_blocking(move || list(folder.as_deref(), &environment));

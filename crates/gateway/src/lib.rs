@@ -1,36 +1,40 @@
-//! The protocols clients speak, one module each. A gateway translates, and holds no state that matters.
+//! The core that all protocols share, and the protocols. A protocol translates, and holds no state that matters.
 //!
-//! [`rpc`] is JSON-RPC 2.0 over the daemon's local socket: the command line and the terminal client. [`mcp`] is for AI agents,
-//! over streamable HTTP and over the same socket. [`http`] is for editors, pages and scripts. [`port`] is the loopback port: who may come in, and where each path leads.
-//! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals, [`notebook`] runs files cell by cell,
-//! [`trace`] where their requests become part of traces.
+//! [`protocol`] is the registry in which protocols enter themselves. [`port`] is the loopback port, [`local_socket`] the local one: who may come in, and
+//! which protocol a request or a connection is for. [`tokens`] says whom a client stands for, [`browser`] how a browser is let in without a token, [`view`] is what all protocols
+//! show of sessions and evals, [`notebook`] runs files cell by cell, [`trace`] says where requests become part of traces.
 
 mod bounded_listener;
-mod browser;
-mod command;
+pub mod browser;
+pub mod command;
 mod connections;
+pub mod daemon;
 mod default_kind;
 pub mod entries;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod health;
 pub mod highlight;
 pub mod http;
+pub mod json_rpc;
 mod kinds;
+pub mod local_socket;
 pub mod mcp;
 pub mod notebook;
-mod path;
+pub mod path;
 pub mod pi;
 pub mod port;
+pub mod problem;
+pub mod protocol;
 pub mod reset_warning;
 pub mod rpc;
 pub mod scaffold;
-mod session_file;
+pub mod session_file;
 pub mod tokens;
-mod trace;
+pub mod trace;
 pub mod view;
 pub mod web;
 
+pub use daemon::Daemon;
 pub use default_kind::DefaultKind;
 pub use kinds::{Kinds, KnownKind, Missing};

@@ -13,12 +13,10 @@ use mainstay_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::rpc;
-use crate::rpc::api::{GetCommand, ListEvents};
 use crate::view::EvalView;
 
 /// How many events are read at once.
-const PAGE: usize = 1000;
+pub const PAGE: usize = 1000;
 
 /// Whom to ask what has run.
 pub trait RunRecords: Sync {
@@ -31,16 +29,6 @@ pub trait RunRecords: Sync {
         session: SessionId,
         after: Seq,
     ) -> impl Future<Output = Result<Vec<Event>, Error>> + Send;
-}
-
-impl RunRecords for rpc::client::Client {
-    async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
-        known(self.call(GetCommand { command: command.clone() }).await.map(|status| status.outcome))
-    }
-
-    async fn events_after(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Error> {
-        self.call(ListEvents { session: session.to_string(), after, limit: Some(PAGE) }).await
-    }
 }
 
 impl RunRecords for mainstay_engine::Client {
@@ -56,8 +44,11 @@ impl RunRecords for mainstay_engine::Client {
     }
 }
 
-/// A command that never arrived has come to nothing.
-fn known(outcome: Result<Option<Outcome>, Error>) -> Result<Option<Outcome>, Error> {
+/// The outcome of a command, of which nothing may be known: one that never arrived has come to nothing.
+///
+/// # Errors
+/// The given one, unless it says that there is no such command.
+pub fn known(outcome: Result<Option<Outcome>, Error>) -> Result<Option<Outcome>, Error> {
     match outcome {
         Err(Error::CommandNotFound { .. }) => Ok(None),
         known => known,
@@ -284,7 +275,7 @@ impl NotebookFile {
     }
 
     /// Whether this session can run it, as far as that can be told.
-    pub(crate) fn is_for(&self, session: &Session) -> bool {
+    pub fn is_for(&self, session: &Session) -> bool {
         check_kind(&self.path, &self.kinds, &session.kind, session.language().as_ref()).is_ok()
     }
 

@@ -8,7 +8,7 @@ use mainstay_model::Error;
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where it is relative.
-pub(crate) fn absolute(path: &str) -> Result<PathBuf, Error> {
+pub fn absolute(path: &str) -> Result<PathBuf, Error> {
     let file = PathBuf::from(path);
     match file.is_absolute() {
         true => Ok(file),

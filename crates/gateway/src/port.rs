@@ -1,19 +1,18 @@
 //! The loopback port: who may come in, and where each path leads.
 //!
 //! Every request must name this machine in Host (a page that resolves its own name to 127.0.0.1 does not), must come from no
-//! page or one of this machine's (Origin), and must show the token. `/health` needs no token: it says only that
-//! something lives. Nor does what a browser loads before it can show one (`web::public_routes`): it is the same for everybody.
+//! page or one of this machine's (Origin), and must show the token, unless its path is public: the same for everybody.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{any, get, post};
+use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
@@ -21,13 +20,13 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::browser;
 use crate::connections;
-use crate::http::Problem;
-use crate::rpc::server::Daemon;
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+use crate::protocol::{Pages, Protocols};
 use crate::trace::trace;
-use crate::web;
 
 /// The names of this machine that a request may be addressed to.
-pub(crate) const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+pub const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Listens on the loopback interface; port 0 takes any free one.
 ///
@@ -55,83 +54,94 @@ fn refused(port: u16, error: &io::Error) -> Error {
 }
 
 /// Serves the daemon's port until it stops.
-pub async fn serve(listener: TcpListener, daemon: Daemon) {
-    connections::serve(listener, &daemon, router(daemon.clone())).await;
+pub async fn serve(listener: TcpListener, daemon: Daemon, protocols: Protocols) {
+    let router = router(&daemon, &protocols);
+    connections::serve(listener, &daemon, router).await;
 }
 
 /// Serves these paths alone, until the daemon stops. It checks no token: whoever brings them does.
 pub async fn serve_only(listener: TcpListener, daemon: Daemon, paths: Router) {
-    let paths = local_only(paths, daemon.port);
+    let paths = local_only(paths, daemon.port, None);
     connections::serve(listener, &daemon, paths).await;
 }
 
-/// Serves the pi protocol alone, at `/` of a port of its own, until the daemon stops.
-pub async fn serve_pi(listener: TcpListener, port: u16, daemon: Daemon) {
-    connections::serve(listener, &daemon, pi_router(daemon.clone(), port)).await;
+/// Serves the protocol of this name alone, on a port of its own, until the daemon stops.
+pub async fn serve_alone(listener: TcpListener, port: u16, daemon: Daemon, protocols: Protocols, name: &str) {
+    let found = protocols.named(name).and_then(|protocol| protocol.paths_of_own_port(&daemon));
+    let Some(paths) = found else {
+        tracing::error!(name, "no protocol of this name is served on a port of its own");
+        return;
+    };
+    let pages = pages_of(&protocols);
+    let guarded = paths.layer(from_fn_with_state(Guard::new(&daemon, &protocols, pages), require_token));
+    connections::serve(listener, &daemon, local_only(guarded, port, pages)).await;
 }
 
-/// Every path, behind its checks.
-fn router(daemon: Daemon) -> Router {
+/// Every path of every protocol, behind its checks.
+fn router(daemon: &Daemon, protocols: &Protocols) -> Router {
     let limit = DefaultBodyLimit::max(daemon.engine.limits().message_bytes);
-    let guarded = Router::new()
-        .merge(crate::mcp::http_routes(&daemon))
-        .merge(crate::mcp::sse_routes(daemon.clone()))
-        .merge(crate::pi::routes("/pi").with_state(daemon.clone()))
-        .merge(crate::http::routes().with_state(daemon.clone()))
-        .merge(crate::web::routes().with_state(daemon.clone()))
+    let (mut guarded, mut public) = (Router::new(), Router::new());
+    for protocol in protocols.iter() {
+        let paths = protocol.paths(daemon);
+        guarded = guarded.merge(paths.guarded);
+        public = public.merge(paths.public);
+    }
+    let pages = pages_of(protocols);
+    let guarded = guarded
         .layer(limit)
         .layer(from_fn(trace))
-        .layer(from_fn_with_state(daemon.clone(), require_token));
-    let all = Router::new()
-        .route("/health", get(health))
-        .route("/ui/enter", post(browser::enter).with_state(daemon.clone()))
-        .route("/", any(root))
-        .merge(crate::web::public_routes())
-        .merge(guarded);
-    local_only(all, daemon.port)
+        .layer(from_fn_with_state(Guard::new(daemon, protocols, pages), require_token));
+    local_only(public.merge(guarded), daemon.port, pages)
 }
 
-/// The pi protocol at the root, behind the same checks.
-fn pi_router(daemon: Daemon, port: u16) -> Router {
-    let guarded =
-        crate::pi::routes("/").with_state(daemon.clone()).layer(from_fn_with_state(daemon, require_token));
-    local_only(guarded, port)
+/// What people see who are refused.
+fn pages_of(protocols: &Protocols) -> Option<Pages> {
+    protocols.iter().find_map(|protocol| protocol.pages())
 }
 
 /// The same paths, for what is addressed to this port of this machine, from this machine.
-fn local_only(router: Router, port: u16) -> Router {
-    router.layer(from_fn_with_state(port, require_local))
+fn local_only(router: Router, port: u16, pages: Option<Pages>) -> Router {
+    router.layer(from_fn_with_state((port, pages), require_local))
 }
 
-/// People who open the port alone are shown the page.
-async fn root(headers: HeaderMap) -> Response {
-    if takes_html(&headers) {
-        Redirect::to("/ui").into_response()
-    } else {
-        Problem::of_path().into_response()
+/// What the check of tokens needs to know.
+#[derive(Clone)]
+struct Guard {
+    daemon: Daemon,
+    /// Paths at which a WebSocket may show its token in the address.
+    token_in_address: Arc<[&'static str]>,
+    pages: Option<Pages>,
+}
+
+impl Guard {
+    fn new(daemon: &Daemon, protocols: &Protocols, pages: Option<Pages>) -> Self {
+        let token_in_address =
+            protocols.iter().flat_map(|protocol| protocol.token_in_address()).copied().collect();
+        Self { daemon: daemon.clone(), token_in_address, pages }
     }
 }
 
-async fn health() -> &'static str {
-    "ok\n"
-}
-
 /// Lets through what is addressed to this machine, from this machine.
-async fn require_local(State(port): State<u16>, request: Request, next: Next) -> Response {
-    let is_for_people = takes_html(request.headers());
+async fn require_local(
+    State((port, pages)): State<(u16, Option<Pages>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let pages = pages.filter(|_| takes_html(request.headers()));
     let response = match foreign_name(request.headers(), port) {
         Some(origin) => Problem::from(Error::ForbiddenOrigin { origin }).into_response(),
         None => next.run(request).await,
     };
     let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    match response.extensions().get::<Error>() {
-        Some(error) if is_refused && is_for_people => web::refused(error.clone()),
-        Some(_) | None => response,
+    match (response.extensions().get::<Error>(), pages) {
+        (Some(error), Some(pages)) if is_refused => (pages.refused)(error.clone()),
+        (Some(_) | None, _) => response,
     }
 }
 
-async fn require_token(State(daemon): State<Daemon>, mut request: Request, next: Next) -> Response {
-    let shown = shown(&request);
+async fn require_token(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    let Guard { daemon, token_in_address, pages } = guard;
+    let shown = shown(&request, &token_in_address);
     let of_secret = |shown: &String| browser::access_of(&daemon.tokens, shown);
     let access = shown.as_ref().and_then(|token| daemon.tokens.access_of(token).or_else(|| of_secret(token)));
     match access {
@@ -146,33 +156,35 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
             }
         }
         // A browser shows no token when it opens an address. What it is given then does, and has nothing in it.
-        None if shown.is_none() && is_visit(&request) => web::shell(),
-        None => Problem::from(Error::Unauthorized).into_response(),
+        None => match pages.filter(|pages| shown.is_none() && is_visit(&request, pages)) {
+            Some(pages) => (pages.shell)(),
+            None => Problem::from(Error::Unauthorized).into_response(),
+        },
     }
 }
 
 /// Whether a browser opens an address of the page.
-fn is_visit(request: &Request) -> bool {
-    let path = request.uri().path();
-    let is_page = path == "/ui" || path.starts_with("/ui/");
+fn is_visit(request: &Request, pages: &Pages) -> bool {
+    let below = request.uri().path().strip_prefix(pages.path);
+    let is_page = below.is_some_and(|below| below.is_empty() || below.starts_with('/'));
     is_page && request.method() == Method::GET && takes_html(request.headers())
 }
 
 /// Whether HTML is what someone asks for, as browsers do for people.
-fn takes_html(headers: &HeaderMap) -> bool {
+pub fn takes_html(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
     accepted.any(|accept| accept.to_ascii_lowercase().contains("text/html"))
 }
 
 /// The token that a request shows: in its header; in its address where it opens a WebSocket, since many clients of those can give no header.
-fn shown(request: &Request) -> Option<String> {
+fn shown(request: &Request, token_in_address: &[&str]) -> Option<String> {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = header.and_then(bearer);
     let upgrade = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
-    let is_of_pi = matches!(request.uri().path(), "/pi" | "/");
+    let may_be_in_address = token_in_address.contains(&request.uri().path());
     let opens_socket = || {
         let is_socket = upgrade.is_some_and(|upgrade| upgrade.eq_ignore_ascii_case("websocket"));
-        is_of_pi && is_socket && request.method() == Method::GET
+        may_be_in_address && is_socket && request.method() == Method::GET
     };
     let query = request.uri().query().filter(|_| given.is_none() && opens_socket());
     let of_query = || query?.split('&').find_map(|pair| pair.strip_prefix("token="));

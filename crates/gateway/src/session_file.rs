@@ -11,7 +11,7 @@ const PART_BYTES: usize = 1024 * 1024;
 ///
 /// # Errors
 /// As [`Client::export`].
-pub(crate) async fn exported(client: &Client, session: SessionId) -> Result<(Header, Vec<Item>), Error> {
+pub async fn exported(client: &Client, session: SessionId) -> Result<(Header, Vec<Item>), Error> {
     let mut part = client.export(session, ExportCursor::default(), PART_BYTES).await?;
     let mut items = std::mem::take(&mut part.items);
     while let Some(cursor) = part.next {

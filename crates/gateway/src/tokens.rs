@@ -25,17 +25,17 @@ impl Tokens {
     }
 
     /// Whom a principal's name stands for, where it has a token.
-    pub(crate) fn access_of_principal(&self, principal: &Principal) -> Option<Access> {
+    pub fn access_of_principal(&self, principal: &Principal) -> Option<Access> {
         self.entries.iter().map(|(_, access)| access).find(|access| access.principal == *principal).cloned()
     }
 
     /// How many principals there are.
-    pub(crate) fn principals(&self) -> usize {
+    pub fn principals(&self) -> usize {
         self.entries.iter().map(|(_, access)| &access.principal).collect::<BTreeSet<_>>().len()
     }
 
     /// A key for one purpose, made of the daemon's own token.
-    pub(crate) fn key(&self, purpose: &str) -> [u8; 32] {
+    pub fn key(&self, purpose: &str) -> [u8; 32] {
         let local = self.entries.first().map(|(TokenHash(hash), _)| *hash).unwrap_or_default();
         blake3::derive_key(purpose, &local)
     }

@@ -10,7 +10,6 @@ use axum::middleware::Next;
 use axum::response::Response;
 use mainstay_engine::Client;
 use mainstay_log::trace::{TARGET, ended};
-use mainstay_model::Error;
 use opentelemetry::global::get_text_map_propagator;
 use opentelemetry::propagation::Extractor;
 use tracing::field::Empty;
@@ -22,7 +21,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 struct RequestSpan(Span);
 
 /// Traces a request over HTTP to the head of its answer.
-pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
+pub async fn trace(mut request: Request, next: Next) -> Response {
     let span = span_of(&request);
     if span.is_disabled() {
         return next.run(request).await;
@@ -43,7 +42,7 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
 }
 
 /// The method of a request, in the words that metrics and spans have: clients may make up any other.
-pub(crate) fn method_of(request: &Request) -> &'static str {
+pub fn method_of(request: &Request) -> &'static str {
     let known = [
         Method::GET,
         Method::POST,
@@ -76,44 +75,10 @@ fn span_of(request: &Request) -> Span {
 }
 
 /// A client that carries out this request; its commands are part of the request's trace.
-pub(crate) fn within(client: Client, request: &Parts) -> Client {
+pub fn within(client: Client, request: &Parts) -> Client {
     match request.extensions.get::<RequestSpan>() {
         Some(RequestSpan(span)) => client.traced(span.clone()),
         None => client,
-    }
-}
-
-/// A request over the local socket.
-pub(crate) struct Call(Span);
-
-impl Call {
-    /// One that has come in.
-    pub(crate) fn begin(method: &str) -> Self {
-        Self(info_span!(
-            target: TARGET,
-            parent: None,
-            "rpc",
-            otel.name = method,
-            otel.kind = "server",
-            rpc.system = "jsonrpc",
-            rpc.method = method,
-            "error.type" = Empty,
-            otel.status_code = Empty,
-        ))
-    }
-
-    /// A client that carries it out.
-    pub(crate) fn client(&self, client: &Client) -> Client {
-        client.clone().traced(self.0.clone())
-    }
-
-    /// Records how the call was answered.
-    pub(crate) fn answered<T>(self, answer: &Result<T, Error>) {
-        if let Err(error) = answer {
-            self.0.record("error.type", error.code().0);
-            self.0.record("otel.status_code", "ERROR");
-        }
-        ended(&self.0);
     }
 }
 

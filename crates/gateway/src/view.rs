@@ -129,7 +129,7 @@ pub struct Orphaned {
 
 impl Orphaned {
     /// The job that runs in a session, where a client asked for it.
-    pub(crate) fn of(session: &Session) -> Option<Self> {
+    pub fn of(session: &Session) -> Option<Self> {
         let running = session.running()?;
         match &running.source {
             Source::Client { name, .. } => {
@@ -140,7 +140,7 @@ impl Orphaned {
     }
 
     /// The same, where this client may know that whoever asked has left.
-    pub(crate) fn seen_by(client: &Client, session: &Session) -> Option<Self> {
+    pub fn seen_by(client: &Client, session: &Session) -> Option<Self> {
         client.is_orphaned(session).then(|| Self::of(session)).flatten()
     }
 }
@@ -164,7 +164,7 @@ impl StartupView {
     const FAULTS: usize = 10;
 
     /// What there is to say of a session's; none where there is nothing.
-    pub(crate) fn of(session: &Session) -> Option<Self> {
+    pub fn of(session: &Session) -> Option<Self> {
         let passed_over = passed_over(session);
         match &session.startup {
             None => passed_over.map(|fault| Self {
@@ -638,7 +638,7 @@ impl EvalView {
 }
 
 /// Reads the events of a job: those after the one that accepted it, and before the one that ended it.
-pub(crate) async fn for_each_between(
+pub async fn for_each_between(
     client: &Client,
     session: SessionId,
     requested: Seq,

@@ -18,8 +18,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mainstay_engine::{Client, Cursor, Engine};
+use mainstay_gateway::Daemon;
+use mainstay_gateway::http::Http;
 use mainstay_gateway::port;
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::SessionFilter;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -185,19 +187,17 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         tokens: Arc::new(Tokens::new(TOKEN, [])),
         version: "0.0.0",
         port,
-        pi_port: None,
+        own_ports: Arc::default(),
+        links: Arc::default(),
         started_at: Timestamp::now(),
         default_kind: Default::default(),
         kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
-        pi: Arc::default(),
-        mcp: Arc::default(),
-        http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
         answering: TaskTracker::new(),
     };
-    tokio::spawn(port::serve(listener, daemon.clone()));
+    tokio::spawn(port::serve(listener, daemon.clone(), Protocols::from(Http::new(&limits))));
     (daemon, port)
 }
 

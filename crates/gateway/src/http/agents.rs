@@ -10,8 +10,8 @@ use super::bare::record;
 use super::body::Body;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
-use super::problem::Problem;
 use super::submission::{Terms, submit};
+use crate::problem::Problem;
 
 type Answer = Result<Response, Problem>;
 

@@ -9,17 +9,17 @@ use mainstay_model::Error;
 use serde::de::DeserializeOwned;
 
 use super::bare;
+use super::daemon::HttpDaemon;
 use super::media::Media;
-use super::problem::Problem;
-use crate::rpc::server::Daemon;
+use crate::problem::Problem;
 
 /// What was said. An empty body says as much as `{}`.
 pub(super) struct Body<T>(pub(super) T);
 
-impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Body<T> {
+impl<T: DeserializeOwned + bare::Decode> FromRequest<HttpDaemon> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {
+    async fn from_request(request: Request, daemon: &HttpDaemon) -> Result<Self, Problem> {
         let (media, bytes) = read(request, daemon).await?;
         // A page of another origin can send what is called text without being asked whether it may.
         let said = match media {
@@ -35,10 +35,10 @@ impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Body<T> {
 /// What was said, of what has no form in BARE.
 pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Daemon> for JsonBody<T> {
+impl<T: DeserializeOwned> FromRequest<HttpDaemon> for JsonBody<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {
+    async fn from_request(request: Request, daemon: &HttpDaemon) -> Result<Self, Problem> {
         let (media, bytes) = read(request, daemon).await?;
         let said = match media {
             _ if bytes.is_empty() => of_json(b"{}"),
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned> FromRequest<Daemon> for JsonBody<T> {
 }
 
 /// What the body is said to be, and all of it.
-async fn read(request: Request, daemon: &Daemon) -> Result<(Option<Media>, Bytes), Problem> {
+async fn read(request: Request, daemon: &HttpDaemon) -> Result<(Option<Media>, Bytes), Problem> {
     let limits = daemon.engine.limits();
     let (limit, limit_ms) = (limits.message_bytes, limits.request_ms);
     let media = Media::of_body(request.headers());

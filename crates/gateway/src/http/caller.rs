@@ -7,9 +7,9 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{Access, Action, CommandId, Error, IdempotencyKey, Session, SessionId};
 
 use super::coding;
+use super::daemon::HttpDaemon;
 use super::media::Media;
-use super::problem::Problem;
-use crate::rpc::server::Daemon;
+use crate::problem::Problem;
 use crate::trace::within;
 
 /// Characters of what a client calls itself.
@@ -20,7 +20,7 @@ const NAME_HEADER: &str = "mainstay-client";
 
 /// Someone who asks for something, maybe of a session.
 pub(super) struct Caller {
-    pub(super) daemon: Daemon,
+    pub(super) daemon: HttpDaemon,
     pub(super) client: Client,
     /// Whether it takes what is compressed.
     pub(super) takes_gzip: bool,
@@ -30,10 +30,10 @@ pub(super) struct Caller {
     reference: Option<String>,
 }
 
-impl FromRequestParts<Daemon> for Caller {
+impl FromRequestParts<HttpDaemon> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, daemon: &Daemon) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, daemon: &HttpDaemon) -> Result<Self, Problem> {
         let Extension(access) = Extension::<Access>::from_request_parts(parts, daemon)
             .await
             .map_err(|_| Problem::from(Error::Unauthorized))?;

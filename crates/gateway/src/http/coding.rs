@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use mainstay_model::Error;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// Smaller answers gain nothing.
 const SMALLEST: u64 = 1024;

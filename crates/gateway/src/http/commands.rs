@@ -14,9 +14,9 @@ use super::body::Body;
 use super::caller::Caller;
 use super::params::PathParams;
 use super::prefer::{Key, Prefer};
-use super::problem::Problem;
 use super::submission::{AT_ONCE, Accepted, Terms, submit, waited};
 use crate::command::{answered_before, id_of};
+use crate::problem::Problem;
 use crate::view::MergeView;
 
 type Answer = Result<Response, Problem>;

@@ -13,10 +13,10 @@ use super::bare::record;
 use super::body::Body;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
-use super::problem::Problem;
 use super::requested_kind::RequestedKind;
 use super::submission::{Accepted, unexpected, waited};
 use crate::command::{arguments_in, id_of};
+use crate::problem::Problem;
 use crate::view::SessionView;
 
 /// Creates a session and starts its runner.

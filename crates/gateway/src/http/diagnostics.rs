@@ -14,10 +14,10 @@ use super::bare::{record, told};
 use super::body::Body;
 use super::caller::Caller;
 use super::prefer::Prefer;
-use super::problem::Problem;
 use super::signals::CompletionsSignal;
 use super::submission::{AT_ONCE, Accepted, waited};
 use crate::command::id_of;
+use crate::problem::Problem;
 
 /// Results that a subscriber may be behind with; then it is told only the newest.
 const BEHIND: usize = 256;

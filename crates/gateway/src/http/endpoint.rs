@@ -8,7 +8,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::bare;
-use crate::rpc::server::Daemon;
+use super::daemon::HttpDaemon;
 
 /// Makes the schema of a type.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -63,13 +63,13 @@ pub(super) struct Endpoint {
     pub(super) query: Option<SchemaOf>,
     pub(super) body: Option<Message>,
     pub(super) answer: Answer,
-    handler: MethodRouter<Daemon>,
+    handler: MethodRouter<HttpDaemon>,
 }
 
 impl Endpoint {
     fn new<H, T>(method: Method, path: &'static str, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
@@ -92,7 +92,7 @@ impl Endpoint {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let command = Self::new(Method::POST, path, summary, handler);
@@ -102,7 +102,7 @@ impl Endpoint {
     /// A stream of signals.
     pub(super) fn stream<S: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let stream = Self::new(Method::GET, path, summary, handler);
@@ -112,7 +112,7 @@ impl Endpoint {
     /// A socket on which any stream is told.
     pub(super) fn socket<H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let socket = Self::new(Method::GET, path, summary, handler);
@@ -122,7 +122,7 @@ impl Endpoint {
     /// Something that is read.
     pub(super) fn read<A: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let read = Self::new(Method::GET, path, summary, handler);
@@ -132,7 +132,7 @@ impl Endpoint {
     /// Something that is read, as text.
     pub(super) fn text<H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         Self { answer: Answer::Text, ..Self::new(Method::GET, path, summary, handler) }
@@ -145,7 +145,7 @@ impl Endpoint {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let creation = Self::new(Method::POST, path, summary, handler);
@@ -159,7 +159,7 @@ impl Endpoint {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         let creation = Self::new(Method::POST, path, summary, handler);
@@ -174,7 +174,7 @@ impl Endpoint {
     /// The same, with another method.
     pub(super) fn deletes<H, T>(self, handler: H) -> Self
     where
-        H: Handler<T, Daemon>,
+        H: Handler<T, HttpDaemon>,
         T: 'static,
     {
         Self { method: Method::DELETE, handler: on(MethodFilter::DELETE, handler), ..self }
@@ -197,7 +197,7 @@ impl Endpoint {
     }
 
     /// Adds it to a router.
-    pub(super) fn serve(self, router: Router<Daemon>) -> Router<Daemon> {
+    pub(super) fn serve(self, router: Router<HttpDaemon>) -> Router<HttpDaemon> {
         self.paths().iter().fold(router, |router, path| router.route(path, self.handler.clone()))
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::caller::Caller;
 use super::params::QueryParams;
-use super::problem::Problem;
+use crate::problem::Problem;
 
 type Answer<T> = Result<Json<T>, Problem>;
 

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::bare;
 use super::caller::Caller;
 use super::coding::{self, Gzip};
+use super::daemon::HttpDaemon;
 use super::signals::{AnySignals, Frame};
-use crate::rpc::server::Daemon;
 
 /// How often something is sent where nothing happens, so that nobody on the way takes the connection for dead.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -61,7 +61,7 @@ impl Pace {
     ///
     /// # Errors
     /// [`Error::TooManyConnections`].
-    pub(super) fn begin(daemon: &Daemon) -> Result<Self, Error> {
+    pub(super) fn begin(daemon: &HttpDaemon) -> Result<Self, Error> {
         let limit = daemon.engine.limits().streams;
         Ok(Self { again: None, limit, place: daemon.http.place(limit)? })
     }

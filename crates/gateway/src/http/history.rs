@@ -10,7 +10,7 @@ use super::bare::told;
 use super::body::Body;
 use super::caller::Caller;
 use super::params::{PathParams, QueryParams};
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// Lines of one answer, where it is not said how many.
 const USUAL: usize = 100;

@@ -16,9 +16,9 @@ use super::caller::Caller;
 use super::create::place;
 use super::params::QueryParams;
 use super::prefer::{Key, Prefer};
-use super::problem::Problem;
 use super::submission::{unexpected, waited};
 use crate::command::id_of;
+use crate::problem::Problem;
 use crate::session_file::exported;
 use crate::view::SessionView;
 

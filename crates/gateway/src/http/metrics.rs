@@ -15,9 +15,9 @@ use metrics::Recorder;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::caller::Caller;
-use super::problem::Problem;
+use super::daemon::HttpDaemon;
 use super::recorders::Both;
-use crate::rpc::server::Daemon;
+use crate::problem::Problem;
 
 /// Bounds of times, in seconds: from what is in memory to what people wait for.
 pub const SECONDS: [f64; 14] =
@@ -126,7 +126,7 @@ impl Gauge {
 ///
 /// # Errors
 /// [`Error::StoreFailed`].
-pub async fn gauges(daemon: &Daemon, client: &Client) -> Result<Vec<Gauge>, Error> {
+pub async fn gauges(daemon: &HttpDaemon, client: &Client) -> Result<Vec<Gauge>, Error> {
     let engine = &daemon.engine;
     let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
     let waiting: usize = live.iter().map(|session| session.lane.len()).sum();

@@ -13,11 +13,13 @@ mod caller;
 mod coding;
 mod commands;
 mod create;
+mod daemon;
 mod diagnostics;
 mod encode_cache;
 mod endpoint;
 mod explore;
 mod flow;
+pub(crate) mod health;
 pub(crate) mod history;
 mod import_export;
 mod media;
@@ -27,7 +29,8 @@ mod openapi;
 mod params;
 mod portable;
 mod prefer;
-pub(crate) mod problem;
+mod problem;
+mod protocol;
 mod queries;
 mod recorders;
 mod requested_kind;
@@ -46,20 +49,20 @@ use mainstay_runner::query::{Members, Symbols, Tests};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
+pub use daemon::HttpDaemon;
 pub use openapi::schemas;
-pub(crate) use problem::{Problem, status_of};
+pub use protocol::Http;
 
 use self::diagnostics::Checks;
 use self::encode_cache::EncodeCache;
 use self::endpoint::{Answer, Endpoint};
+use self::health::Health;
+use self::problem::{no_such_method, no_such_path};
 use self::signals::{
     CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
 };
 use crate::KnownKind;
-use crate::browser::Links;
-use crate::health::Health;
 use crate::notebook::NotebookView;
-use crate::rpc::server::Daemon;
 use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
@@ -70,8 +73,6 @@ pub struct Shared {
     checks: Checks,
     /// How the daemon was.
     pub(crate) health: Health,
-    /// Links that let a browser in.
-    pub(crate) links: Links,
     /// Permits for open streams, which bound their number.
     streams: Arc<Semaphore>,
     /// Places for those of them that are compressed.
@@ -88,7 +89,6 @@ impl Shared {
         Self {
             checks: Checks::default(),
             health: Health::new(limits.health_notes),
-            links: Links::default(),
             streams: places(limits.streams),
             compressed: places(limits.compressed_streams),
             written: EncodeCache::default(),
@@ -341,7 +341,7 @@ fn endpoints() -> Vec<Endpoint> {
 }
 
 /// Every path but those of other protocols.
-pub(crate) fn routes() -> Router<Daemon> {
+pub(crate) fn routes() -> Router<HttpDaemon> {
     let router = Router::new()
         .route("/openapi.json", get(openapi::get))
         .route("/metrics", get(metrics::get))
@@ -349,8 +349,8 @@ pub(crate) fn routes() -> Router<Daemon> {
     endpoints()
         .into_iter()
         .fold(router, |router, endpoint| endpoint.serve(router))
-        .fallback(|| async { Problem::of_path() })
-        .method_not_allowed_fallback(|| async { Problem::of_method() })
+        .fallback(|| async { no_such_path() })
+        .method_not_allowed_fallback(|| async { no_such_method() })
         .layer(from_fn(coding::compress))
         .layer(from_fn(metrics::measure))
 }

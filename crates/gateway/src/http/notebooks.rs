@@ -10,9 +10,9 @@ use serde::Deserialize;
 use super::bare::record;
 use super::body::Body;
 use super::caller::Caller;
-use super::problem::Problem;
 use crate::notebook::{CellRun, CellSelection, Evaluate, NotebookFile, NotebookView};
 use crate::path::absolute;
+use crate::problem::Problem;
 use crate::view::EvalView;
 
 /// Runs a notebook, or a script in cells, up to the first cell that fails.

@@ -10,13 +10,13 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::bare::{self, Schema};
+use super::daemon::HttpDaemon;
 use super::endpoint::{Answer, Endpoint, Message, SchemaOf, schema_of};
 use super::media::Media;
 use super::portable;
-use super::problem::ProblemDocument;
 use super::signals::{AnySignals, Frame};
 use super::submission::Accepted;
-use crate::rpc::server::Daemon;
+use crate::problem::ProblemDocument;
 use crate::view::SessionView;
 
 /// Where OpenAPI has its schemas.
@@ -48,7 +48,7 @@ const PROBLEMS: [(u16, &str); 14] = [
 ];
 
 /// Serves the OpenAPI document at `GET /openapi.json`.
-pub(super) async fn get(State(daemon): State<Daemon>) -> Json<Value> {
+pub(super) async fn get(State(daemon): State<HttpDaemon>) -> Json<Value> {
     Json(document(daemon.port))
 }
 

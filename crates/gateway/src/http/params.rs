@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use mainstay_model::Error;
 use serde::de::DeserializeOwned;
 
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// What was asked for.
 pub(super) struct QueryParams<T>(pub(super) T);

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use mainstay_model::IdempotencyKey;
 
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// How long it waits for an outcome; none where it hears of it elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

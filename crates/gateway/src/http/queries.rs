@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::caller::Caller;
 use super::params::{PathParams, QueryParams};
-use super::problem::Problem;
 use crate::KnownKind;
+use crate::problem::Problem;
 use crate::view::{AskView, CommandView, EntryView, FoundView, Orphaned, RelativeView, SessionView};
 
 /// Items of one answer, where it is not said how many.

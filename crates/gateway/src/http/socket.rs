@@ -16,12 +16,13 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
+use super::daemon::HttpDaemon;
 use super::flow::{ChunkSource, KEEP_ALIVE, PIECE_BYTES, Pace, SignalEncoding};
 use super::media::Media;
 use super::params::QueryParams;
-use super::problem::Problem;
 use super::streams::{After, Completions, Diagnostics, EventChunks, Kinds, Status};
-use crate::rpc::server::{Daemon, LAST_ANSWERS};
+use crate::daemon::LAST_ANSWERS;
+use crate::problem::Problem;
 
 /// Bytes of what a client may say, which is nothing: more is not read to be refused.
 const SAID_BYTES: usize = 1024;
@@ -141,7 +142,7 @@ enum CloseReason {
     Gone,
 }
 
-async fn serve(socket: WebSocket, daemon: Daemon, media: Media, pace: Pace, tells: impl ChunkSource) {
+async fn serve(socket: WebSocket, daemon: HttpDaemon, media: Media, pace: Pace, tells: impl ChunkSource) {
     let _answering = daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let stopped = daemon.stopped.clone();

@@ -22,10 +22,10 @@ use super::caller::{Caller, query};
 use super::diagnostics::{Files, Finding, Findings, Place};
 use super::encode_cache::EventView;
 use super::flow::{self, ChunkSource, SignalEncoding};
-use super::problem::Problem;
 use super::signals::{
     self, AnySignals, CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EventSignals,
 };
+use crate::problem::Problem;
 
 /// Events that are looked through for the last job.
 const LOOKED_BACK: u64 = 10_000;

@@ -16,9 +16,9 @@ use super::bare::{record, told};
 use super::caller::Caller;
 use super::media::Media;
 use super::prefer::{Key, Prefer};
-use super::problem::Problem;
 use crate::command::id_of;
-use crate::rpc::api::{Conditions, Sent};
+use crate::command::{Conditions, Sent};
+use crate::problem::Problem;
 use crate::view::agent::WorkView;
 use crate::view::{CommandState, CommandView, EvalView};
 

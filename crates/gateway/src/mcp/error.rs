@@ -20,7 +20,7 @@ use super::offer::Offered;
 use super::rebuild::HardResetSession;
 use super::status::GetStatus;
 use super::tool::TOOLS;
-use crate::http::problem::status_of;
+use crate::problem::status_of;
 
 /// Why a call was refused or failed, and what to do.
 #[derive(Debug, PartialEq, Serialize)]

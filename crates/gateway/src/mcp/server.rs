@@ -29,6 +29,7 @@ use uuid::Uuid;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::daemon::McpDaemon;
 use super::ended::EndedSessions;
 use super::eval::SendCode;
 use super::events::GetRecentEvents;
@@ -40,7 +41,6 @@ use super::resources::uri::Address;
 use super::subscriptions::{self, NotifyChange, Subscribable, Subscriptions};
 use super::tool::{self, TOOLS, Tool as _, Waits};
 use super::{completion, deadline, error, logging, prompts, repeats, resources, state, tasks};
-use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by the session's status and by refusals.
 const INSTRUCTIONS: &str = "send_code runs code in a session: a REPL (F#, Python, other languages) or their notebooks. Definitions stay until a \
@@ -53,7 +53,7 @@ F#: `Mainstay.display` shows people tables, charts (`Mainstay.line xs ys`) and p
 /// MCP for one connection, or for all that come over HTTP.
 #[derive(Clone)]
 pub struct Server {
-    pub(super) daemon: Daemon,
+    pub(super) daemon: McpDaemon,
     /// The client's folder, where it is known.
     pub(super) working_directory: Option<String>,
     /// The session that the connection used last, or the transport's session; a request without either uses it once.
@@ -98,7 +98,7 @@ struct Connected {
 impl Server {
     /// Creates the server of one connection.
     pub(super) fn for_connection(
-        daemon: Daemon,
+        daemon: McpDaemon,
         access: Access,
         (working_directory, environment): (Option<String>, Option<Environment>),
         closing: CancellationToken,
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// Serves requests that have nothing to do with each other.
-    pub(super) fn for_all(daemon: Daemon) -> Self {
+    pub(super) fn for_all(daemon: McpDaemon) -> Self {
         let closing = daemon.stopped.clone();
         // Requests over HTTP have no connection of their own.
         let principals = daemon.tokens.principals();
@@ -118,7 +118,7 @@ impl Server {
     }
 
     fn new(
-        daemon: Daemon,
+        daemon: McpDaemon,
         working_directory: Option<String>,
         whose: Option<Arc<Connected>>,
         (places, closing): (Arc<Places>, CancellationToken),

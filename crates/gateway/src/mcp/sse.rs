@@ -26,9 +26,10 @@ use tokio_util::io::StreamReader;
 use uuid::Uuid;
 
 use super::call::folder_of;
-use super::transport::{ClientContext, serve_stream};
-use crate::http::Problem;
-use crate::rpc::server::Daemon;
+use super::daemon::McpDaemon;
+use super::transport::serve_stream;
+use crate::local_socket::ClientContext;
+use crate::problem::Problem;
 
 /// Messages that wait to be read, each as long as `message-bytes` allows.
 const WAITING: usize = 4;
@@ -38,7 +39,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `/sse` and `/message`. They check no token: whoever mounts them does.
-pub fn sse_routes(daemon: Daemon) -> Router {
+pub fn sse_routes(daemon: McpDaemon) -> Router {
     Router::new()
         .route("/sse", get(open))
         .route("/message", post(said))
@@ -47,7 +48,7 @@ pub fn sse_routes(daemon: Daemon) -> Router {
 
 #[derive(Clone)]
 struct SseState {
-    daemon: Daemon,
+    daemon: McpDaemon,
     streams: Streams,
 }
 

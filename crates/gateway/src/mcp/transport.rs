@@ -23,30 +23,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::daemon::McpDaemon;
 use super::ended::EndedSessions;
 use super::lines::Lines;
 use super::resumption::Sessions;
 use super::server::Server;
+use crate::local_socket::ClientContext;
 use crate::port::OWN_NAMES;
-use crate::rpc::server::Daemon;
 
 /// How long a client of the older protocols may be silent before its transport session is forgotten. A running eval makes
 /// no sound either, so this is also how long one may take there.
 const HTTP_SESSION_LIFE: Duration = Duration::from_hours(6);
 
-/// What is known of a client when it connects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientContext {
-    /// The folder that it works in, absolute.
-    pub working_directory: Option<String>,
-    /// The session that it used last, where it had a connection before this one.
-    pub session: Option<mainstay_model::SessionId>,
-    /// What it has in its environment: the sessions that it creates get it.
-    pub environment: Option<Environment>,
-}
-
 /// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`).
-pub async fn serve_stream<R, W>(read: R, write: W, daemon: Daemon, access: Access, context: ClientContext)
+pub async fn serve_stream<R, W>(read: R, write: W, daemon: McpDaemon, access: Access, context: ClientContext)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -73,13 +63,13 @@ where
 }
 
 /// `/mcp`. It checks no token: whoever mounts it does.
-pub fn http_routes(daemon: &Daemon) -> Router {
+pub fn http_routes(daemon: &McpDaemon) -> Router {
     http_routes_of(daemon, |server| server)
 }
 
 /// The same path for another handler, made of each of ours: one a session of the transport, and one a request without.
 pub fn http_routes_of<H: ServerHandler>(
-    daemon: &Daemon,
+    daemon: &McpDaemon,
     handler: impl Fn(Server) -> H + Send + Sync + 'static,
 ) -> Router {
     let config = StreamableHttpServerConfig::default()

@@ -19,6 +19,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::answer_cache::{AnswerCache, CachedAnswer};
 use super::command::{Body, PiCommand};
 use super::counts::Counts;
+use super::daemon::PiDaemon;
 use super::decode::{Invalid, decode};
 use super::directory::{Change, Directory};
 use super::errors::{ErrorContext, is_outcome, said};
@@ -30,7 +31,6 @@ use super::rates::Rates;
 use super::recovery;
 use super::turn_catch_up;
 use crate::command::anonymous;
-use crate::rpc::server::Daemon;
 
 /// Frames that wait for a slow client; then its commands and sessions wait.
 const OUTBOX: usize = 64;
@@ -211,7 +211,7 @@ pub(super) struct Peer {
 
 /// Serves a connection until one of the two goes.
 pub(super) async fn serve(
-    daemon: Daemon,
+    daemon: PiDaemon,
     peer: Peer,
     mut incoming: impl Stream<Item = Incoming> + Unpin,
     outbox: mpsc::Sender<String>,
@@ -442,7 +442,7 @@ impl RunningCommand {
 }
 
 struct Connection {
-    daemon: Daemon,
+    daemon: PiDaemon,
     peer: Peer,
     outbox: mpsc::Sender<String>,
     number: u64,

@@ -15,12 +15,12 @@ use mainstay_model::{
 use serde_json::json;
 
 use super::command::PiCommand;
+use super::daemon::PiDaemon;
 use super::frames::session_frame;
 use super::handlers::{Call, CommandResult, Failed, Result, SubmittedCommand};
 use super::info::{info, name_of};
 use super::queries::is_typed;
 use super::session_path;
-use crate::rpc::server::Daemon;
 
 /// Bytes of a session file that is loaded.
 const FILE_BYTES: u64 = 256 * 1024 * 1024;
@@ -131,7 +131,7 @@ impl Call<'_> {
 /// A session on its way.
 struct PendingSession {
     begun: AcceptedCommand,
-    daemon: Daemon,
+    daemon: PiDaemon,
     client: Client,
     /// What its client calls it.
     alias: Option<String>,
@@ -172,7 +172,7 @@ struct CreatedSession {
 }
 
 /// What the client of a session that has come is answered, and what others are told.
-async fn came(daemon: &Daemon, client: &Client, came: CreatedSession) -> Result {
+async fn came(daemon: &PiDaemon, client: &Client, came: CreatedSession) -> Result {
     let CreatedSession { session, alias, version, is_replay } = came;
     let gone = |session: SessionId| {
         let name = alias.clone().unwrap_or_else(|| session.to_string());

@@ -9,9 +9,9 @@ use mainstay_model::{CommandId, Principal};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use super::daemon::PiDaemon;
 use super::frames::session_frame;
 use super::info::{info, name_of};
-use crate::rpc::server::Daemon;
 
 /// Changes that a connection may be behind with.
 const BEHIND: usize = 4096;
@@ -62,7 +62,7 @@ impl Directory {
     }
 
     /// Sees to it that changes are heard of, as long as the daemon is there.
-    pub(super) fn follow(daemon: &Daemon) {
+    pub(super) fn follow(daemon: &PiDaemon) {
         let shared = Arc::clone(&daemon.pi);
         let mut is_followed = shared.directory.is_followed.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut *is_followed, true) {
@@ -90,7 +90,7 @@ impl Directory {
 
 impl Change {
     /// What a client is told of it; none where it may not know, or is told by who did it.
-    pub(super) async fn frame_for(&self, daemon: &Daemon, client: &Client) -> Option<Value> {
+    pub(super) async fn frame_for(&self, daemon: &PiDaemon, client: &Client) -> Option<Value> {
         let DirectoryChange { session, kind, principal, .. } = &self.change;
         if self.is_told_by_command && principal == client.principal() {
             return None;

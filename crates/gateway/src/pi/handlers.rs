@@ -16,8 +16,8 @@ use mainstay_model::{
 use serde_json::{Value, json};
 
 use super::command::{AbortTarget, Body, PiCommand, Streaming};
+use super::daemon::PiDaemon;
 use super::info::find;
-use crate::rpc::server::Daemon;
 
 /// What came of a command.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl SubmittedCommand {
 
 /// Who asks, and what.
 pub(super) struct Call<'a> {
-    pub(super) daemon: &'a Daemon,
+    pub(super) daemon: &'a PiDaemon,
     pub(super) client: &'a Client,
     pub(super) command: &'a PiCommand,
     pub(super) id: &'a CommandId,

@@ -5,8 +5,8 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Principal, Session, SessionId};
 use serde_json::{Value, json};
 
+use super::daemon::PiDaemon;
 use super::session_path;
-use crate::rpc::server::Daemon;
 
 /// What a principal's clients call a session: their own as they called it, another's by its id.
 pub(super) fn name_of(session: &Session, principal: &Principal) -> String {
@@ -46,7 +46,7 @@ async fn agents_of(client: &Client, filter: SessionFilter) -> Result<Vec<Session
 }
 
 /// What is said of a session.
-pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) -> Result<Value, Error> {
+pub(super) async fn info(daemon: &PiDaemon, client: &Client, session: &Session) -> Result<Value, Error> {
     let state = daemon.engine.agent_state(session);
     let mut info = json!({
         "sessionId": name_of(session, client.principal()),
@@ -77,7 +77,7 @@ pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) ->
 
 /// What is said of each of these.
 pub(super) async fn infos(
-    daemon: &Daemon,
+    daemon: &PiDaemon,
     client: &Client,
     sessions: &[Session],
 ) -> Result<Vec<Value>, Error> {

@@ -5,8 +5,8 @@ use mainstay_engine::{Client, LostJob};
 use mainstay_model::JobKind;
 use serde_json::{Value, json};
 
+use super::daemon::PiDaemon;
 use super::info::name_of;
-use crate::rpc::server::Daemon;
 
 /// Items of a list at most. Source: protocols/pi.md, "Server commands".
 const ITEMS: usize = 100;
@@ -15,7 +15,7 @@ const ITEMS: usize = 100;
 const REASON: &str = "Command did not finish before previous shutdown and was marked failed during recovery";
 
 /// What recovery did to the commands of this principal.
-pub(super) async fn told(daemon: &Daemon, client: &Client) -> Value {
+pub(super) async fn told(daemon: &PiDaemon, client: &Client) -> Value {
     let lost = daemon.engine.lost_jobs().iter();
     let lost: Vec<&LostJob> =
         lost.filter(|lost| lost.principal == *client.principal() && !lost.kind.is_eval()).collect();

@@ -11,7 +11,7 @@ use futures::{SinkExt, StreamExt, stream};
 use mainstay_model::Access;
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
-use crate::rpc::server::Daemon;
+use super::daemon::PiDaemon;
 
 /// How often a client is asked whether it is there, and how long it has to say so. Source: protocols/pi.md, "Limits".
 const PING: Duration = Duration::from_secs(30);
@@ -22,12 +22,12 @@ const GOING_AWAY: u16 = 1001;
 const TRY_AGAIN_LATER: u16 = 1013;
 
 /// The protocol at a path.
-pub(crate) fn routes(path: &str) -> Router<Daemon> {
+pub(crate) fn routes(path: &str) -> Router<PiDaemon> {
     Router::new().route(path, any(upgrade))
 }
 
 async fn upgrade(
-    State(daemon): State<Daemon>,
+    State(daemon): State<PiDaemon>,
     Extension(access): Extension<Access>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -37,7 +37,7 @@ async fn upgrade(
     upgrade.on_upgrade(move |socket| converse(daemon, access, socket))
 }
 
-async fn converse(daemon: Daemon, access: Access, socket: WebSocket) {
+async fn converse(daemon: PiDaemon, access: Access, socket: WebSocket) {
     let _answering = daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let limit = daemon.engine.limits().connections;

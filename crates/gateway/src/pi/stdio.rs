@@ -7,14 +7,14 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
-use crate::mcp::ClientContext;
-use crate::rpc::server::Daemon;
+use super::daemon::PiDaemon;
+use crate::local_socket::ClientContext;
 
 /// Serves the protocol over a stream until the client goes.
 pub async fn serve_stream(
     read: impl AsyncRead + Send + Unpin,
     write: impl AsyncWrite + Send + Unpin + 'static,
-    daemon: Daemon,
+    daemon: PiDaemon,
     access: Access,
     context: ClientContext,
 ) {

@@ -8,28 +8,22 @@ use mainstay_formats::exchange::{Header, ImportFormat, Item};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Admission, AskId, CommandId, CommandLine, Delivery, Event, EventFilter, HistoryPage, IdempotencyKey,
-    JobId, JobSpec, Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId,
-    SessionKind, Source, Startup, Timestamp, Version,
+    Admission, AskId, CommandId, CommandLine, Delivery, Event, EventFilter, HistoryPage, JobId, JobSpec,
+    Limits, LineNumber, NewLine, Position, Prompt, Question, Role, Seq, SessionId, SessionKind, Source,
+    Startup, Timestamp,
 };
 use mainstay_runner::{AgentQuestion, Environment, WarmUpProgress};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::command::{Conditions, Sent};
+pub use crate::json_rpc::Method;
+pub use crate::local_socket::Attached;
 use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
 };
-
-/// A request and what answers it.
-pub trait Method: Serialize + DeserializeOwned + Send + 'static {
-    /// The name of the method.
-    const NAME: &'static str;
-    /// The type of the method's answer.
-    type Answer: Serialize + DeserializeOwned + Send + 'static;
-}
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:literal $params:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } -> $answer:ty;)*) => {
@@ -49,7 +43,7 @@ macro_rules! methods {
 
         /// How each method reads its parameters.
         #[cfg(feature = "fuzzing")]
-        pub(super) const READERS: &[(&str, fn(&super::codec::Request))] =
+        pub(super) const READERS: &[(&str, fn(&crate::json_rpc::Request))] =
             &[$(($name, super::fuzz_invariants::reads_its_parameters::<$params>),)*];
     };
 }
@@ -61,33 +55,6 @@ methods! {
         token: String,
         /// What the client is: `cli`, `terminal`.
         name: String,
-        /// What the client has in its environment: the sessions that it creates get it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        environment: Option<Environment>,
-    } -> Attached;
-
-    /// Shows the token, and turns the connection into one of MCP.
-    "mcp/attach" AttachMcp {
-        /// The token of the principal that the client stands for.
-        token: String,
-        /// The folder the client works in, absolute: where its first session is created.
-        #[serde(default)]
-        working_directory: Option<String>,
-        /// The session that the client used last, where it had a connection before this one: calls that name no session take it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        session: Option<SessionId>,
-        /// What the client has in its environment: the sessions that it creates get it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        environment: Option<Environment>,
-    } -> Attached;
-
-    /// Shows the token, and turns the connection into one of the pi protocol, a frame a line.
-    "pi/attach" AttachPi {
-        /// The token of the principal that the client stands for.
-        token: String,
-        /// The folder the client works in, absolute: where sessions work whose creator does not say.
-        #[serde(default)]
-        working_directory: Option<String>,
         /// What the client has in its environment: the sessions that it creates get it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         environment: Option<Environment>,
@@ -778,43 +745,6 @@ pub struct WarmUpNotice {
     pub progress: Option<WarmUpProgress>,
 }
 
-/// What a command may say beside what it asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Conditions {
-    /// The client's name for what it wants done once, whatever id it sends it under.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<IdempotencyKey>,
-    /// Commands that must have succeeded before it begins.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub depends_on: Vec<CommandId>,
-    /// The version that the session must have when it begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub if_version: Option<Version>,
-    /// How long it may take from its acceptance to its end, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
-/// Under what name and conditions a command is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Sent {
-    /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<CommandId>,
-    /// The conditions under which the command may run.
-    #[serde(flatten)]
-    pub conditions: Conditions,
-}
-
-impl Sent {
-    /// Under this name, without conditions.
-    pub fn named(command: CommandId) -> Self {
-        Self { command: Some(command), conditions: Conditions::default() }
-    }
-}
-
 /// No answer but that it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
@@ -824,18 +754,6 @@ pub struct Nothing {}
 pub struct Link {
     /// The address of the page, with its token.
     pub url: String,
-}
-
-/// The daemon on the other side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Attached {
-    /// The version of the daemon.
-    pub version: String,
-    /// The process id of the daemon.
-    pub pid: u32,
-    /// Whom it takes the client for.
-    pub principal: Principal,
 }
 
 /// Lines that are kept.

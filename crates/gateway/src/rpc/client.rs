@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Live;
-use mainstay_model::{Error, Event, SessionId};
+use mainstay_model::{CommandId, Error, Event, Outcome, Seq, SessionId};
 use mainstay_runner::Environment;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};
@@ -20,10 +20,11 @@ use tokio::time::sleep;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec};
 
 use super::api::{
-    Attach, AttachMcp, AttachPi, Attached, EVENT_NOTIFICATION, LIVE_NOTIFICATION, Listen, LiveNotice, Method,
-    WARM_UP_NOTIFICATION, WarmUpNotice,
+    Attach, Attached, EVENT_NOTIFICATION, GetCommand, LIVE_NOTIFICATION, ListEvents, Listen, LiveNotice,
+    Method, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
-use super::codec::{Incoming, Outgoing, Version, line};
+use crate::json_rpc::{Incoming, Outgoing, Version, line};
+use crate::notebook::{PAGE, RunRecords, known};
 
 /// The time between two attempts to connect to a daemon that takes no connection now.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
@@ -143,6 +144,16 @@ impl Client {
     }
 }
 
+impl RunRecords for Client {
+    async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
+        known(self.call(GetCommand { command: command.clone() }).await.map(|status| status.outcome))
+    }
+
+    async fn events_after(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Error> {
+        self.call(ListEvents { session: session.to_string(), after, limit: Some(PAGE) }).await
+    }
+}
+
 /// Where what the daemon says goes.
 struct MessageSinks {
     waiting: PendingRequests,
@@ -216,42 +227,18 @@ fn fail_all(waiting: &PendingRequests, error: &Error) {
 /// A connection that speaks another protocol from here on.
 pub type Stream = (Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf);
 
-/// Opens a connection that speaks MCP, for a client that works in `working_directory` and used `session` last. Also says which daemon
-/// answered.
+/// Opens a connection that speaks another protocol from here on, which `attach` names. Also says which daemon answered.
 ///
 /// # Errors
 /// [`Error::DaemonNotRunning`], [`Error::Unauthorized`], [`Error::TooManyConnections`].
-pub async fn attach_mcp(
+pub async fn attach<M: Method<Answer = Attached>>(
     socket: &Path,
-    token: String,
-    working_directory: String,
-    session: Option<SessionId>,
-    environment: Option<Environment>,
+    attach: M,
 ) -> Result<(Stream, Attached), Error> {
-    let working_directory = Some(working_directory);
-    attach_stream(socket, AttachMcp { token, working_directory, session, environment }).await
-}
-
-/// Opens a connection that speaks the pi protocol as lines, for a client that works in `working_directory`.
-///
-/// # Errors
-/// As [`attach_mcp`].
-pub async fn attach_pi(
-    socket: &Path,
-    token: String,
-    working_directory: String,
-    environment: Option<Environment>,
-) -> Result<Stream, Error> {
-    let working_directory = Some(working_directory);
-    let attached = attach_stream(socket, AttachPi { token, working_directory, environment }).await;
-    attached.map(|(stream, _)| stream)
-}
-
-async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<(Stream, M::Answer), Error> {
     let (read, write) = reach(socket).await?.into_split();
     let (mut incoming, mut outgoing) =
         (FramedRead::new(read, LinesCodec::new()), FramedWrite::new(write, LinesCodec::new()));
-    let text = line(&Outgoing::Request { jsonrpc: Version::Two, id: 0, method: M::NAME, params })?;
+    let text = line(&Outgoing::Request { jsonrpc: Version::Two, id: 0, method: M::NAME, params: attach })?;
     // Where nothing can be written any more, what the daemon said last is still to be read.
     outgoing.send(text).await.ok();
     let answer = incoming.next().await.and_then(Result::ok).ok_or(Error::DaemonNotRunning)?;

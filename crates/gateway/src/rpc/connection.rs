@@ -1,31 +1,25 @@
 //! One connection: requests in, answers and events out, each request on its own so that none waits for another.
 
-use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::{Client, FollowedWarmUp, LiveSubscription};
-use mainstay_model::{Access, Error, Limits, SessionId};
-use mainstay_runner::Environment;
+use mainstay_model::{Error, Limits, SessionId};
 use serde_json::Value;
-use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::api::{
-    AnswerAsk, Attach, AttachMcp, AttachPi, Attached, CancelSession, EVENT_NOTIFICATION, Follow,
-    LIVE_NOTIFICATION, Listen, LiveNotice, Method, SteerSession, Subscribed, WARM_UP_NOTIFICATION,
-    WarmUpNotice,
+    AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice,
+    SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
-use super::codec::{Outgoing, Request, Version, line};
-use super::dispatch::{dispatch, params};
+use super::dispatch::dispatch;
 use super::follow::follow;
-use super::server::Daemon;
-use crate::mcp::ClientContext;
-use crate::trace::Call;
+use super::trace::Call;
+use crate::daemon::Daemon;
+use crate::json_rpc::{Method, Outgoing, Request, Version, answer, failure, line, params, unreadable};
+use crate::local_socket::LocalStream;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
 const OUTBOX: usize = 64;
@@ -34,111 +28,11 @@ const URGENT: usize = 16;
 
 /// Serves one connection until the client goes. When the daemon stops it stays open until all is answered, so that its end
 /// tells clients that the daemon is gone.
-pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
-    let (read, write) = stream.into_split();
+pub(super) async fn serve(stream: LocalStream, daemon: Daemon, client: Client) {
+    let (read, write) = stream;
     let limit = daemon.engine.limits().message_bytes;
     let mut requests = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
     let mut answers = FramedWrite::new(write, LinesCodec::new());
-    let attachment = tokio::select! {
-        attachment = attach(&mut requests, &mut answers, &daemon) => attachment,
-        () = daemon.stopped.cancelled() => None,
-    };
-    match attachment {
-        Some((access, Attachment::Rpc { name, environment })) => {
-            let client = daemon.engine.attach(access, &name).as_connection().with_environment(environment);
-            serve_rpc(requests, answers, daemon, client).await;
-        }
-        Some((access, Attachment::Mcp(context))) => {
-            // What the client sent right after its token has been read already.
-            let FramedParts { io, read_buf, .. } = requests.into_parts();
-            let read = Cursor::new(read_buf).chain(io);
-            Box::pin(crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, context)).await;
-        }
-        Some((access, Attachment::Pi(context))) => {
-            let FramedParts { io, read_buf, .. } = requests.into_parts();
-            let read = Cursor::new(read_buf).chain(io);
-            Box::pin(crate::pi::serve_stream(read, answers.into_inner(), daemon, access, context)).await;
-        }
-        None => {}
-    }
-}
-
-/// What a connection turned out to be.
-enum Attachment {
-    Rpc { name: String, environment: Option<Environment> },
-    Mcp(ClientContext),
-    Pi(ClientContext),
-}
-
-/// Waits for the token; anything else ends the connection.
-async fn attach(
-    requests: &mut FramedRead<OwnedReadHalf, LinesCodec>,
-    answers: &mut FramedWrite<OwnedWriteHalf, LinesCodec>,
-    daemon: &Daemon,
-) -> Option<(Access, Attachment)> {
-    let request: Request = match requests.next().await? {
-        Ok(text) => match serde_json::from_str(&text) {
-            Ok(request) => request,
-            Err(error) => {
-                let bad = Error::BadRequest { reason: error.to_string() };
-                answers.send(failure(&Value::Null, bad)).await.ok();
-                return None;
-            }
-        },
-        Err(error) => {
-            answers.send(failure(&Value::Null, unreadable(&error))).await.ok();
-            return None;
-        }
-    };
-    let id = request.id.clone().unwrap_or(Value::Null);
-    let attachment = match request.method.as_str() {
-        Attach::NAME => params::<Attach>(&request).map(|Attach { token, name, environment }| {
-            (token, Attachment::Rpc { name: shown_name(&name), environment })
-        }),
-        AttachMcp::NAME => params::<AttachMcp>(&request).map(
-            |AttachMcp { token, working_directory, session, environment }| {
-                (token, Attachment::Mcp(ClientContext { working_directory, session, environment }))
-            },
-        ),
-        AttachPi::NAME => {
-            params::<AttachPi>(&request).map(|AttachPi { token, working_directory, environment }| {
-                (token, Attachment::Pi(ClientContext { working_directory, environment, session: None }))
-            })
-        }
-        _ => Err(Error::Unauthorized),
-    };
-    let attachment = attachment.and_then(|(token, attachment)| {
-        let access = daemon.tokens.access_of(&token).ok_or(Error::Unauthorized)?;
-        Ok((access, attachment))
-    });
-    match attachment {
-        Ok((access, attachment)) => {
-            let attached = Attached {
-                version: daemon.version.to_owned(),
-                pid: std::process::id(),
-                principal: access.principal.clone(),
-            };
-            answers.send(answer(&id, Ok(attached))).await.ok()?;
-            Some((access, attachment))
-        }
-        Err(error) => {
-            answers.send(failure(&id, error)).await.ok();
-            None
-        }
-    }
-}
-
-/// What a client calls itself, as far as it can be shown.
-fn shown_name(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(64).collect()
-}
-
-async fn serve_rpc(
-    mut requests: FramedRead<OwnedReadHalf, LinesCodec>,
-    mut answers: FramedWrite<OwnedWriteHalf, LinesCodec>,
-    daemon: Daemon,
-    client: Client,
-) {
     let (outbox, mut outgoing) = mpsc::channel::<String>(OUTBOX);
     let writer = tokio::spawn(async move {
         while let Some(text) = outgoing.recv().await {
@@ -317,30 +211,6 @@ async fn next_notice(warm_up: &mut Option<FollowedWarmUp>) -> WarmUpNotice {
         Some(followed) => WarmUpNotice { session: followed.session(), progress: followed.next().await },
         None => std::future::pending().await,
     }
-}
-
-fn answer<T: serde::Serialize>(id: &Value, result: Result<T, Error>) -> String {
-    let text = match result {
-        Ok(result) => line(&Outgoing::Answer { jsonrpc: Version::Two, id, result }),
-        Err(error) => return failure(id, error),
-    };
-    text.unwrap_or_else(|error| failure(id, error))
-}
-
-/// An error as a message; without an id it concerns the whole connection.
-pub(super) fn failure(id: &Value, error: Error) -> String {
-    let failure: Outgoing<'_, ()> = Outgoing::Failure { jsonrpc: Version::Two, id, error: error.into() };
-    line(&failure).unwrap_or_default()
-}
-
-fn unreadable(error: &LinesCodecError) -> Error {
-    let reason = match error {
-        LinesCodecError::MaxLineLengthExceeded => {
-            "the message is longer than `message-bytes` allows".to_owned()
-        }
-        LinesCodecError::Io(error) => error.to_string(),
-    };
-    Error::BadRequest { reason }
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use super::api::{
     ScaffoldTest, SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
     WouldRun,
 };
-use super::codec::Request;
-use super::server::Daemon;
 use crate::browser;
 use crate::command::{answered_before, arguments_in, id_of};
+use crate::daemon::Daemon;
+use crate::json_rpc::{Request, params};
 use crate::scaffold::{ScaffoldRequest, scaffolded};
 use crate::view::agent::WorkView;
 use crate::view::{
@@ -230,12 +230,6 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
     }
 }
 
-/// Reads the parameters of a request.
-pub(super) fn params<M: Method>(request: &Request) -> Result<M, Error> {
-    let text = request.params.as_ref().map_or("{}", |params| params.get());
-    serde_json::from_str(text).map_err(|error| Error::BadRequest { reason: format!("{}: {error}", M::NAME) })
-}
-
 fn written(result: impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(result).map_err(|error| Error::BadRequest { reason: error.to_string() })
 }
@@ -352,7 +346,7 @@ impl Call<'_> {
             version: self.daemon.version.to_owned(),
             pid: std::process::id(),
             port: self.daemon.port,
-            pi_port: self.daemon.pi_port,
+            pi_port: self.daemon.own_ports.get("pi").copied(),
             started_at: self.daemon.started_at,
             home: self.daemon.home.display().to_string(),
             resident_bytes: mainstay_os::system::own_resident_bytes(),

@@ -11,8 +11,7 @@ use serde::de::DeserializeOwned;
 use super::api::{
     EVENT_NOTIFICATION, LIVE_NOTIFICATION, LiveNotice, Method, READERS, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
-use super::codec::{Failure, Incoming, Request};
-use super::dispatch::params;
+use crate::json_rpc::{Failure, Incoming, Request, params};
 
 /// A line that a client sends.
 ///

@@ -1,13 +1,15 @@
 //! JSON-RPC 2.0, one message a line, over the daemon's local socket.
 //!
-//! [`api`] names the methods and their types, [`server`] serves them, [`client`] calls them.
+//! [`api`] names the methods and their types, [`Rpc`] enters the protocol in the registry, [`client`] calls the methods.
 
 pub mod api;
 pub mod client;
-mod codec;
 mod connection;
 mod dispatch;
 mod follow;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz_invariants;
-pub mod server;
+mod protocol;
+mod trace;
+
+pub use protocol::Rpc;

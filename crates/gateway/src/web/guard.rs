@@ -11,8 +11,8 @@ use mainstay_model::{Access, Error, Seq, SessionId};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::frame;
-use crate::http::status_of;
-use crate::rpc::server::Daemon;
+use crate::http::HttpDaemon;
+use crate::problem::status_of;
 use crate::view::ErrorView;
 
 /// What a page may load and do.
@@ -40,7 +40,7 @@ pub(super) fn with_headers(mut response: Response) -> Response {
 
 /// Someone who looks at the page.
 pub(super) struct Viewer {
-    pub(super) daemon: Daemon,
+    pub(super) daemon: HttpDaemon,
     pub(super) client: Client,
 }
 
@@ -59,10 +59,10 @@ impl Viewer {
     }
 }
 
-impl FromRequestParts<Daemon> for Viewer {
+impl FromRequestParts<HttpDaemon> for Viewer {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, daemon: &Daemon) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, daemon: &HttpDaemon) -> Result<Self, Refused> {
         let access = Extension::<Access>::from_request_parts(parts, daemon).await;
         let Extension(access) = access.map_err(|_| Refused(Error::Unauthorized))?;
         Ok(Self { client: daemon.engine.attach(access, "web"), daemon: daemon.clone() })

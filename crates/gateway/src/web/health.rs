@@ -14,7 +14,7 @@ use super::frame;
 use super::guard::{Refused, Viewer};
 use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::{size, state};
-use crate::health::HealthNote;
+use crate::http::health::HealthNote;
 
 /// How wide and high a plot is.
 const WIDTH: usize = 300;

@@ -42,10 +42,10 @@ use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
-use crate::rpc::server::Daemon;
+use crate::http::HttpDaemon;
 
 /// Every path below `/ui`.
-pub fn routes() -> Router<Daemon> {
+pub fn routes() -> Router<HttpDaemon> {
     Router::new()
         .route("/ui", get(sessions::page))
         .route("/ui/stream", get(sessions::stream))

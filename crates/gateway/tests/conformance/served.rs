@@ -7,9 +7,9 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use mainstay_engine::Engine;
-use mainstay_gateway::mcp::http_routes_of;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::mcp::{McpDaemon, http_routes_of};
 use mainstay_gateway::port;
-use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Timestamp};
@@ -45,20 +45,18 @@ impl Served {
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
             port,
-            pi_port: None,
+            own_ports: Arc::default(),
+            links: Arc::default(),
             started_at: Timestamp::now(),
             default_kind: Default::default(),
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
-            pi: Arc::default(),
-            mcp: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
             answering: TaskTracker::new(),
         };
         let (work, broken_tasks) = (folder.path().to_owned(), Arc::new(Mutex::new(HashSet::new())));
-        let routes = http_routes_of(&daemon, move |ours| Fixtures {
+        let routes = http_routes_of(&McpDaemon::new(daemon.clone(), Arc::default()), move |ours| Fixtures {
             ours,
             folder: work.clone(),
             broken_tasks: Arc::clone(&broken_tasks),

@@ -1,20 +1,15 @@
 //! How a browser is let in.
 
-use mainstay_gateway::rpc::api::GetLink;
-use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::rpc::server::{listen, serve};
+use mainstay_gateway::browser::link;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::{Home, answer};
 
 /// The code of a link, on behalf of who has this token.
-async fn code(home: &Home, token: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("socket");
-    tokio::spawn(serve(listen(&socket).unwrap(), home.daemon.clone()));
-    let (client, _events) = Client::connect(&socket, token.to_owned(), "cli").await.unwrap();
-    let url = client.call(GetLink { session: None }).await.unwrap().url;
+fn code(home: &Home, token: &str) -> String {
+    let principal = home.daemon.tokens.access_of(token).unwrap().principal;
+    let url = link(&home.daemon, principal, "/ui");
     // Browsers send the fragment of an address to nobody.
     url.strip_prefix(&format!("http://127.0.0.1:{}/ui#enter=", home.port)).unwrap().to_owned()
 }
@@ -27,7 +22,7 @@ fn enter(home: &Home, code: &str) -> reqwest::RequestBuilder {
 
 /// The secret that a link gives.
 async fn secret(home: &Home, token: &str) -> String {
-    let (status, said) = answer(enter(home, &code(home, token).await)).await;
+    let (status, said) = answer(enter(home, &code(home, token))).await;
     assert_eq!(status, StatusCode::OK);
     said["secret"].as_str().unwrap().to_owned()
 }
@@ -39,7 +34,7 @@ async fn sessions(home: &Home, secret: &str) -> (StatusCode, Value) {
 #[tokio::test]
 async fn a_link_lets_a_browser_in_once_and_its_secret_stays() {
     let home = Home::new().await;
-    let code = code(&home, "secret").await;
+    let code = code(&home, "secret");
     let response = enter(&home, &code).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()["cache-control"], "no-store");
@@ -64,7 +59,7 @@ async fn nothing_that_a_browser_sends_by_itself_lets_it_in() {
 #[tokio::test]
 async fn a_page_of_another_port_is_not_let_in() {
     let home = Home::new().await;
-    let (secret, code) = (secret(&home, "secret").await, code(&home, "secret").await);
+    let (secret, code) = (secret(&home, "secret").await, code(&home, "secret"));
     for origin in ["http://evil.example", "http://127.0.0.1:1", "null"] {
         let request = home.request(Method::GET, "/sessions").bearer_auth(&secret).header("Origin", origin);
         assert_eq!(answer(request).await.0, StatusCode::FORBIDDEN, "{origin}");

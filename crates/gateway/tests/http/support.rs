@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Engine;
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::http::Http;
+use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Kinds, port};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -72,19 +74,17 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
             version: "0.0.0",
             port,
-            pi_port: None,
+            own_ports: Arc::default(),
+            links: Arc::default(),
             started_at: Timestamp::now(),
             default_kind: Default::default(),
             kinds,
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
-            pi: Arc::default(),
-            mcp: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
             answering: TaskTracker::new(),
         };
-        let served = tokio::spawn(port::serve(listener, daemon.clone()));
+        let served = tokio::spawn(port::serve(listener, daemon.clone(), Protocols::from(Http::new(&limits))));
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { daemon, port, served, client, folder }
     }

@@ -92,7 +92,7 @@ async fn what_came_of_a_call_is_found_in_the_log_once_nothing_else_knows_it() {
     agent.send("1 + 1").await;
     let id = left_running(&agent).await;
     home.reaches("Evaluating").await;
-    home.daemon.mcp = Arc::new(Shared::new(Settings::default()));
+    home.mcp = Arc::new(Shared::new(Settings::default()));
     let after = home.agent().await;
     let still = result(&after, &id, 0).await;
     assert_eq!(still.structured["running"], json!(true), "{still:?}");

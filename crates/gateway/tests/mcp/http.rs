@@ -26,7 +26,7 @@ impl Served {
     pub(crate) async fn start() -> Self {
         let (listener, port) = port::listen(0).await.unwrap();
         let home = Home::on_port(port).await;
-        tokio::spawn(port::serve(listener, home.daemon.clone()));
+        tokio::spawn(port::serve(listener, home.daemon.clone(), home.protocols()));
         Self { home, port }
     }
 

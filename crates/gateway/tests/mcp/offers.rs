@@ -267,7 +267,7 @@ async fn calls_take_the_names_of_sagefs_too_and_a_setting_lists_them() {
 
     let mut of_sagefs = Home::new().await;
     let settings = Settings { names: Names::Sagefs, ..Settings::default() };
-    of_sagefs.daemon.mcp = Arc::new(Shared::new(settings));
+    of_sagefs.mcp = Arc::new(Shared::new(settings));
     let other = of_sagefs.agent().await;
     let (neutral, listed) = (listed(&agent).await, listed(&other).await);
     for (seed, name) in names {

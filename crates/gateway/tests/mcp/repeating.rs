@@ -1,6 +1,7 @@
 //! A call that a bridge sends again, over another connection.
 
-use mainstay_gateway::mcp::{ClientContext, serve_stream};
+use mainstay_gateway::local_socket::ClientContext;
+use mainstay_gateway::mcp::serve_stream;
 use mainstay_model::{Access, EventBody, Seq};
 use rmcp::model::ServerResult;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ const COMMAND: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 async fn send(home: &Home, context: ClientContext, code: &str, meta: Value) -> Value {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (read, write) = tokio::io::split(ours);
-    tokio::spawn(serve_stream(read, write, home.daemon.clone(), Access::local(), context));
+    tokio::spawn(serve_stream(read, write, home.of_mcp(), Access::local(), context));
     let (read, mut write) = tokio::io::split(theirs);
     let mut meta = meta;
     meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");

@@ -8,8 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
-use mainstay_gateway::mcp::{ClientContext, serve_stream};
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::local_socket::ClientContext;
+use mainstay_gateway::mcp::{Mcp, McpDaemon, Shared, serve_stream};
+use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
@@ -44,6 +46,8 @@ fn tokens() -> Tokens {
 /// A daemon in a home folder of its own.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
+    /// What the connections of MCP share.
+    pub(crate) mcp: Arc<Shared>,
     folder: TempDir,
 }
 
@@ -76,19 +80,27 @@ impl Home {
             tokens: Arc::new(tokens()),
             version: "0.0.0",
             port,
-            pi_port: None,
+            own_ports: Arc::default(),
+            links: Arc::default(),
             started_at: Timestamp::now(),
             default_kind: Default::default(),
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
-            pi: Arc::default(),
-            mcp: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             answering: TaskTracker::new(),
         };
-        Self { daemon, folder }
+        Self { daemon, mcp: Arc::default(), folder }
+    }
+
+    /// The daemon as the connections of MCP see it.
+    pub(crate) fn of_mcp(&self) -> McpDaemon {
+        McpDaemon::new(self.daemon.clone(), Arc::clone(&self.mcp))
+    }
+
+    /// MCP alone.
+    pub(crate) fn protocols(&self) -> Protocols {
+        Protocols::from(Mcp::sharing(Arc::clone(&self.mcp)))
     }
 
     /// A folder for sessions, which need not exist.
@@ -137,7 +149,7 @@ impl Home {
     pub(crate) async fn agent_with_context(&self, context: ClientContext) -> Agent {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        tokio::spawn(serve_stream(read, write, self.daemon.clone(), Access::local(), context));
+        tokio::spawn(serve_stream(read, write, self.of_mcp(), Access::local(), context));
         Agent::over(theirs).await
     }
 
@@ -150,7 +162,7 @@ impl Home {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
         let context = ClientContext { working_directory: folder, ..ClientContext::default() };
-        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, context)))
+        (theirs, tokio::spawn(serve_stream(read, write, self.of_mcp(), access, context)))
     }
 
     /// The client's end of a stream that is served, and word of when the daemon has read all that came through it.
@@ -162,7 +174,7 @@ impl Home {
         tokio::spawn(serve_stream(
             read,
             write,
-            self.daemon.clone(),
+            self.of_mcp(),
             Access::local(),
             ClientContext { working_directory: Some(self.folder(folder)), ..ClientContext::default() },
         ));

@@ -1,6 +1,7 @@
 //! The protocol over WebSocket: who is let in, and that the frames are the same.
 
 use futures::{SinkExt, StreamExt};
+use mainstay_gateway::pi::PiProtocol;
 use mainstay_gateway::port;
 use serde_json::{Value, json};
 use tokio_tungstenite::connect_async;
@@ -13,7 +14,7 @@ use crate::support::{Home, quick};
 async fn served() -> (Home, u16) {
     let (listener, port) = port::listen(0).await.unwrap();
     let (home, _script) = Home::on_port(port, mainstay_model::Limits { connections: 1, ..quick() }).await;
-    tokio::spawn(port::serve(listener, home.daemon.clone()));
+    tokio::spawn(port::serve(listener, home.daemon.clone(), home.protocols()));
     (home, port)
 }
 
@@ -46,7 +47,13 @@ async fn only_who_shows_the_token_and_comes_from_this_machine_is_let_in() {
 async fn a_port_of_its_own_speaks_it_at_the_root_behind_the_same_checks() {
     let (home, port) = served().await;
     let (listener, pi_port) = port::listen(0).await.unwrap();
-    tokio::spawn(port::serve_pi(listener, pi_port, home.daemon.clone()));
+    tokio::spawn(port::serve_alone(
+        listener,
+        pi_port,
+        home.daemon.clone(),
+        home.protocols(),
+        PiProtocol::NAME,
+    ));
     let address = format!("ws://127.0.0.1:{pi_port}/");
     let token = ("authorization", "Bearer secret");
     assert_eq!(status(&address, &[]).await, Err(401));

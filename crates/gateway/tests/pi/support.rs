@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
-use mainstay_gateway::pi::serve_stream;
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::pi::{PiDaemon, PiProtocol, Shared, serve_stream};
+use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A daemon in a home folder of its own.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
+    /// What the connections of the protocol share.
+    pi: Arc<Shared>,
     agents: Arc<dyn RunnerFactory>,
     limits: Limits,
     folder: TempDir,
@@ -62,19 +65,17 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
             version: "0.0.0",
             port,
-            pi_port: None,
+            own_ports: Arc::default(),
+            links: Arc::default(),
             started_at: Timestamp::now(),
             default_kind: Default::default(),
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
-            pi: Arc::default(),
-            mcp: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             answering: TaskTracker::new(),
         };
-        Self { daemon, agents, limits, folder }
+        Self { daemon, pi: Arc::default(), agents, limits, folder }
     }
 
     /// Listens on a port of this machine.
@@ -85,7 +86,7 @@ impl Home {
 
     /// Puts everything to rest in order, and opens another daemon over the same store.
     pub(crate) async fn restart(self) -> Self {
-        let Self { daemon, agents, limits, folder } = self;
+        let Self { daemon, agents, limits, folder, .. } = self;
         daemon.stop.cancel();
         daemon.shut_down().await;
         drop(daemon);
@@ -111,6 +112,11 @@ impl Home {
         Self::open(Arc::clone(&self.agents), self.limits.clone(), folder, 0).await
     }
 
+    /// The protocol alone.
+    pub(crate) fn protocols(&self) -> Protocols {
+        Protocols::from(PiProtocol::sharing(Arc::clone(&self.pi)))
+    }
+
     pub(crate) async fn client(&self) -> Client {
         self.client_of(Access::local()).await
     }
@@ -127,9 +133,9 @@ impl Home {
         tokio::spawn(serve_stream(
             read,
             write,
-            self.daemon.clone(),
+            PiDaemon::new(self.daemon.clone(), Arc::clone(&self.pi)),
             access,
-            mainstay_gateway::mcp::ClientContext { working_directory: folder, ..Default::default() },
+            mainstay_gateway::local_socket::ClientContext { working_directory: folder, ..Default::default() },
         ));
         let (read, write) = split(ours);
         let mut client = Client {

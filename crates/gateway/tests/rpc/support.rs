@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mainstay_engine::Engine;
+use mainstay_gateway::Daemon;
+use mainstay_gateway::local_socket::{listen, serve};
+use mainstay_gateway::protocol::Protocols;
+use mainstay_gateway::rpc::Rpc;
 use mainstay_gateway::rpc::api::CreateSession;
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::rpc::server::{Daemon, listen, serve};
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Event, Limits, SessionKind, Timestamp};
@@ -38,10 +41,8 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
             port: 0,
-            pi: Arc::default(),
-            mcp: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
-            pi_port: None,
+            own_ports: Arc::default(),
+            links: Arc::default(),
             started_at: Timestamp::now(),
             default_kind: Default::default(),
             kinds: Default::default(),
@@ -51,7 +52,7 @@ impl Home {
             answering: TaskTracker::new(),
         };
         let socket = folder.path().join("socket");
-        tokio::spawn(serve(listen(&socket).unwrap(), daemon));
+        tokio::spawn(serve(listen(&socket).unwrap(), daemon, Protocols::from(Rpc)));
         let (client, events) = Client::connect(&socket, "secret".to_owned(), "test").await.unwrap();
         let new = CreateSession {
             command: None,

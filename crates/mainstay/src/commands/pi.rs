@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::client::attach_pi;
+use mainstay_gateway::pi::AttachPi;
+use mainstay_gateway::rpc::client::attach;
 use mainstay_model::Error;
 
 use super::target::working_directory;
@@ -25,7 +26,8 @@ impl Pi {
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
         let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
-        let attached = attach_pi(&record.socket, token, folder, of_client());
-        bridge(answered(home, record.pid, attached).await?).await
+        let pi = AttachPi { token, working_directory: Some(folder), environment: of_client() };
+        let (stream, _) = answered(home, record.pid, attach(&record.socket, pi)).await?;
+        bridge(stream).await
     }
 }

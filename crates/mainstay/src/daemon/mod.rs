@@ -24,8 +24,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::{Engine, Environments};
-use mainstay_gateway::rpc::server::Daemon;
-use mainstay_gateway::{DefaultKind, Kinds, health, http, port, rpc};
+use mainstay_gateway::http::{self, Http};
+use mainstay_gateway::mcp::{self, Mcp};
+use mainstay_gateway::pi::PiProtocol;
+use mainstay_gateway::protocol::{Protocol, Protocols};
+use mainstay_gateway::rpc::Rpc;
+use mainstay_gateway::{Daemon, DefaultKind, Kinds, local_socket, port};
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, SessionKind, Timestamp};
@@ -120,7 +124,7 @@ async fn run(
     };
     let sockets = home.empty_run_folder()?;
     let socket = sockets.join("daemon.sock");
-    let socket_listener = rpc::server::listen(&socket)?;
+    let socket_listener = local_socket::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
     let tokens = config.tokens(&token);
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
@@ -137,7 +141,8 @@ async fn run(
     if let Some(telemetry) = telemetry {
         http::record_also(telemetry.recorder());
     }
-    let shared = http::Shared::new(&config.limits);
+    let http = Http::new(&config.limits);
+    let protocols = protocols(http.clone(), config.mcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
@@ -155,16 +160,14 @@ async fn run(
         tokens: Arc::new(tokens),
         version: VERSION,
         port,
-        pi_port: pi_door.as_ref().map(|(_, port)| *port),
+        own_ports: Arc::new(pi_door.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),
+        links: Arc::default(),
         started_at: record.started_at,
         default_kind: kinds_of_folders(home.clone()),
         kinds,
         home: home.folder().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
-        pi: Arc::default(),
-        http: Arc::new(shared),
-        mcp: Arc::new(mainstay_gateway::mcp::Shared::new(config.mcp)),
         answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
@@ -178,15 +181,17 @@ async fn run(
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
     if let Some(telemetry) = telemetry {
-        doors.spawn(telemetry.measure(daemon.clone()));
+        doors.spawn(telemetry.measure(http.daemon(daemon.clone())));
     }
-    doors.spawn(port::serve(port_listener, daemon.clone()));
+    doors.spawn(port::serve(port_listener, daemon.clone(), protocols.clone()));
     if let Some((listener, port)) = pi_door {
         tracing::info!(port, "the pi protocol is served");
-        doors.spawn(port::serve_pi(listener, port, daemon.clone()));
+        let (daemon, protocols) = (daemon.clone(), protocols.clone());
+        doors.spawn(port::serve_alone(listener, port, daemon, protocols, PiProtocol::NAME));
     }
-    doors.spawn(rpc::server::serve(socket_listener, daemon.clone()));
-    tokio::spawn(health::keep(daemon.clone()));
+    doors.spawn(local_socket::serve(socket_listener, daemon.clone(), protocols.clone()));
+    let beside = daemon.clone();
+    tokio::spawn(async move { protocols.run(&beside).await });
     daemon.stop.cancelled().await;
     tracing::info!("the daemon stops");
     daemon.shut_down().await;
@@ -195,6 +200,13 @@ async fn run(
     home.clear_run_folder(&sockets);
     doors.abort_all();
     Ok(())
+}
+
+/// The protocols that clients can speak. Each enters itself; a new one is a line here.
+fn protocols(http: Http, mcp: mcp::Settings) -> Protocols {
+    let all: [Arc<dyn Protocol>; 4] =
+        [Arc::new(Rpc), Arc::new(http), Arc::new(Mcp::new(mcp)), Arc::new(PiProtocol::default())];
+    Protocols::new(all)
 }
 
 /// What clients' sessions are for that do not say it.

@@ -7,8 +7,7 @@ mod settings;
 
 use std::time::Duration;
 
-use mainstay_gateway::http;
-use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::http::{self, HttpDaemon};
 use mainstay_model::{Access, Error};
 use opentelemetry::global::set_text_map_propagator;
 use opentelemetry::metrics::MeterProvider;
@@ -88,7 +87,7 @@ impl Telemetry {
     }
 
     /// Looks up how much there is of everything, and exports all that is measured, again and again.
-    pub(super) fn measure(&self, daemon: Daemon) -> impl Future<Output = ()> + Send + 'static {
+    pub(super) fn measure(&self, daemon: HttpDaemon) -> impl Future<Output = ()> + Send + 'static {
         let (metrics, every) = (self.metrics.clone(), self.metrics_every);
         let mut readings = Readings::of(metrics.meter("mainstay"));
         async move {

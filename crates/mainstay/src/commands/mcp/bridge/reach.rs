@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mainstay_gateway::rpc::client::{Stream, attach_mcp};
+use mainstay_gateway::mcp::AttachMcp;
+use mainstay_gateway::rpc::client::{Stream, attach};
 use mainstay_model::{Error, SessionId};
 
 use crate::connect::{StartOptions, start};
@@ -54,7 +55,9 @@ impl Reach {
         // A daemon makes the token where there is none.
         let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
         self.asked.store(record.pid, Ordering::Relaxed);
-        let attached = attach_mcp(&record.socket, token, self.folder.clone(), session, of_client()).await;
+        let working_directory = Some(self.folder.clone());
+        let mcp = AttachMcp { token, working_directory, session, environment: of_client() };
+        let attached = attach(&record.socket, mcp).await;
         self.asked.store(0, Ordering::Relaxed);
         let (stream, attached) = attached?;
         Ok(Reached { stream, version: attached.version, pid: attached.pid })

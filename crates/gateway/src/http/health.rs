@@ -10,7 +10,7 @@ use mainstay_model::{Access, Error, SessionId, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::rpc::server::Daemon;
+use super::daemon::HttpDaemon;
 use mainstay_os::system::own_resident_bytes;
 
 /// How the daemon was at a moment.
@@ -73,7 +73,7 @@ impl Health {
 }
 
 /// Notes how the daemon is until it stops.
-pub async fn keep(daemon: Daemon) {
+pub(super) async fn keep(daemon: HttpDaemon) {
     let rhythm = daemon.engine.limits().health_ms;
     if rhythm == 0 {
         return;
@@ -92,7 +92,7 @@ pub async fn keep(daemon: Daemon) {
     }
 }
 
-async fn note(daemon: &Daemon) -> Result<HealthNote, Error> {
+async fn note(daemon: &HttpDaemon) -> Result<HealthNote, Error> {
     let engine = &daemon.engine;
     // It is there for a moment only: nobody who is listed among the clients.
     let client = engine.attach(Access::local(), "health");

@@ -1,0 +1,61 @@
+//! The daemon as its protocols see it: the engine, who may come in, and when it stops.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_engine::Engine;
+use mainstay_model::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::browser::Links;
+use crate::tokens::Tokens;
+use crate::{DefaultKind, Kinds};
+
+/// How long what is left to answer may take once every session is at rest.
+pub const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// What every connection needs to know of the daemon.
+#[derive(Clone)]
+pub struct Daemon {
+    /// The engine that runs the sessions.
+    pub engine: Engine,
+    /// The secrets clients show.
+    pub tokens: Arc<Tokens>,
+    /// The links that let a browser in.
+    pub links: Arc<Links>,
+    /// The version of the daemon.
+    pub version: &'static str,
+    /// The loopback port it listens on.
+    pub port: u16,
+    /// The ports on which one protocol is served alone, by the protocol's name.
+    pub own_ports: Arc<BTreeMap<&'static str, u16>>,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// The home folder of the daemon.
+    pub home: Arc<Path>,
+    /// What sessions are for whose kind nobody says.
+    pub default_kind: DefaultKind,
+    /// The kinds of sessions that are known here.
+    pub kinds: Kinds,
+    /// Cancelled when the daemon is asked to stop.
+    pub stop: CancellationToken,
+    /// Cancelled when every session is at rest: connections end once what they asked is answered.
+    pub stopped: CancellationToken,
+    /// The connections and requests that the end of the daemon waits for.
+    pub answering: TaskTracker,
+}
+
+impl Daemon {
+    /// Puts every session to rest and answers what waited for that.
+    pub async fn shut_down(&self) {
+        self.engine.shut_down().await;
+        self.stopped.cancel();
+        self.answering.close();
+        if tokio::time::timeout(LAST_ANSWERS, self.answering.wait()).await.is_err() {
+            tracing::warn!(left = self.answering.len(), "connections are cut: their clients do not read");
+        }
+    }
+}
