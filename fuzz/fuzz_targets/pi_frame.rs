@@ -1,4 +1,4 @@
 //! A frame of the pi protocol.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mainstay_gateway::fuzzing::pi_frame(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mainstay_pi_protocol::fuzzing::pi_frame(bytes));

@@ -34,7 +34,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "page"]);
         run_command(bench.envs(environment.clone()).env("DOTNET_ROOT", dotnet), remedy)
     })?;
-    step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
+    step("commands", || {
+        run_command(
+            &mut cargo(["bench", "--package", "mainstay-gateway", "--package", "mainstay-pi-protocol"]),
+            remedy,
+        )
+    })?;
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;
     step("subscriptions", || {
         run_command(&mut cargo(["bench", "--package", "mainstay-engine", "--bench", "fanout"]), remedy)

@@ -1,12 +1,5 @@
 //! What fuzzers feed: each takes whatever bytes there are, and panics where a promise is broken.
 
-/// A frame of the pi protocol.
-pub fn pi_frame(frame: &[u8]) {
-    if let Ok(frame) = serde_json::from_slice(frame) {
-        crate::pi::fuzz_invariants::check(&frame);
-    }
-}
-
 /// The body of a command over HTTP, in BARE.
 pub fn bare_body(body: &[u8]) {
     crate::http::bare::fuzz_invariants::check_bodies(body);

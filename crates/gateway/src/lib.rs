@@ -22,7 +22,6 @@ pub mod local_socket;
 pub mod mcp;
 pub mod notebook;
 pub mod path;
-pub mod pi;
 pub mod port;
 pub mod problem;
 pub mod protocol;

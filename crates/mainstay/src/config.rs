@@ -265,7 +265,7 @@ fn upstream_limits(text: &str) -> Result<Limits, toml::de::Error> {
         limits: toml::Table,
     }
     let Named { limits: named } = toml::from_str(text)?;
-    let upstreams = mainstay_gateway::pi::upstream_limits();
+    let upstreams = mainstay_pi_protocol::upstream_limits();
     let mut limits = toml::Table::try_from(&upstreams).map_err(serde::de::Error::custom)?;
     limits.extend(named);
     limits.try_into()

@@ -12,7 +12,6 @@ use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
 use mainstay_gateway::Daemon;
-use mainstay_gateway::pi::PiProtocol;
 use mainstay_gateway::port;
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
@@ -21,6 +20,7 @@ use mainstay_model::{
     AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt,
     RunnerInfo, RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
+use mainstay_pi_protocol::PiProtocol;
 use mainstay_runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
     StartedRunner,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::Shared;
-use crate::daemon::Daemon;
+use mainstay_gateway::daemon::Daemon;
 
 /// The daemon, with what a connection of the pi protocol shares.
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use super::handlers::{Call, CommandResult, Failed, Result};
 use super::info::{agents, context_usage, find, info, infos, name_of, stored_agents};
 use super::session_path;
 use super::{history, html, messages, recovery};
-use crate::command::anonymous;
+use mainstay_gateway::command::anonymous;
 
 /// Entries of a tree at most. Source: protocols/pi.md, "Session commands".
 const TREE: usize = 10_000;

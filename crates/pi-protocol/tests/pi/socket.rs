@@ -1,8 +1,8 @@
 //! The protocol over WebSocket: who is let in, and that the frames are the same.
 
 use futures::{SinkExt, StreamExt};
-use mainstay_gateway::pi::PiProtocol;
 use mainstay_gateway::port;
+use mainstay_pi_protocol::PiProtocol;
 use serde_json::{Value, json};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;

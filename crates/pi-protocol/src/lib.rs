@@ -15,7 +15,10 @@ mod errors;
 mod events;
 mod frames;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzz_invariants;
+mod fuzz_invariants;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handlers;
 mod history;
 mod html;

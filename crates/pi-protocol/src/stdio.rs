@@ -8,7 +8,7 @@ use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodec
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
 use super::daemon::PiDaemon;
-use crate::local_socket::ClientContext;
+use mainstay_gateway::local_socket::ClientContext;
 
 /// Serves the protocol over a stream until the client goes.
 pub async fn serve_stream(

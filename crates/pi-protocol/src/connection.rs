@@ -30,7 +30,7 @@ use super::queries::session_of;
 use super::rates::Rates;
 use super::recovery;
 use super::turn_catch_up;
-use crate::command::anonymous;
+use mainstay_gateway::command::anonymous;
 
 /// Frames that wait for a slow client; then its commands and sessions wait.
 const OUTBOX: usize = 64;
