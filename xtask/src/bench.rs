@@ -36,7 +36,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     })?;
     step("commands", || {
         run_command(
-            &mut cargo(["bench", "--package", "mainstay-gateway", "--package", "mainstay-pi-protocol"]),
+            &mut cargo([
+                "bench",
+                "--package",
+                "mainstay-gateway",
+                "--package",
+                "mainstay-pi-protocol",
+                "--package",
+                "mainstay-rpc",
+            ]),
             remedy,
         )
     })?;

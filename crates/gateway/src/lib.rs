@@ -14,7 +14,6 @@ pub mod entries;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod highlight;
 pub mod http;
 pub mod json_rpc;
 mod kinds;
@@ -26,8 +25,6 @@ pub mod port;
 pub mod problem;
 pub mod protocol;
 pub mod reset_warning;
-pub mod rpc;
-pub mod scaffold;
 pub mod session_file;
 pub mod tokens;
 pub mod trace;

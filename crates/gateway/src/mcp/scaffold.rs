@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
-use crate::scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
+use mainstay_scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
 
 /// Asks for property tests of a function.
 #[derive(Deserialize, JsonSchema)]

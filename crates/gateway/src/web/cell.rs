@@ -9,7 +9,7 @@ use super::display;
 use super::page::Change;
 use super::patch::Patch;
 use super::printed_text;
-use crate::highlight::{self, Syntax};
+use mainstay_highlight::{self as highlight, Syntax};
 
 /// The id of the element that holds the cells.
 pub(super) const CELLS: &str = "cells";

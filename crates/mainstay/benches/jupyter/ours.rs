@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mainstay_gateway::rpc::api::{Eval, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::Admission;
+use mainstay_rpc::api::{Eval, Sent};
+use mainstay_rpc::client::Client;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 

@@ -11,14 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mainstay_gateway::rpc::api::{
-    CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession,
-};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_kernel::fsharp::{Search, choose, prepare, project};
 use mainstay_kernel::worker;
 use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind, TextPosition};
 use mainstay_os::process::Launch;
+use mainstay_rpc::api::{CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession};
+use mainstay_rpc::client::Client;
 use mainstay_runner::query::KernelQuery;
 use mainstay_runner::{StartedRunner, Submission, Upcoming};
 use serde_json::{Value, json};

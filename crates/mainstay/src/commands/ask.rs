@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::AskView;
 use mainstay_model::{Error, Question, Timestamp};
+use mainstay_rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk, Sent};
+use mainstay_rpc::client::Client;
 use serde_json::{Value, json};
 
 use super::conditions::SentArgs;

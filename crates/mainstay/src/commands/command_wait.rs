@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use mainstay_engine::Live;
-use mainstay_gateway::rpc::api::{Conditions, Follow, Method, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{CommandId, Error, Event, Seq};
+use mainstay_rpc::api::{Conditions, Follow, Method, Sent};
+use mainstay_rpc::client::Client;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CompactSession, Compacted};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::Error;
+use mainstay_rpc::api::{CompactSession, Compacted};
+use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
 use crate::terminal::{counted, note};

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{DeleteSession, GetSessionStatistics};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::StatisticsView;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
+use mainstay_rpc::api::{DeleteSession, GetSessionStatistics};
+use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
 use super::gc::{collect, collected_text};

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_engine::Live;
-use mainstay_gateway::rpc::api::{Eval as EvalCall, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
 use mainstay_model::{
     Admission, CommandId, CommandLine, Display, Error, Event, EventBody, OutputStream, Seq, SessionState,
 };
+use mainstay_rpc::api::{Eval as EvalCall, Sent};
+use mainstay_rpc::client::Client;
 
 use super::command_wait::{AwaitedCommand, CommandWait};
 use super::conditions::SentArgs;

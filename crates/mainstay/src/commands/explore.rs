@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
-use mainstay_gateway::rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_model::{Action, Binding, Error, SessionState};
+use mainstay_rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_runner::query::{Members, SYMBOLS, Symbols};
 
 use super::target::{Target, bring_into_use};

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mainstay_formats::exchange::{Format, Header, Item};
-use mainstay_gateway::rpc::api::{ExportSession, Exported};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::Error;
+use mainstay_rpc::api::{ExportSession, Exported};
+use mainstay_rpc::client::Client;
 
 use super::session::named;
 use crate::connect::connect_or_start;

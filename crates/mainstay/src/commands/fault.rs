@@ -1,9 +1,9 @@
 //! Why a session is Faulted, and what helps: first what keeps its definitions, then what drops them.
 
-use mainstay_gateway::rpc::api::GetSession;
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionState};
+use mainstay_rpc::api::GetSession;
+use mainstay_rpc::client::Client;
 
 use crate::terminal::{self, Paint, Tone, printable};
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{ForkSession, Forked};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::{CommandId, Error, SessionState};
+use mainstay_rpc::api::{ForkSession, Forked};
+use mainstay_rpc::client::Client;
 
 use super::session::{named, show_new};
 use super::target::settle;

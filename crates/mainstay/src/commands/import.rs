@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_formats::exchange::{self, Header, SessionFile};
-use mainstay_gateway::rpc::api::{GetStatus, ImportSession, Imported};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
+use mainstay_rpc::api::{GetStatus, ImportSession, Imported};
+use mainstay_rpc::client::Client;
 
 use super::session::{existing, show_new};
 use super::target::{settle, working_directory};

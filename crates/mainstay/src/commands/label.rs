@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{LabelEntry, ListLabels};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::LabelView;
 use mainstay_model::{Error, Timestamp};
+use mainstay_rpc::api::{LabelEntry, ListLabels};
+use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
 use crate::terminal::{Paint, Tone, ago, note, printable};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::GetLineage;
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{MergedEntries, RelativeView};
 use mainstay_model::session::Parent;
 use mainstay_model::{Error, SessionId, Timestamp};
+use mainstay_rpc::api::GetLineage;
+use mainstay_rpc::client::Client;
 
 use super::session::{called, named};
 use crate::terminal::{Paint, Tone, ago};

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_gateway::entries::{numbered, with_context};
-use mainstay_gateway::rpc::api::{InsertEntries, Inserted, MergeSession};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, MergeView};
 use mainstay_model::{CommandId, Error};
+use mainstay_rpc::api::{InsertEntries, Inserted, MergeSession};
+use mainstay_rpc::client::Client;
 
 use super::session::named;
 use super::target::settle;

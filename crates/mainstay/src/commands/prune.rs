@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_formats::exchange::{self, Format};
-use mainstay_gateway::rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_log::Collected;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
+use mainstay_rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
+use mainstay_rpc::client::Client;
 use serde::Serialize;
 
 use super::export;

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{GetSession, RefreshSession, Refreshed, WouldRun};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Divergence, Error, EventBody, Reload, Seq, Validity};
+use mainstay_rpc::api::{GetSession, RefreshSession, Refreshed, WouldRun};
+use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
 use super::events::for_each_event;

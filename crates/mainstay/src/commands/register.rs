@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::GetSession;
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
+use mainstay_rpc::api::GetSession;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;

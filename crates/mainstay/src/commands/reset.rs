@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_gateway::reset_warning;
-use mainstay_gateway::rpc::api::{ListValues, ResetSession};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::Error;
+use mainstay_rpc::api::{ListValues, ResetSession};
+use mainstay_rpc::client::Client;
 use tokio::time::timeout;
 
 use super::conditions::SentArgs;

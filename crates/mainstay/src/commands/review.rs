@@ -5,8 +5,8 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::ReviewCode;
 use mainstay_model::{Diagnostic, Error, Severity};
+use mainstay_rpc::api::ReviewCode;
 use mainstay_runner::query::Review as Reviewed;
 
 use super::eval::utf8;

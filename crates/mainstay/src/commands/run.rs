@@ -9,10 +9,10 @@ use clap::Args;
 use mainstay_formats::exchange::Outputs;
 use mainstay_formats::notebook::{Cell, Notebook, NotebookFormat};
 use mainstay_gateway::notebook::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
-use mainstay_gateway::rpc::api::{Conditions, GetSession, GetStatus};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{CommandId, CommandLine, Error};
+use mainstay_rpc::api::{Conditions, GetSession, GetStatus};
+use mainstay_rpc::client::Client;
 use serde::Serialize;
 
 use super::command_wait::CommandWait;

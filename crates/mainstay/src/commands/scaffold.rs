@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::ScaffoldTest;
-use mainstay_gateway::scaffold::Framework;
 use mainstay_model::Error;
+use mainstay_rpc::api::ScaffoldTest;
+use mainstay_scaffold::Framework;
 
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use mainstay_gateway::rpc::api::SearchEntries;
 use mainstay_gateway::view::FoundView;
 use mainstay_model::{Error, Role, SessionKind, Validity};
+use mainstay_rpc::api::SearchEntries;
 
 use super::target::working_directory;
 use super::timestamps::moment;

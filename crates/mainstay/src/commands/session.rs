@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, StopSession};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{Orphaned, SessionView, StartupView};
 use mainstay_model::session::Parent;
 use mainstay_model::{CommandId, Error, Principal, SessionId, SessionState, Timestamp, ValidityCounts};
+use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, StopSession};
+use mainstay_rpc::client::Client;
 
 use super::compact::Compact;
 use super::conditions::SentArgs;

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{GetSessionStatistics, GetStoreStatistics};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::StatisticsView;
 use mainstay_log::{SessionStatistics, StoreStatistics};
 use mainstay_model::{Error, Timestamp};
+use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
+use mainstay_rpc::client::Client;
 
 use super::session::tally;
 use crate::terminal::{ago, bytes, counted, printable};

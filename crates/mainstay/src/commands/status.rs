@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_engine::ClientInfo;
-use mainstay_gateway::rpc::api::{DaemonStatus, GetStatus};
 use mainstay_gateway::view::SessionView;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::{Error, Limits, SessionId, Timestamp};
+use mainstay_rpc::api::{DaemonStatus, GetStatus};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};

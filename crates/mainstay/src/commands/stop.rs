@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::StopDaemon;
 use mainstay_log::sqlite::LOCK_FILE;
 use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
+use mainstay_rpc::api::StopDaemon;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::Config;

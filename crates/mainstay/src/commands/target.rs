@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{
-    CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession,
-};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_kernel::fsharp::project::named;
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_model::{Action, Error, SessionKind, SessionState};
+use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession};
+use mainstay_rpc::client::Client;
 use mainstay_runner::{Environment, WarmUpPhase};
 
 use crate::default_kind::default_kind;

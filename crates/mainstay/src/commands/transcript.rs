@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::ListEntries;
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EntryView;
 use mainstay_model::entry::FORMS;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
 use mainstay_model::{Content, Entry, Error, Role, SessionId, TranscriptEntry, Validity};
+use mainstay_rpc::api::ListEntries;
+use mainstay_rpc::client::Client;
 use serde_json::Value;
 
 use super::session::named;

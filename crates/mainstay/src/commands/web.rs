@@ -3,8 +3,8 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
-use mainstay_gateway::rpc::api::GetLink;
 use mainstay_model::Error;
+use mainstay_rpc::api::GetLink;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, GetSession, Method, ResetSession, Sent, StopSession};
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::Error;
+use mainstay_rpc::api::{CancelSession, GetSession, Method, ResetSession, Sent, StopSession};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_formats::exchange::Kernel;
-use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Method};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
+use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, Method};
+use mainstay_rpc::client::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

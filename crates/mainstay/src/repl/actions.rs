@@ -4,14 +4,14 @@ use std::path::Path;
 
 use mainstay_formats::notebook::NotebookFormat;
 use mainstay_gateway::notebook::{CellRun, NotebookFile, NotebookRuns, goes_on, passed_over};
-use mainstay_gateway::rpc::api::{
+use mainstay_gateway::view::StatisticsView;
+use mainstay_model::{Error, JobSpec, Seq, SessionId, TestSelection, Timestamp};
+use mainstay_rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
     GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted,
     LabelEntry, ListAsks, ListEvents, ListHistory, ListLabels, ListSessions, ListValues, RefreshSession,
     RenameSession, ResetSession, SearchEntries, Sent,
 };
-use mainstay_gateway::view::StatisticsView;
-use mainstay_model::{Error, JobSpec, Seq, SessionId, TestSelection, Timestamp};
 
 use super::command::{Command, PromptLanguage};
 use super::echo_off::EchoOff;

@@ -8,16 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Live;
-use mainstay_gateway::rpc::api::{
-    AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession,
-};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
     Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Prompt, QueuedPrompt,
     SessionState, Setting, ThinkingLevel, WarmUpReason,
 };
+use mainstay_rpc::api::{AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession};
+use mainstay_rpc::client::Client;
 use mainstay_runner::AgentQuestion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{AskAgent, Complete, GetLineage, ListSessions};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EntryView, SessionView};
 use mainstay_model::{Error, Role, Seq, SessionId, TextPosition};
+use mainstay_rpc::api::{AskAgent, Complete, GetLineage, ListSessions};
+use mainstay_rpc::client::Client;
 use mainstay_runner::AgentQuestion;
 use reedline::{Completer, CompletionResult, CompletionStatus, Span, Suggestion};
 use tokio::runtime::Handle;

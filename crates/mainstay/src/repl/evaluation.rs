@@ -5,14 +5,14 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, EvalView, SessionView};
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Admission, AskId, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
 };
+use mainstay_rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
+use mainstay_rpc::client::Client;
 use tokio::time::sleep;
 
 use super::Repl;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mainstay_gateway::highlight::{self, Syntax};
+use mainstay_highlight::{self as highlight, Syntax};
 use mainstay_model::Language;
 use reedline::{Color, Highlighter, StyledText};
 

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{AddHistory, GetHistory, ListHistory};
-use mainstay_gateway::rpc::client::Client;
 use mainstay_model::{Content, Error, HistoryLine, HistoryPage, LineNumber, NewLine, SessionId, Timestamp};
+use mainstay_rpc::api::{AddHistory, GetHistory, ListHistory};
+use mainstay_rpc::client::Client;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::GetSession;
 use mainstay_model::Error;
+use mainstay_rpc::api::GetSession;
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 

@@ -1,7 +1,7 @@
 //! Code in colours. Inside code a colour means syntax, unlike everywhere else: keywords are magenta, types cyan, strings green, numbers
 //! yellow, operators blue, comments grey.
 
-use mainstay_gateway::highlight::{self, Syntax};
+use mainstay_highlight::{self as highlight, Syntax};
 use mainstay_model::Language;
 use reedline::Color;
 

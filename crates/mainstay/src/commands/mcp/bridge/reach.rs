@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainstay_gateway::mcp::AttachMcp;
-use mainstay_gateway::rpc::client::{Stream, attach};
 use mainstay_model::{Error, SessionId};
+use mainstay_rpc::client::{Stream, attach};
 
 use crate::connect::{StartOptions, start};
 use crate::environment::of_client;
