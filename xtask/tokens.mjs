@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 const root = new URL("..", import.meta.url);
 const snapshot = (path) => readFileSync(new URL(path, root), "utf8").split("---\n").slice(2).join("---\n");
 
-const tools = JSON.parse(snapshot("crates/gateway/tests/mcp/snapshots/mcp__conversation__tools.snap"));
+const tools = JSON.parse(snapshot("crates/mcp/tests/mcp/snapshots/mcp__conversation__tools.snap"));
 const list = encode(JSON.stringify(tools)).length;
 console.log("| what | tokens |\n|---|---|");
 console.log(`| the list of ${tools.length} tools | ${list}, ${Math.round(list / tools.length)} each |`);

@@ -18,7 +18,6 @@ pub mod http;
 pub mod json_rpc;
 mod kinds;
 pub mod local_socket;
-pub mod mcp;
 pub mod notebook;
 pub mod path;
 pub mod port;

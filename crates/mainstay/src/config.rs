@@ -31,7 +31,7 @@ pub(crate) struct Config {
     /// Sessions of pi, the coding agent.
     pub(crate) pi: PiConfig,
     /// What MCP clients are offered and shown.
-    pub(crate) mcp: mainstay_gateway::mcp::Settings,
+    pub(crate) mcp: mainstay_mcp::Settings,
     /// Traces and metrics for OpenTelemetry. A setting that is missing is taken from OpenTelemetry's environment variables.
     pub(crate) telemetry: TelemetryConfig,
     /// What the daemon accepts, stores and waits for at most.

@@ -24,12 +24,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::{Engine, Environments};
-use mainstay_gateway::http::{self, Http};
-use mainstay_gateway::mcp::{self, Mcp};
+use mainstay_gateway::http::Http;
 use mainstay_gateway::protocol::{Protocol, Protocols};
 use mainstay_gateway::{Daemon, DefaultKind, Kinds, local_socket, port};
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_mcp::Mcp;
 use mainstay_model::{Error, SessionKind, Timestamp};
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_rpc::Rpc;
@@ -139,7 +139,7 @@ async fn run(
         Arc::new(agents),
     ];
     if let Some(telemetry) = telemetry {
-        http::record_also(telemetry.recorder());
+        mainstay_gateway::http::record_also(telemetry.recorder());
     }
     let http = Http::new(&config.limits);
     let protocols = protocols(http.clone(), config.mcp);
@@ -203,7 +203,7 @@ async fn run(
 }
 
 /// The protocols that clients can speak. Each enters itself; a new one is a line here.
-fn protocols(http: Http, mcp: mcp::Settings) -> Protocols {
+fn protocols(http: Http, mcp: mainstay_mcp::Settings) -> Protocols {
     let all: [Arc<dyn Protocol>; 4] =
         [Arc::new(Rpc), Arc::new(http), Arc::new(Mcp::new(mcp)), Arc::new(PiProtocol::default())];
     Protocols::new(all)

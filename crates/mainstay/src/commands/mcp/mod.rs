@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mainstay_gateway::mcp::Results;
+use mainstay_mcp::Results;
 use mainstay_model::Error;
 
 use super::target::working_directory;

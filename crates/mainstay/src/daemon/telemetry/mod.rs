@@ -7,7 +7,7 @@ mod settings;
 
 use std::time::Duration;
 
-use mainstay_gateway::http::{self, HttpDaemon};
+use mainstay_gateway::http::{HttpDaemon, gauges};
 use mainstay_model::{Access, Error};
 use opentelemetry::global::set_text_map_propagator;
 use opentelemetry::metrics::MeterProvider;
@@ -94,7 +94,7 @@ impl Telemetry {
             loop {
                 tokio::time::sleep(every).await;
                 let client = daemon.engine.attach(Access::local(), "telemetry");
-                match http::gauges(&daemon, &client).await {
+                match gauges(&daemon, &client).await {
                     Ok(gauges) => readings.take(gauges),
                     Err(error) => tracing::warn!(%error, "the daemon's numbers cannot be looked up"),
                 }

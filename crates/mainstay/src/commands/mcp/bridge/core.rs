@@ -2,11 +2,11 @@
 //!
 //! It remembers what a new daemon has to be told so that the client notices nothing of the change: how it introduced itself, what it follows,
 //! which session it used, and what it still waits for. A call carries the id of its command from the first time it is seen, so that another daemon that is
-//! sent it again answers with the stored outcome, and nothing runs twice ([`mainstay_gateway::mcp::COMMAND`]).
+//! sent it again answers with the stored outcome, and nothing runs twice ([`mainstay_mcp::COMMAND`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mainstay_gateway::mcp::{AGAIN, COMMAND, RESULTS, Results, SESSION, command_id};
+use mainstay_mcp::{AGAIN, COMMAND, RESULTS, Results, SESSION, command_id};
 use mainstay_model::{Error, SessionId};
 use serde_json::{Value, json};
 use uuid::Uuid;

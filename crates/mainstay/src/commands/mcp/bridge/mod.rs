@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use mainstay_gateway::mcp::{AnyLines, Results, unreadable};
+use mainstay_mcp::{AnyLines, Results, unreadable};
 use mainstay_model::{Error, SessionId};
 use mainstay_rpc::client::Stream;
 use tokio::io::{AsyncRead, stdin, stdout};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mainstay_gateway::mcp::AttachMcp;
+use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
 use mainstay_rpc::client::{Stream, attach};
 

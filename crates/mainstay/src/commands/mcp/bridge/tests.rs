@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mainstay_gateway::mcp::Results;
+use mainstay_mcp::Results;
 use mainstay_model::Error;
 use proptest::prelude::*;
 use serde_json::{Value, json};
