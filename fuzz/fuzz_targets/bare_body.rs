@@ -1,4 +1,4 @@
 //! The body of a command over HTTP, in BARE.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mainstay_gateway::fuzzing::bare_body(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mainstay_http::fuzzing::bare_body(bytes));

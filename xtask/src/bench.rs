@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
             &mut cargo([
                 "bench",
                 "--package",
-                "mainstay-gateway",
+                "mainstay-http",
                 "--package",
                 "mainstay-pi-protocol",
                 "--package",

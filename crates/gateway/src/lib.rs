@@ -11,10 +11,6 @@ mod connections;
 pub mod daemon;
 mod default_kind;
 pub mod entries;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-pub mod http;
 pub mod json_rpc;
 mod kinds;
 pub mod local_socket;
@@ -28,7 +24,6 @@ pub mod session_file;
 pub mod tokens;
 pub mod trace;
 pub mod view;
-pub mod web;
 
 pub use daemon::Daemon;
 pub use default_kind::DefaultKind;

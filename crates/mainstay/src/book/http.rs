@@ -9,7 +9,7 @@ const OF_SESSION: &str = "/sessions/{session}";
 
 #[test]
 fn the_reference_of_http_is_what_its_document_says() {
-    let documents = mainstay_gateway::http::schemas();
+    let documents = mainstay_http::schemas();
     let (_, document) = documents.into_iter().find(|(name, _)| *name == "openapi.json").unwrap();
     let mut page = format!("{GENERATED}# HTTP endpoints\n\n{INTRODUCTION}");
     let paths = document["paths"].as_object().unwrap();

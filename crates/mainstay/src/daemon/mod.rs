@@ -24,9 +24,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::{Engine, Environments};
-use mainstay_gateway::http::Http;
 use mainstay_gateway::protocol::{Protocol, Protocols};
 use mainstay_gateway::{Daemon, DefaultKind, Kinds, local_socket, port};
+use mainstay_http::Http;
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_mcp::Mcp;
@@ -139,7 +139,7 @@ async fn run(
         Arc::new(agents),
     ];
     if let Some(telemetry) = telemetry {
-        mainstay_gateway::http::record_also(telemetry.recorder());
+        mainstay_http::record_also(telemetry.recorder());
     }
     let http = Http::new(&config.limits);
     let protocols = protocols(http.clone(), config.mcp);

@@ -7,7 +7,7 @@ mod settings;
 
 use std::time::Duration;
 
-use mainstay_gateway::http::{HttpDaemon, gauges};
+use mainstay_http::{HttpDaemon, gauges};
 use mainstay_model::{Access, Error};
 use opentelemetry::global::set_text_map_propagator;
 use opentelemetry::metrics::MeterProvider;
