@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use mainstay_model::display::{HTML, MimeType, SVG, TABLE, TEST_PROGRESS, TESTS};
 use mainstay_model::entry::FORMS;
 use mainstay_model::{Base64, Bundle, Error, EventBody, Form, Seq, SessionId};
+use mainstay_plot::{Chart, drawn};
 use maud::{Markup, html};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::chart::Chart;
 use super::guard::{Refused, Viewer};
-use super::{markdown, plot, printed_text};
+use super::{markdown, printed_text};
 
 /// Pictures that a page shows.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -66,7 +66,7 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
             @let width = data.wanted_size(picture.kind.as_str()).width_of(&picture);
             img src={ "data:" (picture.kind) ";base64," (picture.data.as_str()) } alt=(data.text()) width=[width];
         }
-        @else if let Some(chart) = chart(data) { (plot::drawn(&chart, data.text())) }
+        @else if let Some(chart) = chart(data) { (drawn(&chart, data.text())) }
         // What comes as HTML with a chart's description is a script that draws it.
         @else if data.form(HTML).is_some() && !has_chart(data) {
             iframe src="/ui/frame" data-shows=(address("html")) sandbox="allow-scripts" title="What the code shows" loading="lazy"

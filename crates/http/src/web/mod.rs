@@ -2,14 +2,13 @@
 //! Datastar".
 //!
 //! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`cell_state`]), [`cell`]
-//! writes them ([`display`] what code shows, [`plot`] the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
+//! writes them ([`display`] what code shows, `mainstay_plot` draws the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script.
 
 mod agent;
 mod assets;
 mod cell;
 mod cell_state;
-mod chart;
 mod display;
 mod earlier_cells;
 mod editor;
@@ -25,7 +24,6 @@ mod merge;
 mod notices;
 mod page;
 mod patch;
-mod plot;
 mod printed_text;
 mod reset;
 mod search;

@@ -17,8 +17,8 @@ const BOTTOM: f64 = 270.0;
 /// How many names or numbers stand at an axis at most.
 const MOST_TICKS: usize = 12;
 
-/// It, with `words` for who cannot see it.
-pub(super) fn drawn(chart: &Chart, words: &str) -> Markup {
+/// Draws a chart, with `words` for people who cannot see it.
+pub fn drawn(chart: &Chart, words: &str) -> Markup {
     let frame = Frame::of(chart);
     let named =
         || chart.series.iter().enumerate().filter_map(|(at, series)| Some((at, series.name.as_ref()?)));

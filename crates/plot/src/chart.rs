@@ -10,17 +10,21 @@ use serde_json::{Map, Value};
 
 /// Points over two axes.
 #[derive(Debug, PartialEq)]
-pub(super) struct Chart {
-    pub(super) title: Option<String>,
+pub struct Chart {
+    /// The words above it.
+    pub title: Option<String>,
     /// The words at its axes.
-    pub(super) words: [Option<String>; 2],
-    pub(super) scale: Scale,
-    pub(super) series: Vec<Series>,
+    pub words: [Option<String>; 2],
+    /// What stands on the axis from left to right.
+    pub scale: Scale,
+    /// What is drawn, in the order in which it is drawn.
+    pub series: Vec<Series>,
 }
 
 /// What stands on the axis from left to right.
 #[derive(Debug, PartialEq)]
-pub(super) enum Scale {
+pub enum Scale {
+    /// Numbers as they are.
     Numbers,
     /// Moments, in seconds since 1970.
     Moments,
@@ -30,18 +34,27 @@ pub(super) enum Scale {
 
 /// Points that belong together.
 #[derive(Debug, PartialEq)]
-pub(super) struct Series {
-    pub(super) name: Option<String>,
-    pub(super) mark: Mark,
-    pub(super) points: Vec<(f64, f64)>,
+pub struct Series {
+    /// The name by which it is told apart.
+    pub name: Option<String>,
+    /// How its points are drawn.
+    pub mark: Mark,
+    /// The points, each as its place from left to right and its height.
+    pub points: Vec<(f64, f64)>,
 }
 
+/// How points are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
+    /// A line through the points.
     Line,
+    /// A line through the points, which are marked.
     LineWithPoints,
+    /// The points alone.
     Points,
+    /// A filled area below a line.
     Area,
+    /// A bar for each point.
     Bars,
 }
 
@@ -54,7 +67,7 @@ const MOST_SERIES: usize = 8;
 
 impl Chart {
     /// That of this description; none where it asks for anything else.
-    pub(super) fn read(kind: &str, description: &Value) -> Option<Self> {
+    pub fn read(kind: &str, description: &Value) -> Option<Self> {
         let description = description.as_object()?;
         let chart = if kind.starts_with("application/vnd.vegalite.") {
             vega_lite(description)
