@@ -26,8 +26,7 @@ use crate::presence::{ClientInfo, Following, Presence};
 use crate::sync::task;
 use crate::warm_up_progress::FollowedWarmUp;
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
-use mainstay_runner::{AgentQuestion, Completions, Conversation, ResourceUsage};
-use mainstay_runner::{Environment, WarmUpProgress};
+use mainstay_runner::{AgentQuestion, Completions, Conversation, Environment, ResourceUsage, WarmUpProgress};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
