@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mainstay_log::{KeyScope, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::command::{Lane, Right};
+use mainstay_model::command::Lane;
 use mainstay_model::{
     Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
-    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Position, Principal, Rights, Seq, Session,
-    SessionCommand, SessionId, SessionKind, Source, TextPosition, TranscriptEntry,
+    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Position, Principal, Right, Rights, Seq,
+    Session, SessionCommand, SessionId, SessionKind, Source, TextPosition, TranscriptEntry,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -284,6 +284,7 @@ impl Client {
     pub async fn begin(&self, session: SessionId, command: Command) -> Result<AcceptedCommand, Error> {
         let rules = command.body.rules();
         match rules.right {
+            Right::See => self.must_see(session).await?,
             Right::Drive => self.must_drive(session).await?,
             Right::Own(to) => self.must_own(session, to).await?,
         }

@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::Client;
 use mainstay_model::affordance::{Reach, reaches};
-use mainstay_model::{Action, Capabilities, Session, SessionKind, SessionState};
+use mainstay_model::{Action, Capabilities, Right, Session, SessionKind, SessionState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -85,7 +85,8 @@ impl Offered {
         let is_driven = session.is_none_or(|session| client.drives(session));
         let is_offered = |tool: &&'static Listed| {
             let Needs { action, works, files: _ } = tool.needs;
-            let may = |action: Action| action.is_of(capabilities) && (is_driven || is_read(action));
+            let may =
+                |action: Action| action.is_of(capabilities) && (is_driven || action.right() == Right::See);
             action.is_none_or(may) && works.now(session)
         };
         let (offered, others): (Vec<_>, Vec<_>) = of_principal(client).partition(is_offered);
@@ -119,36 +120,6 @@ impl Display for Offered {
 pub(super) fn of_principal(client: &Client) -> impl Iterator<Item = &'static Listed> {
     let has_files = client.require_all("read files").is_ok();
     TOOLS.iter().filter(move |tool| has_files || !tool.needs.files)
-}
-
-/// Whether who only sees a session may do it.
-const fn is_read(action: Action) -> bool {
-    match action {
-        Action::Events | Action::Status => true,
-        Action::Cancel
-        | Action::Eval
-        | Action::Prompt
-        | Action::Steer
-        | Action::Check
-        | Action::Complete
-        | Action::Explore
-        | Action::Test
-        | Action::Review
-        | Action::Reset
-        | Action::HardReset
-        | Action::Rebuild
-        | Action::Comm
-        | Action::Refresh
-        | Action::Start
-        | Action::Stop
-        | Action::Rename
-        | Action::Merge
-        | Action::Delete
-        | Action::Compact
-        | Action::Label
-        | Action::Ask
-        | Action::Answer => false,
-    }
 }
 
 #[cfg(test)]

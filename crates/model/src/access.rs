@@ -9,6 +9,17 @@ use crate::error::Error;
 use crate::id::Principal;
 use crate::session::Session;
 
+/// What a principal must have to take an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// The right to see the session.
+    See,
+    /// The right to drive the session.
+    Drive,
+    /// The session itself, or the right to everything. The words name what is refused otherwise, as in `delete a session of another`.
+    Own(&'static str),
+}
+
 /// A principal, and what it may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {

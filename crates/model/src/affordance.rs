@@ -23,6 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::access::Right;
 use crate::capability::{Capabilities, Capability};
 use crate::state::SessionState;
 
@@ -126,69 +127,55 @@ impl Action {
         Self::Ask,
     ];
 
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
+    /// The table of actions: the name in messages, who may take it, and what the session must be able to do.
+    const fn row(self) -> (&'static str, Right, Option<Capability>) {
         match self {
-            Self::Cancel => "cancel",
-            Self::Eval => "eval",
-            Self::Prompt => "prompt",
-            Self::Steer => "steer",
-            Self::Check => "check",
-            Self::Complete => "complete",
-            Self::Explore => "explore",
-            Self::Test => "test",
-            Self::Review => "review",
-            Self::Events => "events",
-            Self::Status => "status",
-            Self::Reset => "reset",
-            Self::HardReset => "hardReset",
-            Self::Rebuild => "rebuild",
-            Self::Refresh => "refresh",
-            Self::Start => "start",
-            Self::Stop => "stop",
-            Self::Rename => "rename",
-            Self::Merge => "merge",
-            Self::Delete => "delete",
-            Self::Compact => "compact",
-            Self::Label => "label",
-            Self::Comm => "comm",
-            Self::Ask => "ask",
-            Self::Answer => "answer",
+            Self::Cancel => ("cancel", Right::Drive, None),
+            Self::Eval => ("eval", Right::Drive, Some(Capability::Code)),
+            Self::Prompt => ("prompt", Right::Drive, Some(Capability::Conversation)),
+            Self::Steer => ("steer", Right::Drive, Some(Capability::Conversation)),
+            Self::Check => ("check", Right::Drive, Some(Capability::Code)),
+            Self::Complete => ("complete", Right::Drive, Some(Capability::Code)),
+            Self::Explore => ("explore", Right::Drive, Some(Capability::Code)),
+            Self::Test => ("test", Right::Drive, Some(Capability::Tests)),
+            Self::Review => ("review", Right::Drive, Some(Capability::Review)),
+            Self::Events => ("events", Right::See, None),
+            Self::Status => ("status", Right::See, None),
+            Self::Reset => ("reset", Right::Drive, None),
+            Self::HardReset => ("hardReset", Right::Drive, None),
+            Self::Rebuild => ("rebuild", Right::Drive, Some(Capability::Code)),
+            Self::Refresh => ("refresh", Right::Drive, Some(Capability::Code)),
+            Self::Start => ("start", Right::Drive, None),
+            Self::Stop => ("stop", Right::Drive, None),
+            Self::Rename => ("rename", Right::Drive, None),
+            Self::Merge => ("merge", Right::Drive, None),
+            Self::Delete => ("delete", Right::Own("delete a session of another"), None),
+            Self::Compact => ("compact", Right::Drive, None),
+            Self::Label => ("label", Right::Drive, None),
+            Self::Comm => ("comm", Right::Drive, Some(Capability::Comms)),
+            Self::Ask => ("ask", Right::Drive, None),
+            Self::Answer => ("answer", Right::Drive, None),
         }
     }
-}
 
-impl Action {
-    /// Whether sessions that can do this know it.
-    pub fn is_of(self, capabilities: Capabilities) -> bool {
-        self.needs().is_none_or(|needed| capabilities.has(needed))
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What a principal must have to take it.
+    pub const fn right(self) -> Right {
+        self.row().1
     }
 
     /// What a session must be able to do for it; nothing where every session knows it.
     pub const fn needs(self) -> Option<Capability> {
-        match self {
-            Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
-                Some(Capability::Code)
-            }
-            Self::Test => Some(Capability::Tests),
-            Self::Review => Some(Capability::Review),
-            Self::Comm => Some(Capability::Comms),
-            Self::Prompt | Self::Steer => Some(Capability::Conversation),
-            Self::Answer
-            | Self::Cancel
-            | Self::Events
-            | Self::Status
-            | Self::Reset
-            | Self::HardReset
-            | Self::Start
-            | Self::Stop
-            | Self::Rename
-            | Self::Merge
-            | Self::Delete
-            | Self::Compact
-            | Self::Label
-            | Self::Ask => None,
-        }
+        self.row().2
+    }
+
+    /// Whether sessions that can do this know it.
+    pub fn is_of(self, capabilities: Capabilities) -> bool {
+        self.needs().is_none_or(|needed| capabilities.has(needed))
     }
 }
 

@@ -49,7 +49,7 @@ pub mod transcribe;
 pub mod transcript;
 pub mod validity;
 
-pub use access::{Access, NamePattern, Rights};
+pub use access::{Access, NamePattern, Right, Rights};
 pub use affordance::{Action, Availability};
 pub use agent::{
     AgentNotice, AgentState, Delivery, Delta, JobKind, JobSpec, Note, Prompt, QueuedPrompt, Setting,

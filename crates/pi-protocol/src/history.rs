@@ -183,14 +183,8 @@ fn type_of(command: &SessionCommand) -> &'static str {
         SessionCommand::Rename(_) => "set_session_name",
         SessionCommand::Compact(_) => "compact",
         SessionCommand::Answer(_) | SessionCommand::Decline(_) => "extension_ui_response",
-        SessionCommand::Eval(_)
-        | SessionCommand::HardReset
-        | SessionCommand::Refresh(_)
-        | SessionCommand::Start
-        | SessionCommand::Stop
-        | SessionCommand::Merge(_)
-        | SessionCommand::Label(_)
-        | SessionCommand::Ask(_) => command.action().name(),
+        // By its own name: the pi protocol has none for it.
+        _ => command.action().name(),
     }
 }
 

@@ -7,7 +7,8 @@ use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::command;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, PendingAsk, Question, Seq, Session, SessionCommand, SessionState,
+    Action, Availability, Error, EventBody, PendingAsk, Question, Right, Seq, Session, SessionCommand,
+    SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
@@ -177,31 +178,10 @@ fn actions(session: &Session, may: ViewerRights) -> Markup {
 
 impl ViewerRights {
     const fn take(self, action: Action) -> bool {
-        match action {
-            Action::Delete => self.delete,
-            Action::Events | Action::Status => true,
-            Action::Cancel
-            | Action::Eval
-            | Action::Prompt
-            | Action::Steer
-            | Action::Check
-            | Action::Complete
-            | Action::Explore
-            | Action::Test
-            | Action::Review
-            | Action::Reset
-            | Action::HardReset
-            | Action::Rebuild
-            | Action::Comm
-            | Action::Refresh
-            | Action::Start
-            | Action::Stop
-            | Action::Rename
-            | Action::Merge
-            | Action::Compact
-            | Action::Label
-            | Action::Ask
-            | Action::Answer => self.drive,
+        match action.right() {
+            Right::See => true,
+            Right::Drive => self.drive,
+            Right::Own(_) => self.delete,
         }
     }
 }
@@ -230,25 +210,8 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
         Action::Delete => "Delete…",
         Action::Rebuild if session.project.is_some() => "Build and reset…",
         Action::Compact if session.is_agent() => "Shorten the conversation",
-        Action::Compact
-        // Into the other session, from where what is brought can be seen.
-        | Action::Merge
-        | Action::Eval
-        | Action::Prompt
-        | Action::Steer
-        | Action::Check
-        | Action::Complete
-        | Action::Explore
-        | Action::Test
-        | Action::Review
-        | Action::Rebuild
-        | Action::Comm
-        | Action::Refresh
-        | Action::Events
-        | Action::Status
-        | Action::Label
-        | Action::Ask
-        | Action::Answer => return None,
+        // Done elsewhere on the page, as what the editor does and merging, which begins where what is brought can be seen.
+        _ => return None,
     };
     Some(html! { button type="button" data-do=(action.name()) { (words) } })
 }

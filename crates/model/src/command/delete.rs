@@ -1,6 +1,6 @@
 //! Deleting the session. What other sessions begin with stays there for them. Source: seed 004, "delete".
 
-use super::request::{Accepted, Decided, Ends, Request, Right, Rules};
+use super::request::{Accepted, Decided, Ends, Request, Rules};
 use crate::affordance::Action;
 use crate::decide::Draft;
 use crate::error::Error;
@@ -11,11 +11,7 @@ pub(super) struct Delete;
 
 impl Request for Delete {
     fn rules(&self) -> Rules {
-        Rules {
-            right: Right::Own("delete a session of another"),
-            ends: Ends::Session,
-            ..Rules::always(Action::Delete)
-        }
+        Rules { ends: Ends::Session, ..Rules::always(Action::Delete) }
     }
 
     fn decide(&self, draft: &mut Draft<'_>, accepted: Accepted) -> Result<Decided, Error> {

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Accepted, Decided, Lane, Request, Right, Rules};
+use super::request::{Accepted, Decided, Lane, Request, Rules};
 use super::validate_alias;
+use crate::access::Right;
 use crate::affordance::Action;
 use crate::decide::Draft;
 use crate::error::Error;

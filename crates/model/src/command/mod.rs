@@ -44,7 +44,7 @@ pub use self::merge::Merge;
 pub use self::refresh::Refresh;
 pub use self::rename::Rename;
 pub(crate) use self::request::{Accepted, Decided, Request};
-pub use self::request::{Ends, Lane, Right, Rules};
+pub use self::request::{Ends, Lane, Rules};
 pub use self::unload::Unload;
 
 /// A client's request to change a session.

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::SessionCommand;
+use crate::access::Right;
 use crate::affordance::Action;
 use crate::decide::{Draft, Identity};
 use crate::error::Error;
@@ -82,15 +83,6 @@ pub enum Lane {
     Server,
 }
 
-/// What a principal must have to send a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
-    /// The right to drive the session.
-    Drive,
-    /// The session itself, or the right to everything. The words name what is refused otherwise, as in `delete a session of another`.
-    Own(&'static str),
-}
-
 /// What a command ends besides what it is for. Before that, the worker is heard out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
@@ -108,7 +100,7 @@ impl Rules {
         Self {
             action,
             lane: Lane::Immediate,
-            right: Right::Drive,
+            right: action.right(),
             runs_job: false,
             starts_worker: false,
             is_limited: true,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Accepted, Decided, Ends, Request, Right, Rules};
+use super::request::{Accepted, Decided, Ends, Request, Rules};
+use crate::access::Right;
 use crate::affordance::Action;
 use crate::decide::Draft;
 use crate::error::Error;
