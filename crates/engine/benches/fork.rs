@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use mainstay_engine::{Client, Engine};
-use mainstay_log::{Append, Log, NewEvent, SqliteLog, SqliteOptions};
+use mainstay_log::{Append, EntryIndex, EventLog, NewEvent, SqliteLog, SqliteOptions};
 use mainstay_model::{
     Access, Capabilities, Command, CommandFingerprint, CommandId, CreateSession, Error, EvalResult, Event,
     EventBody, ForkSession, JobId, Limits, Metadata, Outcome, Position, Response, Seq, SessionCommand,

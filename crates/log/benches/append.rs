@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use mainstay_log::{Append, Log, SqliteLog, SqliteOptions};
+use mainstay_log::{Append, EventLog, SqliteLog, SqliteOptions};
 use mainstay_model::{EventBody, Seq};
 use support::{Line, answer, output};
 use tempfile::TempDir;

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_log::{Log, SqliteLog, SqliteOptions};
+use mainstay_log::{EventLog, SqliteLog, SqliteOptions};
 use support::{Line, answer, output};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

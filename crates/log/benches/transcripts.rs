@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Log, SessionFilter, SqliteLog, SqliteOptions,
+    Append, Collected, Collection, EntryFilter, EntryIndex, EventLog, Maintenance, SessionFilter, SqliteLog,
+    SqliteOptions,
 };
 use mainstay_model::search::Words;
 use mainstay_model::{Access, EventBody, NamePattern, Principal, Rights, Role};

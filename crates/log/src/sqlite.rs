@@ -2,38 +2,35 @@
 //!
 //! [`open`](SqliteLog::open) takes the store's lock, brings the schema up to date and starts the threads. Everything that
 //! changes the store goes through one [`writer`]; reads go to a pool of [`readers`] and never wait behind it. What one
-//! append does to the tables is in [`append`], what is read from them in [`queries`].
+//! append does to the tables is in [`append`], what is read from them in [`queries`]. Each trait of the log is implemented
+//! in a file of its own, named for the trait; [`Objects`](crate::Objects) in [`object_store`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use async_trait::async_trait;
-use futures::future::BoxFuture;
-use mainstay_model::decide::Answer;
-use mainstay_model::{
-    CommandId, Content, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal,
-    Seq, Session, SessionId, Timestamp, TranscriptEntry,
-};
-use tokio::task::spawn_blocking;
+use mainstay_model::{Error, Position};
 
-use crate::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
-    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome, precision, trace::Steps,
-};
+use crate::EventLog;
 
 mod append;
 mod backup;
 mod collect;
+mod directory;
 mod entries;
+mod entry_index;
+mod event_log;
 mod examine;
 mod files;
 mod history;
 mod index;
 mod lock;
+mod maintenance;
 mod migrations;
+mod object_store;
 mod objects;
 mod open;
+mod prompt_history;
 mod queries;
 mod readers;
 mod retention;
@@ -49,7 +46,7 @@ pub use examine::examine;
 pub use lock::LOCK_FILE;
 
 use lock::StoreLock;
-use objects::Objects;
+use objects::ObjectFiles;
 use readers::Readers;
 use writer::Writer;
 
@@ -67,7 +64,7 @@ pub struct SqliteLog {
     // lock is given up when no thread touches the files any more.
     readers: Readers,
     writer: Writer,
-    objects: Arc<Objects>,
+    objects: Arc<ObjectFiles>,
     database: PathBuf,
     /// How many events were appended since it was opened.
     appended: AtomicU64,
@@ -88,7 +85,7 @@ impl SqliteLog {
         let connection = open::writer(&database, options)?;
         let readers = Readers::start(&database)?;
         let writer = Writer::start(connection, writer::Limits::default())?;
-        let objects = Arc::new(Objects::open(folder.join("objects"))?);
+        let objects = Arc::new(ObjectFiles::open(folder.join("objects"))?);
         Ok(Self { readers, writer, objects, database, appended: AtomicU64::new(0), _lock: lock })
     }
 }
@@ -130,175 +127,6 @@ impl SqliteLog {
         let objects = Arc::clone(&self.objects);
         let mut kept = Vec::new();
         self.writer.submit(0, move |statements| transcribe::step(statements, &objects, &mut kept))
-    }
-}
-
-#[async_trait]
-impl Log for SqliteLog {
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
-        let append = precision::to_microseconds(append);
-        let session = append.session;
-        let steps = Steps::queued(&append.trace);
-        let queued = append::AppendRows::encode(&append).map(|rows| {
-            self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
-        });
-        self.transcribe_when_due(append.events.len() as u64);
-        Box::pin(async move {
-            let first = queued?.await?;
-            Ok(append::placed(session, append.first, first, append.events))
-        })
-    }
-
-    async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
-        let row = append::OutcomeRow::encode(&answer)?;
-        self.writer.submit(row.bytes(), move |statements| row.store_alone(statements)).await
-    }
-
-    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
-        self.writer.submit(0, move |statements| append::claim(statements, session)).await
-    }
-
-    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
-        self.readers.run(move |connection| queries::events(connection, session, after, limit)).await
-    }
-
-    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
-        self.readers.run(move |connection| queries::all_events(connection, after, limit)).await
-    }
-
-    async fn last_position(&self) -> Result<Position, Error> {
-        self.readers.run(queries::last_position).await
-    }
-
-    async fn outcome(
-        &self,
-        principal: &Principal,
-        command: &CommandId,
-    ) -> Result<Option<StoredOutcome>, Error> {
-        let (principal, command) = (principal.clone(), command.clone());
-        self.readers.run(move |connection| queries::outcome(connection, &principal, &command)).await
-    }
-
-    async fn outcome_of_key(
-        &self,
-        principal: &Principal,
-        scope: KeyScope,
-        key: &IdempotencyKey,
-    ) -> Result<Option<StoredOutcome>, Error> {
-        let (principal, key) = (principal.clone(), key.clone());
-        self.readers.run(move |connection| queries::outcome_of_key(connection, &principal, scope, &key)).await
-    }
-
-    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
-        self.readers.run(move |connection| queries::session(connection, session)).await
-    }
-
-    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
-        self.readers.run(move |connection| queries::sessions(connection, &filter)).await
-    }
-
-    async fn count_outcomes(&self) -> Result<u64, Error> {
-        self.readers.run(queries::count_outcomes).await
-    }
-
-    async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
-        self.readers.run(move |connection| queries::count_sessions(connection, &filter)).await
-    }
-
-    async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
-        let reference = reference.to_owned();
-        self.readers.run(move |connection| queries::resolve(connection, &reference)).await
-    }
-
-    async fn own_entries(
-        &self,
-        session: SessionId,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<TranscriptEntry>, Error> {
-        self.transcribe_silently().await?;
-        self.readers.run(move |connection| entries::own(connection, session, from, limit)).await
-    }
-
-    async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
-        self.transcribe_silently().await?;
-        self.readers.run(move |connection| entries::count(connection, session)).await
-    }
-
-    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
-        self.transcribe_silently().await?;
-        self.readers.run(move |connection| search::search(connection, &filter)).await
-    }
-
-    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
-        match from {
-            Collection::Sessions { after } => {
-                // Else entries would be made of what is left of a cell.
-                self.transcribe_silently().await?;
-                self.writer.submit(0, move |statements| collect::sessions(statements, after)).await
-            }
-            Collection::Outcomes { after } => {
-                self.writer.submit(0, move |statements| collect::outcomes(statements, after.as_ref())).await
-            }
-            Collection::Files { shelf } => {
-                let objects = Arc::clone(&self.objects);
-                self.readers.run(move |connection| collect::files(connection, &objects, shelf)).await
-            }
-        }
-    }
-
-    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error> {
-        let (database, objects) = (self.database.clone(), Arc::clone(&self.objects));
-        let made = spawn_blocking(move || backup::make(&database, &objects, &folder, now));
-        made.await.map_err(failed)?
-    }
-
-    async fn statistics(&self) -> Result<StoreStatistics, Error> {
-        self.transcribe_silently().await?;
-        self.readers.run(statistics::store).await
-    }
-
-    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
-        self.transcribe_silently().await?;
-        self.readers.run(move |connection| statistics::session(connection, session)).await
-    }
-
-    async fn add_history(
-        &self,
-        principal: &Principal,
-        mut line: NewLine,
-        keep: Option<u64>,
-    ) -> Result<LineNumber, Error> {
-        let (content, large) = Content::of(std::mem::take(&mut line.text));
-        let object = match large {
-            Some(bytes) => Some(self.objects.keep(bytes).await?),
-            None => None,
-        };
-        let row = history::LineRow { principal: principal.clone(), line, content, object, keep };
-        self.writer.submit(row.bytes(), move |statements| row.store(statements)).await
-    }
-
-    async fn history(&self, filter: HistoryFilter) -> Result<HistoryPage, Error> {
-        self.readers.run(move |connection| history::page(connection, &filter)).await
-    }
-
-    async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
-        self.writer.submit(0, move |statements| history::remove(statements, &filter)).await
-    }
-
-    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
-        let row = self.objects.keep(bytes).await?;
-        let hash = row.hash.clone();
-        self.writer.submit(row.bytes(), move |statements| row.store(statements)).await?;
-        Ok(hash)
-    }
-
-    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
-        let wanted = hash.clone();
-        match self.readers.run(move |connection| objects::find(connection, &wanted)).await? {
-            Some(inline) => objects::verified(hash, inline),
-            None => self.objects.read(hash).await,
-        }
     }
 }
 

@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use mainstay_log::{Log, SqliteLog, SqliteOptions, examine, manifest, restore};
+use mainstay_log::{
+    Directory, EntryIndex, EventLog, Maintenance, Objects, SqliteLog, SqliteOptions, examine, manifest,
+    restore,
+};
 use mainstay_model::{Error, Event, Position, Seq, Session, Timestamp};
 use support::Line;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use mainstay_log::{Log, SqliteLog, SqliteOptions};
+use mainstay_log::{EventLog, SqliteLog, SqliteOptions};
 use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use support::{Line, answer, command_id, new_event, output};

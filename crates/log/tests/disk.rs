@@ -9,7 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use mainstay_log::{Examination, Finding, Log, SessionFilter, SqliteLog, SqliteOptions, examine};
+use mainstay_log::{
+    Directory, EventLog, Examination, Finding, Objects, SessionFilter, SqliteLog, SqliteOptions, examine,
+};
 use mainstay_model::{Error, EventBody, Principal, Seq, Session};
 use rusqlite::{Connection, OpenFlags};
 use support::{Line, answer, command_id, output, session_id};

@@ -6,7 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
-use mainstay_log::{Examination, Finding, Log, ObjectHash, SqliteLog, SqliteOptions, Stage, examine};
+use mainstay_log::{
+    EntryIndex, EventLog, Examination, Finding, ObjectHash, Objects, PromptHistory, SqliteLog, SqliteOptions,
+    Stage, examine,
+};
 use mainstay_model::{AskEnding, Error, EventBody, Position, Raiser, Seq, SessionId};
 use rusqlite::Connection;
 use support::{Line, answer, output, samples, session_id};

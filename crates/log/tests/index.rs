@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use mainstay_log::{Log, SqliteLog, SqliteOptions};
+use mainstay_log::{EventLog, SqliteLog, SqliteOptions};
 use mainstay_model::{Event, Seq, Session};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use mainstay_log::{Epoch, Log, ObjectHash, SessionFilter, SqliteLog, SqliteOptions, StoredOutcome};
+use mainstay_log::{
+    Directory, Epoch, EventLog, ObjectHash, Objects, SessionFilter, SqliteLog, SqliteOptions, StoredOutcome,
+};
 use mainstay_model::decide::Answer;
 use mainstay_model::{Seq, Version};
 use support::version1::{Version1, id};

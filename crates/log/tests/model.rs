@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use mainstay_log::{Append, Epoch, Log, SqliteLog, SqliteOptions};
+use mainstay_log::{Append, Epoch, EventLog, SqliteLog, SqliteOptions};
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, EventBody, Principal, Seq, Session, Timestamp};
 use proptest::collection::vec;

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use mainstay_log::{Log, ObjectHash, SqliteLog, SqliteOptions};
+use mainstay_log::{EntryIndex, EventLog, ObjectHash, Objects, SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Principal, Seq};
 use rusqlite::Connection;
 use support::{Line, answer, command_id, output};

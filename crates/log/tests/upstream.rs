@@ -6,7 +6,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use mainstay_log::{Log, SessionFilter, SqliteLog, SqliteOptions};
+use mainstay_log::{Directory, EntryIndex, EventLog, SessionFilter, SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Timestamp, TranscriptEntry};
 use rusqlite::Connection;
 use support::Line;

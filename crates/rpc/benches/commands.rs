@@ -19,7 +19,7 @@ use mainstay_gateway::local_socket::{listen, serve};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_log::{Append, Epoch, Log, NewEvent};
+use mainstay_log::{Append, Epoch, EventLog, NewEvent};
 use mainstay_model::{
     Access, Capabilities, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata,
     Position, Seq, Session, SessionId, SessionKind, Source, Timestamp, Version,

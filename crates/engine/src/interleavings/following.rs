@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::{Either, join_all, select};
-use mainstay_log::Log;
+use mainstay_log::{EventLog, Log};
 use mainstay_model::{Error, Event, EventFilter, Position, Seq, SessionId};
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
-    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch, EventLog, HistoryFilter,
+    KeyScope, Maintenance, Manifest, ObjectHash, Objects, PromptHistory, SessionFilter, SessionStatistics,
+    StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
@@ -151,7 +152,7 @@ impl Stored {
 }
 
 #[async_trait]
-impl Log for MemoryLog {
+impl EventLog for MemoryLog {
     fn append(&self, append: Append) -> BoxFuture<'static, Written> {
         let (answer, answered) = oneshot::channel();
         assert!(self.queue.send((append, answer)).is_ok(), "the writer is there as long as the store");
@@ -230,10 +231,17 @@ impl Log for MemoryLog {
         .await
     }
 
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        Ok(self.read(|stored| stored.outcomes.len() as u64).await)
+    }
+
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         Ok(self.read(|stored| stored.sessions.get(&session).map(|(_, session)| session.clone())).await)
     }
+}
 
+#[async_trait]
+impl Directory for MemoryLog {
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
         let is_wanted = |session: &&Session| {
             (!filter.live || session.state() != SessionState::Uninitialized)
@@ -250,14 +258,24 @@ impl Log for MemoryLog {
         self.sessions(filter).await.map(|sessions| sessions.len())
     }
 
-    async fn count_outcomes(&self) -> Result<u64, Error> {
-        Ok(self.read(|stored| stored.outcomes.len() as u64).await)
-    }
-
     async fn resolve(&self, _: &str) -> Result<Vec<SessionId>, Error> {
         unreachable!("sessions are named by their ids here")
     }
+}
 
+#[async_trait]
+impl Objects for MemoryLog {
+    async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {
+        unreachable!("there are no objects here")
+    }
+
+    async fn object(&self, _: &ObjectHash) -> Result<Vec<u8>, Error> {
+        unreachable!("there are no objects here")
+    }
+}
+
+#[async_trait]
+impl EntryIndex for MemoryLog {
     async fn own_entries(&self, _: SessionId, _: u64, _: usize) -> Result<Vec<TranscriptEntry>, Error> {
         Ok(Vec::new())
     }
@@ -269,7 +287,25 @@ impl Log for MemoryLog {
     async fn search(&self, _: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
         Ok(Vec::new())
     }
+}
 
+#[async_trait]
+impl PromptHistory for MemoryLog {
+    async fn add_history(&self, _: &Principal, _: NewLine, _: Option<u64>) -> Result<LineNumber, Error> {
+        unreachable!("nobody types here")
+    }
+
+    async fn history(&self, _: HistoryFilter) -> Result<HistoryPage, Error> {
+        unreachable!("nobody types here")
+    }
+
+    async fn remove_history(&self, _: HistoryFilter) -> Result<u64, Error> {
+        unreachable!("nobody types here")
+    }
+}
+
+#[async_trait]
+impl Maintenance for MemoryLog {
     async fn collect(&self, _: Collection) -> Result<(Collected, Option<Collection>), Error> {
         Ok((Collected::default(), None))
     }
@@ -284,25 +320,5 @@ impl Log for MemoryLog {
 
     async fn session_statistics(&self, _: SessionId) -> Result<SessionStatistics, Error> {
         Ok(SessionStatistics::default())
-    }
-
-    async fn add_history(&self, _: &Principal, _: NewLine, _: Option<u64>) -> Result<LineNumber, Error> {
-        unreachable!("nobody types here")
-    }
-
-    async fn history(&self, _: HistoryFilter) -> Result<HistoryPage, Error> {
-        unreachable!("nobody types here")
-    }
-
-    async fn remove_history(&self, _: HistoryFilter) -> Result<u64, Error> {
-        unreachable!("nobody types here")
-    }
-
-    async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {
-        unreachable!("there are no objects here")
-    }
-
-    async fn object(&self, _: &ObjectHash) -> Result<Vec<u8>, Error> {
-        unreachable!("there are no objects here")
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
-use mainstay_log::{Log, SessionFilter};
+use mainstay_log::{Directory, Log, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::{
     Admission, Answered, Command, CommandId, CreateSession, Error, EvalEnding, EventFilter, IdempotencyKey,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use mainstay_log::{Append, Log};
+use mainstay_log::{Append, EventLog, Log};
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandFingerprint, CommandId, Error, Outcome, Principal, Response, Seq};
 use shuttle::future::{spawn, yield_now};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mainstay_log::Log;
+use mainstay_log::EventLog;
 use mainstay_model::command;
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventBody, Limits, Outcome, Principal, Seq, Session, SessionCommand,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mainstay_log::Log;
+use mainstay_log::EventLog;
 use mainstay_model::command;
 use mainstay_model::{
     Admission, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, Principal, Question, Raiser,

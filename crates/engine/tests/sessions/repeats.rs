@@ -1,6 +1,6 @@
 //! The same command id again: the same answer, whatever happened in between.
 
-use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
+use mainstay_log::{Append, Directory, Epoch, EventLog, NewEvent, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::decide::Answer;
 use mainstay_model::{

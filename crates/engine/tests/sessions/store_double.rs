@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
-    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch, EventLog, HistoryFilter,
+    KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects, PromptHistory, SessionFilter,
+    SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
@@ -42,7 +43,7 @@ impl StoreDouble {
 }
 
 #[async_trait]
-impl Log for StoreDouble {
+impl EventLog for StoreDouble {
     fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
         if is_last(&self.refusals) {
             return ready(Err(Error::StoreFailed { reason: "the disk is full".to_owned() })).boxed();
@@ -93,16 +94,19 @@ impl Log for StoreDouble {
         self.inner.outcome_of_key(principal, scope, key).await
     }
 
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        self.inner.count_outcomes().await
+    }
+
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.inner.session(session).await
     }
+}
 
+#[async_trait]
+impl Directory for StoreDouble {
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
         self.inner.sessions(filter).await
-    }
-
-    async fn count_outcomes(&self) -> Result<u64, Error> {
-        self.inner.count_outcomes().await
     }
 
     async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
@@ -112,7 +116,21 @@ impl Log for StoreDouble {
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         self.inner.resolve(reference).await
     }
+}
 
+#[async_trait]
+impl Objects for StoreDouble {
+    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
+        self.inner.put_object(bytes).await
+    }
+
+    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
+        self.inner.object(hash).await
+    }
+}
+
+#[async_trait]
+impl EntryIndex for StoreDouble {
     async fn own_entries(
         &self,
         session: SessionId,
@@ -129,23 +147,10 @@ impl Log for StoreDouble {
     async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, TranscriptEntry)>, Error> {
         self.inner.search(filter).await
     }
+}
 
-    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
-        self.inner.collect(from).await
-    }
-
-    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error> {
-        self.inner.backup(folder, now).await
-    }
-
-    async fn statistics(&self) -> Result<StoreStatistics, Error> {
-        self.inner.statistics().await
-    }
-
-    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
-        self.inner.session_statistics(session).await
-    }
-
+#[async_trait]
+impl PromptHistory for StoreDouble {
     async fn add_history(
         &self,
         principal: &Principal,
@@ -162,13 +167,24 @@ impl Log for StoreDouble {
     async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
         self.inner.remove_history(filter).await
     }
+}
 
-    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
-        self.inner.put_object(bytes).await
+#[async_trait]
+impl Maintenance for StoreDouble {
+    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
+        self.inner.collect(from).await
     }
 
-    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
-        self.inner.object(hash).await
+    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error> {
+        self.inner.backup(folder, now).await
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, Error> {
+        self.inner.statistics().await
+    }
+
+    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
+        self.inner.session_statistics(session).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mainstay_engine::Engine;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_log::{Log, SessionFilter};
+use mainstay_log::{Directory, Log, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::transcript::total;
 use mainstay_model::{

@@ -9,19 +9,19 @@ use rusqlite::Connection;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::lock::StoreLock;
-use super::objects::{self, Objects};
+use super::objects::{self, ObjectFiles};
 use super::queries::{collect, last_position};
 use super::{examine, failed, files, open, statistics};
 use crate::ObjectHash;
 use crate::backup::{MANIFEST, Manifest};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
-use crate::object::hash_of_reader;
+use crate::objects::hash_of_reader;
 
 /// Writes a backup of the store with this database into a folder that is empty or not there. Blocks until all of it is on the disk.
 pub(super) fn make(
     database: &Path,
-    objects: &Objects,
+    objects: &ObjectFiles,
     folder: &Path,
     now: Timestamp,
 ) -> Result<Manifest, Error> {
@@ -35,7 +35,7 @@ pub(super) fn make(
 
 fn write_backup(
     database: &Path,
-    objects: &Objects,
+    objects: &ObjectFiles,
     folder: &Path,
     now: Timestamp,
 ) -> Result<Manifest, Error> {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::index;
-use super::objects::{self, Objects};
+use super::objects::{self, ObjectFiles};
 use super::queries::rows;
 use super::rows::{count, to_json};
 use super::statements::Statements;
@@ -222,7 +222,7 @@ struct Outcome {
 }
 
 /// Removes files that are no objects any more.
-pub(super) fn files(connection: &Connection, objects: &Objects, shelf: u8) -> Result<Step, Error> {
+pub(super) fn files(connection: &Connection, objects: &ObjectFiles, shelf: u8) -> Result<Step, Error> {
     let bytes = objects.sweep(connection, shelf)?;
     let next = shelf.checked_add(1).map(|shelf| Collection::Files { shelf });
     Ok((Collected { bytes, ..Collected::default() }, next))

@@ -1,4 +1,4 @@
-//! Objects: small ones are rows, large ones are files beside the database, each with a row that says it is there.
+//! ObjectFiles: small ones are rows, large ones are files beside the database, each with a row that says it is there.
 //!
 //! A file is complete and durable before its row is; one without a row is what a crash or a collection left. It is written
 //! again, or swept away; what is [`ObjectGuard`] meanwhile is not.
@@ -25,7 +25,7 @@ const INLINE_BYTES: usize = 64 * 1024;
 
 /// The folder of the large ones.
 #[derive(Debug)]
-pub(super) struct Objects {
+pub(super) struct ObjectFiles {
     folder: PathBuf,
     written: AtomicU64,
     /// Files whose rows are on their way to the disk, and how often.
@@ -37,7 +37,7 @@ pub(super) struct Objects {
 /// Keeps an object's file from being swept away, until its row is durable.
 #[derive(Debug)]
 pub(super) struct ObjectGuard {
-    objects: Arc<Objects>,
+    objects: Arc<ObjectFiles>,
     hash: ObjectHash,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct ObjectRow {
     pub(super) kept: Option<ObjectGuard>,
 }
 
-impl Objects {
+impl ObjectFiles {
     /// Opens the folder, and removes what a crash left half written.
     pub(super) fn open(folder: PathBuf) -> Result<Self, Error> {
         let unfinished = folder.join(UNFINISHED);

@@ -9,7 +9,7 @@ use mainstay_model::{Content, Entry, Error, Event, Position, Seq, SessionKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failed;
-use super::objects::{ObjectGuard, Objects};
+use super::objects::{ObjectFiles, ObjectGuard};
 use super::queries;
 use super::rows::{decode_event, decode_position, decode_session_id, integer, to_json};
 use super::statements::Statements;
@@ -44,7 +44,7 @@ pub(super) fn reached(connection: &Connection) -> Result<Position, Error> {
 /// Makes the entries of the next events. `kept` is to be held until that is durable.
 pub(super) fn step(
     statements: &mut Statements<'_>,
-    objects: &Arc<Objects>,
+    objects: &Arc<ObjectFiles>,
     kept: &mut Vec<ObjectGuard>,
 ) -> Result<(), WriteFailure> {
     let Batch { events, reached } = Batch::read(statements)?;
@@ -129,7 +129,7 @@ impl SessionEvent {
 
 /// What is known while a batch is gone through.
 struct Scribe<'a> {
-    objects: &'a Arc<Objects>,
+    objects: &'a Arc<ObjectFiles>,
     kept: &'a mut Vec<ObjectGuard>,
     /// Of each session, by its number.
     transcribers: HashMap<i64, Transcriber>,

@@ -12,10 +12,11 @@ use crate::support::Line;
 
 pub mod appends;
 pub mod deletions;
+pub mod directory;
 pub mod entries;
+pub mod events;
 pub mod history;
 pub mod objects;
-pub mod reads;
 pub mod search;
 
 /// One store of one test.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 use super::super::objects::path;
 use super::Examiner;
 use crate::finding::{Finding, Stage};
-use crate::object::{ObjectHash, hash_of_reader};
+use crate::objects::{ObjectHash, hash_of_reader};
 
 impl Examiner<'_> {
     pub(super) fn objects(&mut self, connection: &Connection, folder: &Path) {

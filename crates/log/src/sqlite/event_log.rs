@@ -1,0 +1,75 @@
+//! Appending to the database, and reading events and outcomes back.
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use mainstay_model::decide::Answer;
+use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
+
+use super::{SqliteLog, append, queries};
+use crate::trace::Steps;
+use crate::{Append, Epoch, EventLog, KeyScope, StoredOutcome, precision};
+
+#[async_trait]
+impl EventLog for SqliteLog {
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
+        let append = precision::to_microseconds(append);
+        let session = append.session;
+        let steps = Steps::queued(&append.trace);
+        let queued = append::AppendRows::encode(&append).map(|rows| {
+            self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
+        });
+        self.transcribe_when_due(append.events.len() as u64);
+        Box::pin(async move {
+            let first = queued?.await?;
+            Ok(append::placed(session, append.first, first, append.events))
+        })
+    }
+
+    async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
+        let row = append::OutcomeRow::encode(&answer)?;
+        self.writer.submit(row.bytes(), move |statements| row.store_alone(statements)).await
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+        self.writer.submit(0, move |statements| append::claim(statements, session)).await
+    }
+
+    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        self.readers.run(move |connection| queries::events(connection, session, after, limit)).await
+    }
+
+    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        self.readers.run(move |connection| queries::all_events(connection, after, limit)).await
+    }
+
+    async fn last_position(&self) -> Result<Position, Error> {
+        self.readers.run(queries::last_position).await
+    }
+
+    async fn outcome(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let (principal, command) = (principal.clone(), command.clone());
+        self.readers.run(move |connection| queries::outcome(connection, &principal, &command)).await
+    }
+
+    async fn outcome_of_key(
+        &self,
+        principal: &Principal,
+        scope: KeyScope,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let (principal, key) = (principal.clone(), key.clone());
+        self.readers.run(move |connection| queries::outcome_of_key(connection, &principal, scope, &key)).await
+    }
+
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        self.readers.run(queries::count_outcomes).await
+    }
+
+    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        self.readers.run(move |connection| queries::session(connection, session)).await
+    }
+}
