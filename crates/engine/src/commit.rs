@@ -1,19 +1,23 @@
 //! The order after a decision: durable first, then visible, then answered.
 //!
-//! A session's task hands over what it decided and goes on; the committer waits for each append in turn. An append that
-//! fails ends the session's task, since what the task believes is no longer what the log says. Who hears of the failure
-//! hears of it when the task is gone, and so may send the command again at once.
+//! A session's task hands over what it decided and goes on; the committer waits for each append in turn. While the store
+//! cannot take an append, those behind it wait in order, and it is tried again ([`Retry`]): jobs run on, and what they end
+//! with is answered once it is durable. An append that is fenced or refused, or that the store could not take for too long,
+//! ends the session's task, since what the task believes is no longer what the log says. Who hears of the failure hears of
+//! it when the task is gone, and so may send the command again at once.
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use mainstay_model::{Error, Event, Outcome, Session, SessionId, Version};
+use mainstay_log::{AppendError, Appended};
+use mainstay_model::{Error, Outcome, Session, SessionId, Version};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::claims::{Claims, CommandKey};
 use crate::hub::Hub;
 use crate::metering;
 use crate::pending_commands::Reply;
+use crate::retry::Retry;
+use crate::session::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
@@ -23,7 +27,7 @@ pub(crate) struct Commit {
     /// When it was decided.
     pub(crate) decided: Instant,
     /// Done when the append is durable.
-    pub(crate) appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+    pub(crate) appended: Appended,
     /// The session after it.
     pub(crate) after: Arc<Session>,
     /// The commands that end with it.
@@ -34,6 +38,8 @@ pub(crate) struct Commit {
     pub(crate) version: Version,
     /// What of it is traced.
     pub(crate) trace: CommitTrace,
+    /// Where it deletes the session: whose environments have one of it. It is removed before anyone hears of the deletion.
+    pub(crate) forgets: Option<Arc<Shared>>,
 }
 
 /// The channel that takes commits to the hub.
@@ -57,12 +63,16 @@ pub(crate) async fn commit_in_order(
     hub: Arc<Hub>,
     claims: Arc<Claims>,
     heard: CommitReceivers,
+    mut retry: Retry,
     mut commits: mpsc::UnboundedReceiver<Commit>,
 ) {
     let CommitReceivers { visible, durable, through, failed } = heard;
     while let Some(commit) = commits.recv().await {
-        match commit.appended.await {
+        match retry.stored(commit.appended).await {
             Ok(events) => {
+                if let Some(shared) = &commit.forgets {
+                    shared.environments.forget(session);
+                }
                 // Before the task forgets them: then they are its own again.
                 commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
@@ -78,8 +88,10 @@ pub(crate) async fn commit_in_order(
                 }
                 through.send_modify(|through| *through += 1);
             }
-            Err(error) => {
-                tracing::error!(%session, %error, "an append failed; the session is read anew on its next use");
+            Err(failure) => {
+                let fenced = matches!(failure, AppendError::Fenced { .. });
+                tracing::error!(%session, %failure, fenced, "an append failed; the session is read anew on its next use");
+                let error = Error::from(failure);
                 failed.send(()).ok();
                 commit.trace.failed(&error);
                 let mut refused = commit.replies;

@@ -33,6 +33,7 @@ mod pending_commands;
 mod presence;
 mod refusal;
 mod reload;
+mod retry;
 mod search;
 mod server_lane;
 mod session;

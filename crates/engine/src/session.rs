@@ -13,8 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use mainstay_log::{Append, Epoch, Log, NewEvent};
+use mainstay_log::{Append, Appended, Epoch, Log, NewEvent};
 use mainstay_model::command::{self, Ends};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::outcome::OutputItem;
@@ -42,6 +41,7 @@ use crate::output::OutputBuffer;
 use crate::pending_commands::{PendingCommands, Reply};
 use crate::presence::Clients;
 use crate::reload::ReadyKernel;
+use crate::retry::Retry;
 use crate::server_lane::ServerLane;
 use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -263,7 +263,9 @@ pub(crate) fn spawn(
         through: through_in,
         failed: failed_in,
     };
-    let committer = commit_in_order(session.id, hub, claims, heard, commits_out);
+    let wait = Duration::from_millis(shared.limits.store_wait_ms);
+    let retry = Retry::new(Arc::downgrade(&shared.log), wait);
+    let committer = commit_in_order(session.id, hub, claims, heard, retry, commits_out);
     task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
     let (waiter_in, from_waiter) = mpsc::channel(WAITS);
@@ -642,27 +644,12 @@ impl SessionTask {
             projection: self.session.clone(),
             trace: span,
         });
-        let appended =
-            if self.session.deleted_at.is_some() { self.forgotten_with(appended) } else { appended };
         self.hand_over(appended, ended, replies, version, trace);
-    }
-
-    /// An append that deletes the session, and removes its environment before anyone hears of it: what is secret in it is gone by then.
-    fn forgotten_with(
-        &self,
-        appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
-    ) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
-        let (shared, session) = (Arc::clone(&self.shared), self.session.id);
-        Box::pin(async move {
-            let events = appended.await?;
-            shared.environments.forget(session);
-            Ok(events)
-        })
     }
 
     fn hand_over(
         &mut self,
-        appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+        appended: Appended,
         ended: Vec<CommandKey>,
         replies: Vec<(Reply, Outcome)>,
         version: Version,
@@ -672,7 +659,8 @@ impl SessionTask {
         // The committer outlives this task.
         let after = Arc::new(self.session.clone());
         let decided = Instant::now();
-        self.commits.send(Commit { decided, appended, after, ended, replies, version, trace }).ok();
+        let forgets = self.session.deleted_at.map(|_| Arc::clone(&self.shared));
+        self.commits.send(Commit { decided, appended, after, ended, replies, version, trace, forgets }).ok();
     }
 
     fn carry_out_effect(&mut self, effect: Effect) {

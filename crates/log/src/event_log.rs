@@ -9,6 +9,11 @@ use mainstay_model::{
 };
 use tracing::Span;
 
+use crate::FailedAppend;
+
+/// What comes of an append: the events with their positions, once all of it is durable.
+pub type Appended = BoxFuture<'static, Result<Vec<Event>, FailedAppend>>;
+
 /// Stores the events of sessions, with the outcomes and the projection that each append brings.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
@@ -18,13 +23,13 @@ pub trait EventLog: Send + Sync + 'static {
     /// [`EventBody::SessionCreated`], at seq 1 and under [`Epoch::FIRST`]. All moments are cut to the microsecond.
     ///
     /// # Errors
-    /// The future fails with [`Error::SessionOwned`] where the epoch is not the newest or the first seq is not the next
-    /// one, with [`Error::SessionNotFound`] where the session is not there and this does not create it, where it was deleted, or
-    /// where this begins with entries of one that was and that no other has, with
-    /// [`Error::CommandConflict`] where a command has an outcome already, with [`Error::StoreFailed`] where the disk
-    /// refuses or too much waits for it already. Then nothing of this append is there; others that were queued beside
-    /// it are untouched.
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>>;
+    /// The future fails with [`AppendError`](crate::AppendError), and gives the append back. Fenced: the epoch is not the
+    /// newest of the session. Refused: the first seq is not the next one; [`Error::SessionNotFound`] where the session is
+    /// not there and this does not create it, where it was deleted, or where this begins with entries of one that was and
+    /// that no other has; [`Error::CommandConflict`] where a command has an outcome already, [`Error::KeyConflict`] where
+    /// its idempotency key has. Unavailable: the disk refuses, or too much waits for it already. Then nothing of this
+    /// append is there; others that were queued beside it are untouched.
+    fn append(&self, append: Append) -> Appended;
 
     /// Stores the outcome of a command that no session has accepted. Its idempotency key is not kept: keys count in a session.
     ///

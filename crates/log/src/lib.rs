@@ -5,6 +5,7 @@
 //! the process and of the machine. Nothing here decides anything: the rules are in `model`, and who may append is the
 //! engine's.
 
+mod append_error;
 pub mod backup;
 pub mod collection;
 mod directory;
@@ -22,11 +23,12 @@ pub mod statistics;
 mod sync;
 pub mod trace;
 
+pub use append_error::{AppendError, FailedAppend, Refusal};
 pub use backup::Manifest;
 pub use collection::{Collected, Collection};
 pub use directory::{Directory, SessionFilter};
 pub use entry_index::{EntryFilter, EntryIndex};
-pub use event_log::{Append, Epoch, EventLog, KeyScope, NewEvent, StoredOutcome};
+pub use event_log::{Append, Appended, Epoch, EventLog, KeyScope, NewEvent, StoredOutcome};
 pub use finding::{Examination, Finding, Progress, Stage, Weight};
 pub use maintenance::Maintenance;
 pub use objects::{ObjectHash, Objects};

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use mainstay_log::{EventLog, SqliteLog, SqliteOptions};
+use mainstay_log::{AppendError, EventLog, SqliteLog, SqliteOptions};
 use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use support::{Line, answer, command_id, new_event, output};
@@ -278,7 +278,7 @@ async fn fill_the_disk(folder: &Path) {
             Err(error) => break error,
         }
     };
-    assert!(matches!(refused, Error::StoreFailed { .. }), "{refused}");
+    assert!(matches!(refused.error, AppendError::Unavailable { .. }), "{}", refused.error);
     assert!(line.last_seq().0 > 50);
     assert!(log.append(line.peek(bodies())).await.is_err());
     let events = log.events(line.id, Seq::ZERO, usize::MAX).await.unwrap();

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 use mainstay_log::{
-    Directory, EventLog, Examination, Finding, Objects, SessionFilter, SqliteLog, SqliteOptions, examine,
+    AppendError, Directory, EventLog, Examination, Finding, Objects, SessionFilter, SqliteLog, SqliteOptions,
+    examine,
 };
 use mainstay_model::{Error, EventBody, Principal, Seq, Session};
 use rusqlite::{Connection, OpenFlags};
@@ -67,10 +68,10 @@ async fn fill_it(disk: &Path) {
         let projection = append.projection.clone();
         match log.append(append).await {
             Ok(_) => line.session = Some(projection),
-            Err(error) => break error,
+            Err(failed) => break failed,
         }
     };
-    let Error::StoreFailed { reason } = &refused else { panic!("{refused}") };
+    let AppendError::Unavailable { reason } = &refused.error else { panic!("{}", refused.error) };
     assert!(reason.contains("full"), "{reason}");
     assert!(line.last_seq().0 > 10);
     check(&log, &line, "c-").await;
@@ -81,9 +82,8 @@ async fn fill_it(disk: &Path) {
     assert!(reason.contains("No space left"), "{reason}");
 
     fs::remove_file(&ballast).unwrap();
-    let mut append = line.append(bodies());
-    append.outcomes.push(answer(&format!("c-{}", line.last_seq()), line.last_seq()));
-    log.append(append).await.unwrap();
+    line.session = Some(refused.append.projection.clone());
+    log.append(*refused.append).await.unwrap();
     check(&log, &line, "c-").await;
     drop(log);
     assert!(report(&disk.join("store")).is_sound());
@@ -219,7 +219,8 @@ async fn a_flipped_byte_anywhere_panics_nowhere() {
                 Ok(None) => {}
                 Ok(stored) => {
                     line.session = stored;
-                    errors.extend(log.append(line.append(vec![output("and on")])).await.err());
+                    errors
+                        .extend(log.append(line.append(vec![output("and on")])).await.err().map(Error::from));
                 }
                 Err(error) => errors.push(error),
             }

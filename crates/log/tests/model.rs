@@ -146,8 +146,11 @@ async fn ask_both(log: &SqliteLog, model: &mut Model, asks: Vec<Ask>) {
             }
         }
     }
-    let answers: Vec<_> =
-        join_all(appends).await.into_iter().map(|answer| answer.map(|events| events.len())).collect();
+    let answers: Vec<_> = join_all(appends)
+        .await
+        .into_iter()
+        .map(|answer| answer.map(|events| events.len()).map_err(Error::from))
+        .collect();
     assert_eq!(answers, expected);
 }
 

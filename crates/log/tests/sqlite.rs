@@ -6,7 +6,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use mainstay_log::{EntryIndex, EventLog, ObjectHash, Objects, SqliteLog, SqliteOptions};
+use mainstay_log::{
+    AppendError, EntryIndex, EventLog, ObjectHash, Objects, Refusal, SqliteLog, SqliteOptions,
+};
 use mainstay_model::{Error, Principal, Seq};
 use rusqlite::Connection;
 use support::{Line, answer, command_id, output};
@@ -253,10 +255,10 @@ async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
         let projection = append.projection.clone();
         match log.append(append).await {
             Ok(_) => line.session = Some(projection),
-            Err(error) => break error,
+            Err(failed) => break failed,
         }
     };
-    assert!(matches!(refused, Error::StoreFailed { .. }), "{refused}");
+    assert!(matches!(refused.error, AppendError::Unavailable { .. }), "{}", refused.error);
     assert!(line.last_seq().0 > 10);
     let unanswered = command_id(&format!("command-{}", line.last_seq()));
     assert_eq!(log.outcome(&Principal::local(), &unanswered).await, Ok(None));
@@ -266,8 +268,9 @@ async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
     let other = log.append(line.peek(vec![output("small")]));
     let (small, large, other) = tokio::join!(small, large, other);
     assert!(small.is_ok(), "what still fits is taken, whatever is refused beside it");
-    assert!(matches!(large, Err(Error::StoreFailed { .. })));
-    assert_eq!(other, Err(Error::SessionOwned));
+    assert!(matches!(large.unwrap_err().error, AppendError::Unavailable { .. }));
+    let late = other.unwrap_err().error;
+    assert!(matches!(late, AppendError::Refused(Refusal::OutOfSequence { .. })), "{late}");
     drop(log);
 
     let log = open(home.path());

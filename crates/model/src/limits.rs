@@ -53,6 +53,11 @@ pub struct Limits {
     pub breaker_failures: u32,
     /// How long the daemon waits after `breaker-failures` failures before it tries again, in milliseconds.
     pub breaker_open_ms: u64,
+    /// How long a change that the store cannot take now (its disk is full or cannot be written) is tried
+    /// again before its session is loaded anew, in milliseconds.
+    pub store_wait_ms: u64,
+    /// How many changes of one session may wait for the store; further commands are rejected.
+    pub store_queue: u64,
     /// How many commands one command may depend on.
     pub dependencies: usize,
     /// How long a command at the head of its queue waits for the commands it depends on, in milliseconds.
@@ -176,6 +181,8 @@ impl Default for Limits {
             history_lines: 10_000,
             breaker_failures: 5,
             breaker_open_ms: 30_000,
+            store_wait_ms: 10_000,
+            store_queue: 1_000,
             dependencies: 32,
             dependency_wait_ms: 30_000,
             live_sessions: 64,

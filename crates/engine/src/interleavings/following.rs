@@ -17,6 +17,7 @@ use super::{explore, explore_a_part};
 use crate::claims::Claims;
 use crate::commit::{Commit, CommitReceivers, commit_in_order};
 use crate::hub::{Cursor, Hub, Subscription};
+use crate::retry::Retry;
 use crate::sync::time::Instant;
 
 #[test]
@@ -116,7 +117,7 @@ impl Stage {
             let (commits, queued) = mpsc::unbounded_channel();
             let (claims, heard) =
                 (Arc::<Claims>::default(), CommitReceivers::by_nobody(Arc::new(projection(session))));
-            let committer = spawn(commit_in_order(session, hub, claims, heard, queued));
+            let committer = spawn(commit_in_order(session, hub, claims, heard, Retry::never(), queued));
             for number in 0..appends {
                 let appended = log.append(append(session, Seq(number * events + 1), events));
                 let after = Arc::new(projection(session));
@@ -130,6 +131,7 @@ impl Stage {
                         replies,
                         version,
                         trace: Default::default(),
+                        forgets: None,
                     })
                     .ok();
                 yield_now().await;

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use futures::future::BoxFuture;
 use mainstay_log::{
-    Append, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch, EventLog, HistoryFilter,
-    KeyScope, Maintenance, Manifest, ObjectHash, Objects, PromptHistory, SessionFilter, SessionStatistics,
-    StoreStatistics, StoredOutcome,
+    Append, AppendError, Appended, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch,
+    EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, Manifest, ObjectHash, Objects,
+    PromptHistory, Refusal, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
@@ -22,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::claims::CommandKey;
 
-type Written = Result<Vec<Event>, Error>;
+type Written = Result<Vec<Event>, FailedAppend>;
 
 pub(super) struct MemoryLog {
     stored: Arc<Mutex<Stored>>,
@@ -107,16 +106,15 @@ impl Stored {
                 Some(fewer) => *left = fewer,
                 None => {
                     self.until_refusal = None;
-                    return Err(Error::StoreFailed { reason: "the disk is full".to_owned() });
+                    let error = AppendError::Unavailable { reason: "the disk is full".to_owned() };
+                    return Err(FailedAppend { error, append: Box::new(append) });
                 }
             }
         }
-        let Append { session, epoch, first, events, outcomes, version, projection, trace: _ } = append;
-        let last = self.of(session).last().map_or(Seq::ZERO, |event| event.seq);
-        let (owner, _) = self.sessions.entry(session).or_insert_with(|| (epoch, projection.clone()));
-        if *owner != epoch || last.next() != first {
-            return Err(Error::SessionOwned);
+        if let Some(error) = self.refused(&append) {
+            return Err(FailedAppend { error, append: Box::new(append) });
         }
+        let Append { session, epoch, first, events, outcomes, version, projection, trace: _ } = append;
         let scope = if first == Seq(1) { KeyScope::Creations } else { KeyScope::Session(session) };
         for answer in outcomes {
             let key = (answer.principal, answer.command);
@@ -142,6 +140,16 @@ impl Stored {
         Ok(written)
     }
 
+    /// Why an append does not go on from what is there.
+    fn refused(&self, append: &Append) -> Option<AppendError> {
+        let newest = self.sessions.get(&append.session).map_or(append.epoch, |(newest, _)| *newest);
+        let next = self.of(append.session).last().map_or(Seq::ZERO, |event| event.seq).next();
+        if newest != append.epoch {
+            return Some(AppendError::Fenced { newest });
+        }
+        (next != append.first).then_some(AppendError::Refused(Refusal::OutOfSequence { next }))
+    }
+
     fn end(&self) -> Position {
         Position(self.events.len() as u64)
     }
@@ -153,7 +161,7 @@ impl Stored {
 
 #[async_trait]
 impl EventLog for MemoryLog {
-    fn append(&self, append: Append) -> BoxFuture<'static, Written> {
+    fn append(&self, append: Append) -> Appended {
         let (answer, answered) = oneshot::channel();
         assert!(self.queue.send((append, answer)).is_ok(), "the writer is there as long as the store");
         Box::pin(async move { answered.await.unwrap() })

@@ -1,6 +1,7 @@
 //! Sessions of which nothing but their events' places matters.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use mainstay_log::{Append, Epoch, NewEvent};
 use mainstay_model::{
@@ -10,7 +11,9 @@ use tokio::sync::{oneshot, watch};
 use tracing::Span;
 use uuid::Uuid;
 
+use super::memory_log::MemoryLog;
 use crate::commit::CommitReceivers;
+use crate::retry::Retry;
 
 pub(super) fn session(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(number))
@@ -53,5 +56,12 @@ impl CommitReceivers {
         let (visible, through, failed) =
             (watch::channel(before).0, watch::channel(0).0, oneshot::channel().0);
         Self { visible, durable: Arc::default(), through, failed }
+    }
+}
+
+impl Retry {
+    /// There is no store in which anything is tried again.
+    pub(super) fn never() -> Self {
+        Self::new(Weak::<MemoryLog>::new(), Duration::ZERO)
     }
 }

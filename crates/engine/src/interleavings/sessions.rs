@@ -225,7 +225,10 @@ impl Daemon {
         let (log, workers) = (MemoryLog::new(), Arc::<Workers>::default());
         let factory = Arc::clone(&workers) as Arc<dyn RunnerFactory>;
         let store = Arc::clone(&log) as Arc<dyn Log>;
-        let engine = Engine::open(store, vec![factory], Limits::default()).await.unwrap();
+        // What fails is told at once, or tried again.
+        let store_wait_ms = if thread_rng().r#gen() { 0 } else { 600_000 };
+        let limits = Limits { store_wait_ms, ..Limits::default() };
+        let engine = Engine::open(store, vec![factory], limits).await.unwrap();
         let mut all = engine.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default());
         let follower = spawn(async move {
             let mut got = 0;

@@ -18,6 +18,7 @@ use crate::claims::{Claims, CommandKey};
 use crate::commit::{Commit, CommitReceivers, commit_in_order};
 use crate::dependencies::{Dependant, WaitResult, Waiter};
 use crate::hub::Hub;
+use crate::retry::Retry;
 use crate::sync::time::Instant;
 
 #[test]
@@ -161,12 +162,20 @@ impl Stage {
             replies: Vec::new(),
             version,
             trace: Default::default(),
+            forgets: None,
         };
         commits.send(commit).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));
-        commit_in_order(session, hub, Arc::clone(&self.claims), CommitReceivers::by_nobody(after), queued)
-            .await;
+        commit_in_order(
+            session,
+            hub,
+            Arc::clone(&self.claims),
+            CommitReceivers::by_nobody(after),
+            Retry::never(),
+            queued,
+        )
+        .await;
     }
 }
 

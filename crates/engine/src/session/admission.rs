@@ -155,6 +155,7 @@ impl SessionTask {
         let is_limited = command.body.rules().is_limited || command.is_serial();
         if is_limited {
             self.shared.check_outcomes()?;
+            self.check_store()?;
         }
         self.take_slot(&command.body)?;
         // Last: what is refused for anything else counts for no rate.
@@ -170,6 +171,17 @@ impl SessionTask {
         match self.session.deleted_at {
             None => Ok(()),
             Some(_) => Err(Error::SessionNotFound { reference: self.session.id.to_string() }),
+        }
+    }
+
+    /// Refuses new work while too much of this session waits for a store that cannot take it.
+    fn check_store(&self) -> Result<(), Error> {
+        let waiting = self.accepted.handed_over().saturating_sub(*self.through.borrow());
+        match waiting >= self.shared.limits.store_queue {
+            true => Err(Error::StoreFailed {
+                reason: format!("{waiting} changes of this session wait for the store already"),
+            }),
+            false => Ok(()),
         }
     }
 

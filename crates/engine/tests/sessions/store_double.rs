@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use futures::future::ready;
 use mainstay_log::{
-    Append, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch, EventLog, HistoryFilter,
-    KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects, PromptHistory, SessionFilter,
-    SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, AppendError, Appended, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch,
+    EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects,
+    PromptHistory, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::{
@@ -24,16 +24,36 @@ pub(crate) struct StoreDouble {
     inner: Arc<dyn Log>,
     refusals: AtomicUsize,
     held: watch::Sender<bool>,
+    away: watch::Sender<bool>,
+    failures: watch::Sender<usize>,
 }
 
 impl StoreDouble {
     pub(crate) fn over(inner: Arc<dyn Log>) -> Self {
-        Self { inner, refusals: AtomicUsize::new(0), held: watch::Sender::new(false) }
+        Self {
+            inner,
+            refusals: AtomicUsize::new(0),
+            held: watch::Sender::new(false),
+            away: watch::Sender::new(false),
+            failures: watch::Sender::new(0),
+        }
     }
 
     /// Lets the append after the next `skipped` ones fail.
     pub(crate) fn refuse_after(&self, skipped: usize) {
         self.refusals.store(skipped + 1, Ordering::SeqCst);
+    }
+
+    /// Lets every append fail, until told otherwise.
+    pub(crate) fn be_away(&self, away: bool) {
+        self.away.send_replace(away);
+    }
+
+    /// Waits until so many more appends have failed.
+    pub(crate) async fn failed(&self, more: usize) {
+        let mut failures = self.failures.subscribe();
+        let wanted = *failures.borrow() + more;
+        failures.wait_for(|failures| *failures >= wanted).await.unwrap();
     }
 
     /// Keeps the news of what is durable back, until told otherwise.
@@ -44,9 +64,11 @@ impl StoreDouble {
 
 #[async_trait]
 impl EventLog for StoreDouble {
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
-        if is_last(&self.refusals) {
-            return ready(Err(Error::StoreFailed { reason: "the disk is full".to_owned() })).boxed();
+    fn append(&self, append: Append) -> Appended {
+        if *self.away.borrow() || is_last(&self.refusals) {
+            let error = AppendError::Unavailable { reason: "the disk is full".to_owned() };
+            self.failures.send_modify(|failures| *failures += 1);
+            return ready(Err(FailedAppend { error, append: Box::new(append) })).boxed();
         }
         let appended = self.inner.append(append);
         let mut held = self.held.subscribe();

@@ -1,10 +1,13 @@
 //! A store that refuses.
 
+use mainstay_log::EventLog;
 use mainstay_model::command;
-use mainstay_model::{Admission, Error, EvalEnding, Question, SessionCommand, SessionId, SessionState};
+use mainstay_model::{
+    Admission, Error, EvalEnding, Limits, Question, SessionCommand, SessionId, SessionState,
+};
 use uuid::Uuid;
 
-use crate::support::{Daemon, breathe, command, eval, evaluated, id, patient};
+use crate::support::{Daemon, breathe, command, eval, evaluated, id, patient, quick};
 
 fn disk_full() -> Error {
     Error::StoreFailed { reason: "the disk is full".to_owned() }
@@ -105,6 +108,54 @@ async fn a_daemon_whose_store_fails_as_it_shuts_down_ends_nevertheless() {
     daemon.store.refuse_after(0);
     daemon.engine.shut_down().await;
     assert_eq!(daemon.workers.alive(), 0);
+}
+
+/// Limits under which a store that is away is waited for.
+fn waiting() -> Limits {
+    Limits { store_wait_ms: 600_000, ..quick() }
+}
+
+#[tokio::test]
+async fn what_a_store_that_is_away_cannot_take_is_stored_in_order_once_it_is_back() {
+    let daemon = Daemon::with(waiting()).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let worker = daemon.workers.started();
+    daemon.store.be_away(true);
+    let (first, second) = (session.queue("define b"), session.queue("names"));
+    daemon.store.failed(3).await;
+    assert!(!first.is_finished() && !second.is_finished(), "nothing is answered that is not durable");
+    daemon.store.be_away(false);
+    assert_eq!(evaluated(first.await.unwrap()).ending, EvalEnding::Completed);
+    assert_eq!(evaluated(second.await.unwrap()).value.as_deref(), Some("a b"));
+    assert_eq!(daemon.workers.started(), worker, "the worker ran on");
+}
+
+#[tokio::test]
+async fn new_commands_are_refused_once_too_much_waits_for_a_store_that_is_away() {
+    let daemon = Daemon::with(Limits { store_queue: 1, ..waiting() }).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    daemon.store.be_away(true);
+    let running = session.queue("define b");
+    daemon.store.failed(1).await;
+    let refused = session.give(command(id("late"), Admission::Queue, eval("names"))).await;
+    assert!(matches!(refused, Err(Error::StoreFailed { .. })), "{refused:?}");
+    daemon.store.be_away(false);
+    assert!(running.await.unwrap().is_ok());
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a b"));
+}
+
+#[tokio::test]
+async fn an_append_that_is_fenced_ends_its_sessions_task_at_once() {
+    let daemon = Daemon::with(waiting()).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    daemon.store.claim(session.id).await.unwrap();
+    let fenced = session.give(command(id("late"), Admission::Queue, eval("define b"))).await;
+    // Whatever of the session is stored next ends it; where that was before the command, it only finds the task gone.
+    assert!(matches!(fenced, Err(Error::SessionOwned | Error::StoreFailed { .. })), "{fenced:?}");
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"), "it is read anew");
 }
 
 #[tokio::test]

@@ -29,6 +29,8 @@ pub(crate) fn quick() -> Limits {
         restart_first_ms: 1,
         restart_longest_ms: 2,
         drain_ms: 10,
+        // What fails is told at once.
+        store_wait_ms: 0,
         ..Limits::default()
     }
 }

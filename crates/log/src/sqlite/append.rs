@@ -1,7 +1,7 @@
 //! What one append, and one claim, do to the tables. Called by the writer, within its transaction.
 
 use mainstay_model::decide::Answer;
-use mainstay_model::{CommandId, Error, Event, EventBody, Position, Segment, Seq, SessionId};
+use mainstay_model::{CommandId, Error, Event, EventBody, IdempotencyKey, Position, Segment, Seq, SessionId};
 use rusqlite::{OptionalExtension, params};
 
 use super::rows::{CREATIONS, EventRow, encode_projection, integer, to_json};
@@ -10,7 +10,7 @@ use super::writer::WriteFailure;
 use super::{index, retention};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
-use crate::{Append, Epoch, NewEvent};
+use crate::{Append, AppendError, Epoch, NewEvent, Refusal};
 
 /// An append as columns. Encoded on the caller's thread, since the writer's is everybody's.
 pub(super) struct AppendRows {
@@ -29,7 +29,7 @@ pub(super) struct AppendRows {
 pub(super) struct OutcomeRow {
     principal: String,
     command: CommandId,
-    key: Option<String>,
+    key: Option<IdempotencyKey>,
     fingerprint: String,
     response: String,
 }
@@ -62,7 +62,7 @@ impl OutcomeRow {
         Ok(Self {
             principal: answer.principal.as_str().to_owned(),
             command: answer.command.clone(),
-            key: answer.key.as_ref().map(|key| key.as_str().to_owned()),
+            key: answer.key.clone(),
             fingerprint: answer.fingerprint.as_str().to_owned(),
             response: to_json(&answer.outcome)?,
         })
@@ -149,14 +149,52 @@ impl AppendRows {
 
     /// Writes them, and gives the first event's place in the whole log. All that can refuse an append comes before the
     /// first change.
-    pub(super) fn apply(&self, statements: &mut Statements<'_>) -> Result<Position, WriteFailure> {
+    pub(super) fn apply(
+        &self,
+        statements: &mut Statements<'_>,
+    ) -> Result<Result<Position, AppendError>, WriteFailure> {
+        match self.check(statements)? {
+            Ok(before) => Ok(Ok(self.write(statements, before)?)),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The session as it is there, or none where this creates it; or why this may not be appended.
+    fn check(
+        &self,
+        statements: &mut Statements<'_>,
+    ) -> rusqlite::Result<Result<Option<SessionRow>, AppendError>> {
         let before = self.owned(statements)?;
+        let refused = match &before {
+            Err(_) => None,
+            Ok(before) => self.content_refused(statements, before.as_ref())?,
+        };
+        Ok(match refused {
+            Some(error) => Err(AppendError::Refused(Refusal::Content(error))),
+            None => before,
+        })
+    }
+
+    /// Why what this says may not be stored.
+    fn content_refused(
+        &self,
+        statements: &mut Statements<'_>,
+        before: Option<&SessionRow>,
+    ) -> rusqlite::Result<Option<Error>> {
         if let Some(command) = self.answered(statements)? {
-            return Err(WriteFailure::Refused(Error::CommandConflict { command: command.clone() }));
+            return Ok(Some(Error::CommandConflict { command: command.clone() }));
         }
-        if let Some(gone) = retention::first_gone(statements, &self.brings)? {
-            return Err(not_found(gone));
+        if let Some(key) = self.key_taken(statements, before)? {
+            return Ok(Some(Error::KeyConflict { key: key.clone() }));
         }
+        Ok(retention::first_gone(statements, &self.brings)?.map(not_found))
+    }
+
+    fn write(
+        &self,
+        statements: &mut Statements<'_>,
+        before: Option<SessionRow>,
+    ) -> rusqlite::Result<Position> {
         let session = match before {
             Some(before) => self.update(statements, &before)?,
             None => self.create(statements)?,
@@ -172,24 +210,33 @@ impl AppendRows {
         Ok(first)
     }
 
-    /// The session as it is there, or none where this creates it. Refuses where the append does not go on from it.
-    fn owned(&self, statements: &mut Statements<'_>) -> Result<Option<SessionRow>, WriteFailure> {
+    /// The session as it is there, or none where this creates it; or why this does not go on from it.
+    fn owned(
+        &self,
+        statements: &mut Statements<'_>,
+    ) -> rusqlite::Result<Result<Option<SessionRow>, AppendError>> {
         let there = statements
             .get(
                 "SELECT epoch, last_seq, number, projection = ?2
                  FROM session JOIN head ON head.session = number WHERE id = ?1 AND deleted_at IS NULL",
             )?
             .query_row(params![self.id(), self.projection.json], |row| {
-                let owned = (row.get(0)?, row.get(1)?);
-                Ok((owned, SessionRow { number: row.get(2)?, same_projection: row.get(3)? }))
+                let (epoch, last_seq): (i64, i64) = (row.get(0)?, row.get(1)?);
+                Ok((epoch, last_seq, SessionRow { number: row.get(2)?, same_projection: row.get(3)? }))
             })
             .optional()?;
-        match there {
-            Some((owned, before)) if owned == (self.epoch, self.seq_before()) => Ok(Some(before)),
-            Some(_) => Err(WriteFailure::Refused(Error::SessionOwned)),
+        Ok(match there {
+            Some((epoch, ..)) if epoch != self.epoch => {
+                Err(AppendError::Fenced { newest: Epoch(epoch.unsigned_abs()) })
+            }
+            Some((_, last_seq, _)) if last_seq != self.seq_before() => {
+                let next = Seq(last_seq.unsigned_abs()).next();
+                Err(AppendError::Refused(Refusal::OutOfSequence { next }))
+            }
+            Some((.., before)) => Ok(Some(before)),
             None if self.creates && !self.is_there(statements)? => Ok(None),
-            None => Err(not_found(self.session)),
-        }
+            None => Err(AppendError::Refused(Refusal::Content(not_found(self.session)))),
+        })
     }
 
     /// Whether the session is there, also where it was deleted.
@@ -205,6 +252,25 @@ impl AppendRows {
             let twice = before.any(|row| row.principal == *principal && row.command == *command);
             if twice || row.is_stored(statements)? {
                 return Ok(Some(command));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first idempotency key that has an outcome already where it counts, or two of them here.
+    fn key_taken(
+        &self,
+        statements: &mut Statements<'_>,
+        before: Option<&SessionRow>,
+    ) -> rusqlite::Result<Option<&IdempotencyKey>> {
+        let scope = if self.creates { CREATIONS } else { before.map_or(CREATIONS, |before| before.number) };
+        for (index, row) in self.outcomes.iter().enumerate() {
+            let OutcomeRow { principal, key: Some(key), .. } = row else { continue };
+            let mut earlier = self.outcomes.iter().take(index);
+            let twice = earlier.any(|row| row.principal == *principal && row.key.as_ref() == Some(key));
+            let select = "SELECT 1 FROM idempotency WHERE principal = ?1 AND session = ?2 AND key = ?3";
+            if twice || statements.get(select)?.exists(params![principal, scope, key.as_str()])? {
+                return Ok(Some(key));
             }
         }
         Ok(None)
@@ -306,7 +372,7 @@ impl AppendRows {
                     .get(
                         "INSERT INTO idempotency (principal, session, key, command) VALUES (?1, ?2, ?3, ?4)",
                     )?
-                    .execute(params![principal, scope, key, command.as_str()])?;
+                    .execute(params![principal, scope, key.as_str(), command.as_str()])?;
             }
         }
         Ok(())
@@ -354,133 +420,12 @@ pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Resu
         )?
         .query_row([session.as_uuid().into_bytes()], |row| row.get(0))
         .optional()?;
-    epoch.map(|epoch| Epoch(epoch.unsigned_abs())).ok_or_else(|| not_found(session))
+    epoch.map(|epoch| Epoch(epoch.unsigned_abs())).ok_or_else(|| WriteFailure::Refused(not_found(session)))
 }
 
-fn not_found(session: SessionId) -> WriteFailure {
-    WriteFailure::Refused(Error::SessionNotFound { reference: session.to_string() })
+fn not_found(session: SessionId) -> Error {
+    Error::SessionNotFound { reference: session.to_string() }
 }
 
 #[cfg(test)]
-mod tests {
-    use rusqlite::Connection;
-    use uuid::Uuid;
-
-    use super::super::migrations::{MIGRATIONS, migrate};
-    use super::*;
-
-    const OWNER: i64 = 1;
-
-    /// An append of one event, of session 1.
-    fn append(epoch: i64, first: i64, commands: &[&str]) -> AppendRows {
-        let event = EventRow {
-            at: 0,
-            kind: "warmUpStarted",
-            body: None,
-            source: "{}".to_owned(),
-            correlation: None,
-            causation: None,
-            environment: None,
-        };
-        let outcome = |command: &&str| OutcomeRow {
-            principal: "local".to_owned(),
-            command: CommandId::new(*command).unwrap(),
-            key: None,
-            fingerprint: "ab12".to_owned(),
-            response: "{}".to_owned(),
-        };
-        let projection = ProjectionRow {
-            name: "one".to_owned(),
-            kind: "fsharp".to_owned(),
-            state: "ready",
-            owner: "local".to_owned(),
-            asks: 0,
-            working_directory: "/work".to_owned(),
-            project: None,
-            forked_from: None,
-            alias: None,
-            created_at: 0,
-            last_activity: 0,
-            deleted_at: None,
-            json: "{}".to_owned(),
-        };
-        AppendRows {
-            session: SessionId::from_uuid(Uuid::from_u128(1)),
-            epoch,
-            first,
-            creates: false,
-            events: vec![event],
-            brings: Vec::new(),
-            outcomes: commands.iter().map(outcome).collect(),
-            version: 0,
-            projection,
-        }
-    }
-
-    fn creation() -> AppendRows {
-        AppendRows { creates: true, ..append(OWNER, 1, &["create"]) }
-    }
-
-    fn store() -> Connection {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection, MIGRATIONS).unwrap();
-        connection
-    }
-
-    fn refused(rows: &AppendRows, statements: &mut Statements<'_>) -> Error {
-        let connection = statements.connection();
-        let changes = connection.total_changes();
-        let Err(WriteFailure::Refused(error)) = rows.apply(statements) else { panic!("not refused") };
-        assert_eq!(connection.total_changes(), changes, "{error}");
-        error
-    }
-
-    #[test]
-    fn a_refused_append_has_changed_nothing() {
-        let connection = store();
-        let statements = &mut Statements::of(&connection);
-        let not_found = not_found(creation().session);
-        assert_eq!(refused(&append(OWNER, 1, &["new"]), statements), Error::from(not_found));
-        creation().apply(statements).unwrap();
-
-        assert_eq!(refused(&creation(), statements), Error::SessionOwned);
-        for (epoch, first) in [(OWNER + 1, 2), (OWNER - 1, 2), (OWNER, 1), (OWNER, 3)] {
-            for commands in [&[][..], &["new"], &["create"]] {
-                assert_eq!(refused(&append(epoch, first, commands), statements), Error::SessionOwned);
-            }
-        }
-        for (commands, command) in
-            [(&["create"][..], "create"), (&["new", "create"], "create"), (&["new", "other", "new"], "new")]
-        {
-            let command = CommandId::new(command).unwrap();
-            assert_eq!(refused(&append(OWNER, 2, commands), statements), Error::CommandConflict { command });
-        }
-        append(OWNER, 2, &["new", "other"]).apply(statements).unwrap();
-    }
-
-    #[test]
-    fn a_claim_refuses_what_was_not_yet_written_of_the_owner_before() {
-        let connection = store();
-        let statements = &mut Statements::of(&connection);
-        let session = creation().session;
-        assert!(matches!(claim(statements, session), Err(WriteFailure::Refused(_))));
-        creation().apply(statements).unwrap();
-        append(OWNER, 2, &[]).apply(statements).unwrap();
-        assert_eq!(claim(statements, session).unwrap(), Epoch(2));
-        assert_eq!(refused(&append(OWNER, 3, &[]), statements), Error::SessionOwned);
-        append(OWNER + 1, 3, &[]).apply(statements).unwrap();
-    }
-
-    #[test]
-    fn an_append_that_the_database_cannot_take_has_failed_and_is_not_refused() {
-        let connection = store();
-        let statements = &mut Statements::of(&connection);
-        creation().apply(statements).unwrap();
-        connection
-            .execute_batch(
-                "CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'full'); END",
-            )
-            .unwrap();
-        assert!(matches!(append(OWNER, 2, &[]).apply(statements), Err(WriteFailure::Failed(_))));
-    }
-}
+mod tests;

@@ -1,27 +1,33 @@
 //! Appending to the database, and reading events and outcomes back.
 
 use async_trait::async_trait;
-use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
 
-use super::{SqliteLog, append, queries};
+use super::{SqliteLog, append, queries, reason_of};
 use crate::trace::Steps;
-use crate::{Append, Epoch, EventLog, KeyScope, StoredOutcome, precision};
+use crate::{
+    Append, AppendError, Appended, Epoch, EventLog, FailedAppend, KeyScope, Refusal, StoredOutcome, precision,
+};
 
 #[async_trait]
 impl EventLog for SqliteLog {
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
+    fn append(&self, append: Append) -> Appended {
         let append = precision::to_microseconds(append);
-        let session = append.session;
         let steps = Steps::queued(&append.trace);
         let queued = append::AppendRows::encode(&append).map(|rows| {
             self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
         });
         self.transcribe_when_due(append.events.len() as u64);
         Box::pin(async move {
-            let first = queued?.await?;
-            Ok(append::placed(session, append.first, first, append.events))
+            let appended = match queued {
+                Ok(queued) => queued.await.unwrap_or_else(|error| Err(unavailable(error))),
+                Err(error) => Err(AppendError::Refused(Refusal::Content(error))),
+            };
+            match appended {
+                Ok(first) => Ok(append::placed(append.session, append.first, first, append.events)),
+                Err(error) => Err(FailedAppend { error, append: Box::new(append) }),
+            }
         })
     }
 
@@ -72,4 +78,9 @@ impl EventLog for SqliteLog {
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.readers.run(move |connection| queries::session(connection, session)).await
     }
+}
+
+/// The error for an append that was not refused and is not there.
+fn unavailable(error: Error) -> AppendError {
+    AppendError::Unavailable { reason: reason_of(error) }
 }

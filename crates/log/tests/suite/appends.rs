@@ -1,7 +1,7 @@
 //! Appending: what is there afterwards, and what is refused.
 
 use futures::future::join_all;
-use mainstay_log::{Append, Epoch, KeyScope, StoredOutcome};
+use mainstay_log::{Append, AppendError, Epoch, KeyScope, Refusal, StoredOutcome};
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Error, EventBody, IdempotencyKey, Outcome, Principal, Seq, Session, Timestamp, Version,
@@ -59,7 +59,7 @@ pub async fn a_refusal_that_no_session_has_is_stored_once(store: &dyn Store) {
     let mut line = begun(&*log, 1, 0).await;
     let mut append = line.append(vec![warm_up()]);
     append.outcomes.push(answer("refused", Seq(2)));
-    assert_eq!(log.append(append).await, Err(Error::CommandConflict { command }));
+    assert_eq!(log.append(append).await.map_err(Error::from), Err(Error::CommandConflict { command }));
 }
 
 pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn Store) {
@@ -111,10 +111,17 @@ pub async fn another_seq_or_epoch_is_refused_and_leaves_nothing(store: &dyn Stor
     let log = store.open().await;
     let line = begun(&*log, 1, 1).await;
     let next = line.peek(vec![output("again")]);
-    for (first, epoch) in [(2, 1), (4, 1), (1, 1), (0, 1), (u64::MAX, 1), (3, 0), (3, 2), (3, u64::MAX)] {
+    let fenced = AppendError::Fenced { newest: Epoch::FIRST };
+    let late = AppendError::Refused(Refusal::OutOfSequence { next: Seq(3) });
+    let seqs = [2, 4, 1, 0, u64::MAX].map(|first| (first, 1, &late));
+    let epochs = [0, 2, u64::MAX].map(|epoch| (3, epoch, &fenced));
+    for (first, epoch, expected) in seqs.into_iter().chain(epochs) {
         let mut wrong = Append { first: Seq(first), epoch: Epoch(epoch), ..next.clone() };
         wrong.outcomes.push(answer("refused", Seq(first)));
-        assert_eq!(log.append(wrong).await, Err(Error::SessionOwned), "seq {first}, epoch {epoch}");
+        let failed = log.append(wrong).await.unwrap_err();
+        assert_eq!(failed.error, *expected, "seq {first}, epoch {epoch}");
+        assert_eq!(failed.append.outcomes.len(), 1, "it comes back whole");
+        assert_eq!(Error::from(failed), Error::SessionOwned);
     }
     assert_same(&*log, &line).await;
     assert_eq!(log.outcome(&Principal::local(), &command_id("refused")).await, Ok(None));
@@ -124,9 +131,9 @@ pub async fn a_session_is_created_once(store: &dyn Store) {
     let log = store.open().await;
     let line = begun(&*log, 1, 0).await;
     let again = Line::new(1).append(vec![created("again", "/elsewhere")]);
-    assert_eq!(log.append(again.clone()).await, Err(Error::SessionOwned));
+    assert_eq!(log.append(again.clone()).await.map_err(Error::from), Err(Error::SessionOwned));
     log.claim(line.id).await.unwrap();
-    assert_eq!(log.append(again).await, Err(Error::SessionOwned));
+    assert_eq!(log.append(again).await.map_err(Error::from), Err(Error::SessionOwned));
     assert_same(&*log, &line).await;
 }
 
@@ -140,7 +147,7 @@ pub async fn a_session_that_is_not_there_takes_no_events(store: &dyn Store) {
         Append { first: Seq(2), ..creation.clone() },
         Append { epoch: Epoch(2), ..creation.clone() },
     ] {
-        assert_eq!(log.append(wrong).await, Err(not_found.clone()));
+        assert_eq!(log.append(wrong).await.map_err(Error::from), Err(not_found.clone()));
     }
     assert_eq!(log.claim(creation.session).await, Err(not_found));
     assert_eq!(log.events(creation.session, Seq::ZERO, 10).await, Ok(Vec::new()));
@@ -170,7 +177,8 @@ pub async fn an_outcome_is_found_by_its_key_of_the_same_principal_and_session(st
 
     let mut again = one.peek(vec![output("y")]);
     again.outcomes.push(keyed("third"));
-    assert!(log.append(again).await.is_err(), "a key has one outcome");
+    let taken = Err(Error::KeyConflict { key: key.clone() });
+    assert_eq!(log.append(again).await.map_err(Error::from), taken, "a key has one outcome");
     assert_eq!(log.outcome(&local, &command_id("third")).await, Ok(None));
 }
 
@@ -195,7 +203,8 @@ pub async fn a_key_of_a_creation_counts_for_creations_only(store: &dyn Store) {
 
     let mut again = Line::new(2).create();
     again.outcomes.push(keyed("another", Seq(1)));
-    assert!(log.append(again).await.is_err(), "a key has one outcome");
+    let taken = Err(Error::KeyConflict { key: key.clone() });
+    assert_eq!(log.append(again).await.map_err(Error::from), taken, "a key has one outcome");
     assert_eq!(log.session(session_id(2)).await, Ok(None));
 }
 
@@ -209,10 +218,10 @@ pub async fn an_outcome_is_never_overwritten_and_its_append_fails_whole(store: &
     let mut again = line.peek(vec![output("again"), EventBody::SessionRenamed { name: "again".to_owned() }]);
     again.outcomes = vec![answer("new", Seq(3)), answer("command", Seq(4))];
     let conflict = Error::CommandConflict { command: command_id("command") };
-    assert_eq!(log.append(again).await, Err(conflict.clone()));
+    assert_eq!(log.append(again).await.map_err(Error::from), Err(conflict.clone()));
     let mut other = Line::new(2).create();
     other.outcomes.push(answer("command", Seq(1)));
-    assert_eq!(log.append(other).await, Err(conflict));
+    assert_eq!(log.append(other).await.map_err(Error::from), Err(conflict));
 
     assert_same(&*log, &line).await;
     assert_eq!(log.session(session_id(2)).await, Ok(None));
@@ -241,7 +250,7 @@ pub async fn outcomes_may_come_without_events(store: &dyn Store) {
     let mut line = begun(&*log, 1, 0).await;
     let mut append = line.append(vec![]);
     append.outcomes.push(answer("nothing-to-do", Seq(1)));
-    assert_eq!(log.append(append).await, Ok(Vec::new()));
+    assert_eq!(log.append(append).await.unwrap(), Vec::new());
     assert!(log.outcome(&Principal::local(), &command_id("nothing-to-do")).await.unwrap().is_some());
     assert_same(&*log, &line).await;
 }
@@ -299,12 +308,18 @@ pub async fn only_the_newest_owner_appends(store: &dyn Store) {
     assert_eq!(log.claim(old.id).await, Ok(Epoch(2)));
     assert!(queued_before.await.is_ok());
     let mut new = Line { epoch: Epoch(2), ..old.clone() };
-    assert_eq!(log.append(old.peek(vec![output("too late")])).await, Err(Error::SessionOwned));
+    assert_eq!(
+        log.append(old.peek(vec![output("too late")])).await.map_err(Error::from),
+        Err(Error::SessionOwned)
+    );
     log.append(new.append(vec![output("in time")])).await.unwrap();
     drop(log);
 
     let log = store.open().await;
-    assert_eq!(log.append(old.peek(vec![output("too late")])).await, Err(Error::SessionOwned));
+    assert_eq!(
+        log.append(old.peek(vec![output("too late")])).await.map_err(Error::from),
+        Err(Error::SessionOwned)
+    );
     assert_eq!(log.claim(old.id).await, Ok(Epoch(3)));
     assert_same(&*log, &new).await;
 }

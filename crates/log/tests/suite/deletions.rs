@@ -32,11 +32,11 @@ pub async fn a_deleted_session_is_not_found_and_takes_nothing(store: &dyn Store)
     assert!(log.session(line.id).await.unwrap().unwrap().deleted_at.is_some());
 
     let not_found = Error::SessionNotFound { reference: line.id.to_string() };
-    assert_eq!(log.append(stale).await, Err(not_found.clone()));
+    assert_eq!(log.append(stale).await.map_err(Error::from), Err(not_found.clone()));
     let next = line.peek(vec![EventBody::SessionRenamed { name: "again".to_owned() }]);
-    assert_eq!(log.append(next).await, Err(not_found.clone()));
+    assert_eq!(log.append(next).await.map_err(Error::from), Err(not_found.clone()));
     assert_eq!(log.claim(line.id).await, Err(not_found.clone()));
-    assert_eq!(log.append(Line::new(1).create()).await, Err(not_found));
+    assert_eq!(log.append(Line::new(1).create()).await.map_err(Error::from), Err(not_found));
 }
 
 pub async fn what_a_fork_has_of_a_deleted_session_stays_and_is_found_in_it(store: &dyn Store) {
@@ -59,7 +59,10 @@ pub async fn what_a_fork_has_of_a_deleted_session_stays_and_is_found_in_it(store
     assert_eq!(kept, [1, 2, 3, parent.last_seq().0], "its beginning, and its deletion");
 
     let late = forked(3, &parent, 4);
-    assert!(matches!(log.append(late).await, Err(Error::SessionNotFound { .. })), "nobody has so much of it");
+    assert!(
+        matches!(log.append(late).await.map_err(Error::from), Err(Error::SessionNotFound { .. })),
+        "nobody has so much of it"
+    );
     let grandchild = fork(&*log, 4, &parent, 2).await;
     delete(&*log, &mut child).await;
     collect(&*log).await;
