@@ -23,14 +23,15 @@ use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
 use crate::environments::Environments;
-use crate::hub::{Cursor, Hub, Listener, Subscription};
+use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lane::Queued;
+use crate::lease::keep_lease;
 use crate::metering::Pulse;
 use crate::pending_commands::Reply;
 use crate::presence::ClientInfo;
 use crate::server_lane::ServerLane;
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
-use crate::sync::task::JoinHandle;
+use crate::sync::task::{self, JoinHandle};
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 use crate::trace::CommandTrace;
@@ -177,7 +178,9 @@ impl Engine {
     ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
         let rate = RateLimit::new(limits.commands_per_minute);
-        let hub = Arc::new(Hub::new(log.last_position().await?));
+        keep_lease(&log);
+        let newest = log.last_position().await?;
+        let hub = Arc::new(Hub::new(newest));
         let outcomes = if limits.outcomes > 0 { log.count_outcomes().await? } else { 0 };
         let shared = Shared {
             log,
@@ -204,14 +207,32 @@ impl Engine {
             activation: Arc::default(),
             lost: Arc::default(),
         };
+        keep_lease(&engine.shared.log);
+        engine.hear_of_others(newest);
         let unfinished = engine.unfinished().await?;
         engine.lost = unfinished.iter().filter_map(LostJob::of).collect();
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
         for session in unfinished {
-            engine.handle(session.id).await?;
+            match engine.handle(session.id).await {
+                // Another daemon has it, and goes on with it.
+                Ok(_) | Err(Error::SessionOwned) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(engine)
+    }
+
+    /// Passes on what other daemons that share the store commit after a position.
+    fn hear_of_others(&self, after: Position) {
+        let tasks = Arc::downgrade(&self.tasks);
+        let is_ours = move |session| {
+            let Some(tasks) = tasks.upgrade() else { return false };
+            let tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.handles.get(&session).is_some_and(|entry| entry.upgrade().is_some())
+        };
+        let (log, hub) = (Arc::downgrade(&self.shared.log), Arc::downgrade(&self.shared.hub));
+        task::spawn(Feed { log, hub, is_ours, after }.run(self.shared.log.changes_by_others()));
     }
 
     /// The sessions that were live when the last daemon was lost, and those at rest in which asks or commands wait.
@@ -529,6 +550,8 @@ impl Engine {
             // The sender goes when the last commit is through.
             while handle.visible.changed().await.is_ok() {}
         }
+        // The sessions are at rest. Where this fails, the lease lapses.
+        self.shared.log.release().await.ok();
         self.shared.hub.close();
     }
 

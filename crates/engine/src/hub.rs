@@ -15,11 +15,13 @@ use tokio::sync::{broadcast, watch};
 use crate::metering::PulseCounters;
 use crate::sync::{Mutex, MutexGuard};
 
+mod feed;
 mod live;
 mod recent;
 mod subscription;
 mod tail;
 
+pub(crate) use feed::Feed;
 pub(crate) use live::Listener;
 pub use live::Live;
 use recent::{Place, Recent};

@@ -23,6 +23,7 @@ mod import_export;
 mod insertion;
 mod labels;
 mod lane;
+mod lease;
 mod lineage;
 mod loading;
 mod merge;

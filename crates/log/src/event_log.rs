@@ -1,7 +1,10 @@
 //! The events of sessions, in order: appending them, reading them, and what is stored with them.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Position,
@@ -9,7 +12,7 @@ use mainstay_model::{
 };
 use tracing::Span;
 
-use crate::FailedAppend;
+use crate::{ClaimError, Epoch, FailedAppend};
 
 /// What comes of an append: the events with their positions, once all of it is durable.
 pub type Appended = BoxFuture<'static, Result<Vec<Event>, FailedAppend>>;
@@ -37,11 +40,31 @@ pub trait EventLog: Send + Sync + 'static {
     /// [`Error::CommandConflict`] where the command has an outcome already, [`Error::StoreFailed`].
     async fn store_refusal(&self, answer: Answer) -> Result<(), Error>;
 
-    /// Makes the caller the session's owner: appends under earlier epochs are refused from now on.
+    /// Makes whoever opened the store the session's owner: appends under earlier epochs are refused from now on. Its own
+    /// session can be claimed again, by a daemon that was started again or another task. Claiming renews a lease that has
+    /// lapsed.
     ///
     /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    async fn claim(&self, session: SessionId) -> Result<Epoch, Error>;
+    /// [`ClaimError::Held`] where another owner has it whose lease is live; [`Error::SessionNotFound`],
+    /// [`Error::StoreFailed`].
+    async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError>;
+
+    /// Renews the lease of whoever opened the store, for all of its sessions. Gives after how long it is to be renewed again;
+    /// none where it does not lapse as long as the store is open.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn renew(&self) -> Result<Option<Duration>, Error>;
+
+    /// Gives the lease up: others may claim the sessions at once.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn release(&self) -> Result<(), Error>;
+
+    /// The newest position, after each change that whoever opened the store did not make: first at once, then as others
+    /// append. Several changes may come as one. It ends when the store is closed, and at once where nobody else can append.
+    fn changes_by_others(&self) -> BoxStream<'static, Position>;
 
     /// The events of a session after `after`, oldest first, at most `limit`.
     ///
@@ -94,15 +117,6 @@ pub trait EventLog: Send + Sync + 'static {
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error>;
-}
-
-/// How many times a session's ownership has been taken. Only the newest may append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Epoch(pub u64);
-
-impl Epoch {
-    /// Held by whoever creates a session.
-    pub const FIRST: Self = Self(1);
 }
 
 /// What is appended together.

@@ -16,6 +16,7 @@ pub mod failpoint;
 pub mod finding;
 mod maintenance;
 pub mod objects;
+pub mod ownership;
 mod precision;
 mod prompt_history;
 pub mod sqlite;
@@ -28,12 +29,13 @@ pub use backup::Manifest;
 pub use collection::{Collected, Collection};
 pub use directory::{Directory, SessionFilter};
 pub use entry_index::{EntryFilter, EntryIndex};
-pub use event_log::{Append, Appended, Epoch, EventLog, KeyScope, NewEvent, StoredOutcome};
+pub use event_log::{Append, Appended, EventLog, KeyScope, NewEvent, StoredOutcome};
 pub use finding::{Examination, Finding, Progress, Stage, Weight};
 pub use maintenance::Maintenance;
 pub use objects::{ObjectHash, Objects};
+pub use ownership::{ClaimError, Clock, Epoch, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
-pub use sqlite::{SqliteLog, SqliteOptions, examine, manifest, restore};
+pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 pub use statistics::{SessionStatistics, StoreStatistics};
 
 /// A store of sessions: all that a daemon needs of one.

@@ -15,6 +15,7 @@ use crate::EventLog;
 
 mod append;
 mod backup;
+mod changes;
 mod collect;
 mod directory;
 mod entries;
@@ -24,6 +25,7 @@ mod examine;
 mod files;
 mod history;
 mod index;
+mod lease;
 mod lock;
 mod maintenance;
 mod migrations;
@@ -43,6 +45,7 @@ mod writer;
 
 pub use backup::{manifest, restore};
 pub use examine::examine;
+pub use lease::Sharing;
 pub use lock::LOCK_FILE;
 
 use lock::StoreLock;
@@ -51,11 +54,13 @@ use readers::Readers;
 use writer::Writer;
 
 /// How a store is opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct SqliteOptions {
     /// The largest the database may become, in bytes, whole pages of 4 KiB; as large as the disk allows where absent.
     /// Large objects and the write-ahead log are not counted.
     pub max_bytes: Option<u64>,
+    /// Who else may use the store meanwhile.
+    pub sharing: Sharing,
 }
 
 /// A log in one folder of this machine. Dropping it lets what is queued finish, and blocks until then.
@@ -63,9 +68,10 @@ pub struct SqliteLog {
     // Dropped in this order: the writer's connection must be the last one, to leave no write-ahead log behind, and the
     // lock is given up when no thread touches the files any more.
     readers: Readers,
-    writer: Writer,
+    writer: Arc<Writer>,
     objects: Arc<ObjectFiles>,
     database: PathBuf,
+    sharing: Arc<Sharing>,
     /// How many events were appended since it was opened.
     appended: AtomicU64,
     _lock: StoreLock,
@@ -76,17 +82,18 @@ impl SqliteLog {
     /// folder that exists keeps its mode. Blocks for some milliseconds, longer after a crash or for a migration.
     ///
     /// # Errors
-    /// [`Error::StoreLocked`] where it is open already, [`Error::StoreNewer`] where a newer program wrote it,
+    /// [`Error::StoreLocked`] where it is open already and the two do not share it, [`Error::StoreNewer`] where a newer program wrote it,
     /// [`Error::StoreFailed`] where the disk refuses.
     pub fn open(folder: &Path, options: &SqliteOptions) -> Result<Self, Error> {
         files::create_folder(folder)?;
-        let lock = StoreLock::take(folder)?;
+        let lock = StoreLock::take(folder, &options.sharing)?;
         let database = folder.join("mainstay.db");
         let connection = open::writer(&database, options)?;
         let readers = Readers::start(&database)?;
-        let writer = Writer::start(connection, writer::Limits::default())?;
-        let objects = Arc::new(ObjectFiles::open(folder.join("objects"))?);
-        Ok(Self { readers, writer, objects, database, appended: AtomicU64::new(0), _lock: lock })
+        let writer = Arc::new(Writer::start(connection, writer::Limits::default())?);
+        let objects = Arc::new(ObjectFiles::open(folder.join("objects"), &options.sharing)?);
+        let sharing = Arc::new(options.sharing.clone());
+        Ok(Self { readers, writer, objects, database, sharing, appended: AtomicU64::new(0), _lock: lock })
     }
 }
 

@@ -142,7 +142,7 @@ async fn ask_both(log: &SqliteLog, model: &mut Model, asks: Vec<Ask>) {
             // A claim is queued when first polled, and so asked for in its turn.
             Ask::Claim { session } => {
                 let epoch = model.claim(session);
-                assert_eq!(log.claim(support::session_id(session)).await, epoch);
+                assert_eq!(log.claim(support::session_id(session)).await.map_err(Error::from), epoch);
             }
         }
     }

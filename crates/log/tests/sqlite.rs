@@ -245,7 +245,11 @@ async fn an_event_that_cannot_be_read_keeps_only_its_own_cell_out_of_the_transcr
 #[tokio::test]
 async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
     let home = tempfile::tempdir().unwrap();
-    let log = SqliteLog::open(home.path(), &SqliteOptions { max_bytes: Some(256 * 1024) }).unwrap();
+    let log = SqliteLog::open(
+        home.path(),
+        &SqliteOptions { max_bytes: Some(256 * 1024), ..SqliteOptions::default() },
+    )
+    .unwrap();
     let mut line = Line::new(1);
     log.append(line.create()).await.unwrap();
     let refused = loop {

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use std::time::Duration;
+
 use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use mainstay_log::{
-    Append, AppendError, Appended, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch,
-    EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, Manifest, ObjectHash, Objects,
+    Append, AppendError, Appended, ClaimError, Collected, Collection, Directory, EntryFilter, EntryIndex,
+    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, Manifest, ObjectHash, Objects,
     PromptHistory, Refusal, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
@@ -182,10 +186,22 @@ impl EventLog for MemoryLog {
         .await
     }
 
-    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+    fn changes_by_others(&self) -> BoxStream<'static, Position> {
+        stream::empty().boxed()
+    }
+
+    async fn renew(&self) -> Result<Option<Duration>, Error> {
+        Ok(None)
+    }
+
+    async fn release(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError> {
         self.read(|stored| {
             let Some((epoch, _)) = stored.sessions.get_mut(&session) else {
-                return Err(Error::SessionNotFound { reference: session.to_string() });
+                return Err(Error::SessionNotFound { reference: session.to_string() }.into());
             };
             epoch.0 += 1;
             Ok(*epoch)

@@ -30,6 +30,7 @@ mod resets;
 mod restarts;
 mod scripted;
 mod scripted_agent;
+mod sharing;
 mod store_double;
 mod stores;
 mod support;

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::ready;
+use futures::stream::BoxStream;
 use mainstay_log::{
-    Append, AppendError, Appended, Collected, Collection, Directory, EntryFilter, EntryIndex, Epoch,
-    EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects,
+    Append, AppendError, Appended, ClaimError, Collected, Collection, Directory, EntryFilter, EntryIndex,
+    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects,
     PromptHistory, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
@@ -83,8 +86,20 @@ impl EventLog for StoreDouble {
         self.inner.store_refusal(answer).await
     }
 
-    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+    async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError> {
         self.inner.claim(session).await
+    }
+
+    fn changes_by_others(&self) -> BoxStream<'static, Position> {
+        self.inner.changes_by_others()
+    }
+
+    async fn renew(&self) -> Result<Option<Duration>, Error> {
+        self.inner.renew().await
+    }
+
+    async fn release(&self) -> Result<(), Error> {
+        self.inner.release().await
     }
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {

@@ -1,4 +1,6 @@
-//! What one append, and one claim, do to the tables. Called by the writer, within its transaction.
+//! What one append does to the tables. Called by the writer, within its transaction.
+
+use std::sync::Arc;
 
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, EventBody, IdempotencyKey, Position, Segment, Seq, SessionId};
@@ -7,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 use super::rows::{CREATIONS, EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use super::{index, retention};
+use super::{Sharing, index, lease, retention};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 use crate::{Append, AppendError, Epoch, NewEvent, Refusal};
@@ -15,6 +17,8 @@ use crate::{Append, AppendError, Epoch, NewEvent, Refusal};
 /// An append as columns. Encoded on the caller's thread, since the writer's is everybody's.
 pub(super) struct AppendRows {
     session: SessionId,
+    /// Who owns what this creates.
+    sharing: Arc<Sharing>,
     epoch: i64,
     first: i64,
     creates: bool,
@@ -106,11 +110,12 @@ impl OutcomeRow {
 
 impl AppendRows {
     /// The rows of an append.
-    pub(super) fn encode(append: &Append) -> Result<Self, Error> {
+    pub(super) fn encode(append: &Append, sharing: &Arc<Sharing>) -> Result<Self, Error> {
         let begins =
             append.events.first().is_some_and(|event| matches!(event.body, EventBody::SessionCreated { .. }));
         Ok(Self {
             session: append.session,
+            sharing: Arc::clone(sharing),
             epoch: integer(append.epoch.0),
             first: integer(append.first.0),
             creates: begins && append.first == Seq::ZERO.next() && append.epoch == Epoch::FIRST,
@@ -337,11 +342,13 @@ impl AppendRows {
             json
         ];
         let number = insert.insert(values)?;
+        let lease = lease::lease_number(statements, &self.sharing)?;
         statements
             .get(
-                "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at, lease)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![number, self.epoch, self.last_seq(), last_activity, deleted_at])?;
+            .execute(params![number, self.epoch, self.last_seq(), last_activity, deleted_at, lease])?;
         Ok(number)
     }
 
@@ -411,19 +418,8 @@ pub(super) fn placed(
         .collect()
 }
 
-/// Takes a session's ownership.
-pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Result<Epoch, WriteFailure> {
-    let epoch: Option<i64> = statements
-        .get(
-            "UPDATE head SET epoch = epoch + 1 WHERE session = (SELECT number FROM session WHERE id = ?1)
-             AND deleted_at IS NULL RETURNING epoch",
-        )?
-        .query_row([session.as_uuid().into_bytes()], |row| row.get(0))
-        .optional()?;
-    epoch.map(|epoch| Epoch(epoch.unsigned_abs())).ok_or_else(|| WriteFailure::Refused(not_found(session)))
-}
-
-fn not_found(session: SessionId) -> Error {
+/// The error for a session that is not there.
+pub(super) fn not_found(session: SessionId) -> Error {
     Error::SessionNotFound { reference: session.to_string() }
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::lock::StoreLock;
 use super::objects::{self, ObjectFiles};
 use super::queries::{collect, last_position};
-use super::{examine, failed, files, open, statistics};
+use super::{Sharing, examine, failed, files, open, statistics};
 use crate::ObjectHash;
 use crate::backup::{MANIFEST, Manifest};
 #[cfg(feature = "failpoints")]
@@ -92,7 +92,7 @@ pub fn restore(from: &Path, store: &Path, now: Timestamp) -> Result<Option<PathB
         return Err(invalid(from, "it is no whole backup: it has no manifest that can be read"));
     };
     let lock = match store.is_dir() {
-        true => Some(StoreLock::take(store)?),
+        true => Some(StoreLock::take(store, &Sharing::Alone)?),
         false => None,
     };
     let staged = beside(store, "restoring");

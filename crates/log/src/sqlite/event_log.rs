@@ -1,13 +1,19 @@
 //! Appending to the database, and reading events and outcomes back.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
 
-use super::{SqliteLog, append, queries, reason_of};
+use super::{Sharing, SqliteLog, append, changes, lease, queries, reason_of};
 use crate::trace::Steps;
 use crate::{
-    Append, AppendError, Appended, Epoch, EventLog, FailedAppend, KeyScope, Refusal, StoredOutcome, precision,
+    Append, AppendError, Appended, ClaimError, Epoch, EventLog, FailedAppend, KeyScope, Refusal,
+    StoredOutcome, precision,
 };
 
 #[async_trait]
@@ -15,7 +21,7 @@ impl EventLog for SqliteLog {
     fn append(&self, append: Append) -> Appended {
         let append = precision::to_microseconds(append);
         let steps = Steps::queued(&append.trace);
-        let queued = append::AppendRows::encode(&append).map(|rows| {
+        let queued = append::AppendRows::encode(&append, &self.sharing).map(|rows| {
             self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
         });
         self.transcribe_when_due(append.events.len() as u64);
@@ -36,8 +42,31 @@ impl EventLog for SqliteLog {
         self.writer.submit(row.bytes(), move |statements| row.store_alone(statements)).await
     }
 
-    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
-        self.writer.submit(0, move |statements| append::claim(statements, session)).await
+    async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError> {
+        let sharing = Arc::clone(&self.sharing);
+        self.writer.submit(0, move |statements| lease::claim(statements, session, &sharing)).await?
+    }
+
+    fn changes_by_others(&self) -> BoxStream<'static, Position> {
+        match &*self.sharing {
+            Sharing::Alone => stream::empty().boxed(),
+            Sharing::Shared { .. } => changes::by_others(&self.writer),
+        }
+    }
+
+    async fn renew(&self) -> Result<Option<Duration>, Error> {
+        let Some(after) = self.sharing.renewed_after() else { return Ok(None) };
+        let sharing = Arc::clone(&self.sharing);
+        self.writer.submit(0, move |statements| lease::renew_lease(statements, &sharing)).await?;
+        Ok(Some(after))
+    }
+
+    async fn release(&self) -> Result<(), Error> {
+        if self.sharing.renewed_after().is_none() {
+            return Ok(());
+        }
+        let sharing = Arc::clone(&self.sharing);
+        self.writer.submit(0, move |statements| lease::release_lease(statements, &sharing)).await
     }
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {

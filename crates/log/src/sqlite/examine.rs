@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::lock::StoreLock;
 use super::migrations::{MIGRATIONS, steps_done};
-use super::{failed, open, reason_of};
+use super::{Sharing, failed, open, reason_of};
 use crate::finding::{Examination, Finding, Progress, Stage};
 
 mod answers;
@@ -36,7 +36,7 @@ pub fn examine(folder: &Path, tell: &mut dyn FnMut(Progress)) -> Result<Option<E
         return Ok(None);
     }
     // Where the lock cannot be had for another reason, that is found with the files.
-    let lock = StoreLock::take(folder);
+    let lock = StoreLock::take(folder, &Sharing::Alone);
     let in_use = matches!(lock, Err(Error::StoreLocked));
     let mut examiner = Examiner { tell, report: Examination { in_use, ..Examination::default() } };
     examiner.files(folder);

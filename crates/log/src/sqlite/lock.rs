@@ -1,5 +1,5 @@
-//! The lock that keeps a store to one log at a time: an exclusive lock on a file, which the kernel gives up with the
-//! process.
+//! The lock that keeps a store to one log at a time, or to those that share it: a lock on a file, which the kernel gives up
+//! with the process.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use mainstay_model::Error;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::{failed, files};
+use super::{Sharing, failed, files};
 
 /// The file in a store's folder that whoever has the store open has open, and locked.
 pub const LOCK_FILE: &str = "store.lock";
@@ -19,10 +19,14 @@ pub(super) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Takes the lock of the store in a folder, or fails at once with [`Error::StoreLocked`].
-    pub(super) fn take(folder: &Path) -> Result<Self, Error> {
+    /// Takes the lock of the store in a folder, alone or with others that share it, or fails at once with [`Error::StoreLocked`].
+    pub(super) fn take(folder: &Path, sharing: &Sharing) -> Result<Self, Error> {
         let file = files::create_file(&folder.join(LOCK_FILE))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let operation = match sharing {
+            Sharing::Alone => FlockOperation::NonBlockingLockExclusive,
+            Sharing::Shared { .. } => FlockOperation::NonBlockingLockShared,
+        };
+        match flock(&file, operation) {
             Ok(()) => Ok(Self { _file: file }),
             Err(Errno::WOULDBLOCK) => Err(Error::StoreLocked),
             Err(error) => Err(failed(error)),

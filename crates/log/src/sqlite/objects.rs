@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use super::rows::{count, integer};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use super::{failed, files};
+use super::{Sharing, failed, files};
 use crate::ObjectHash;
 
 /// The largest object that is a row, in bytes.
@@ -51,11 +51,13 @@ pub(super) struct ObjectRow {
 }
 
 impl ObjectFiles {
-    /// Opens the folder, and removes what a crash left half written.
-    pub(super) fn open(folder: PathBuf) -> Result<Self, Error> {
+    /// Opens the folder, and removes what a crash left half written, where nobody else can be writing it.
+    pub(super) fn open(folder: PathBuf, sharing: &Sharing) -> Result<Self, Error> {
         let unfinished = folder.join(UNFINISHED);
         files::create_folder(&unfinished)?;
-        files::clear_folder(&unfinished)?;
+        if matches!(sharing, Sharing::Alone) {
+            files::clear_folder(&unfinished)?;
+        }
         Ok(Self { folder, written: AtomicU64::new(0), kept: Mutex::default(), sweeps: RwLock::default() })
     }
 

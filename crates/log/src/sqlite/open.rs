@@ -13,7 +13,7 @@ use rustix::fs::{Access, access};
 
 use super::migrations::{MIGRATIONS, migrate};
 use super::rows::integer;
-use super::{SqliteOptions, failed, files};
+use super::{Sharing, SqliteOptions, failed, files};
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -47,7 +47,10 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
         let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX);
         connection.pragma_update(None, "max_page_count", pages).map_err(failed)?;
     }
-    reserve_write_ahead_log(database)?;
+    if matches!(options.sharing, Sharing::Alone) {
+        // Another may write to its end meanwhile.
+        reserve_write_ahead_log(database)?;
+    }
     Ok(connection)
 }
 

@@ -149,7 +149,7 @@ pub async fn a_session_that_is_not_there_takes_no_events(store: &dyn Store) {
     ] {
         assert_eq!(log.append(wrong).await.map_err(Error::from), Err(not_found.clone()));
     }
-    assert_eq!(log.claim(creation.session).await, Err(not_found));
+    assert_eq!(log.claim(creation.session).await.map_err(Error::from), Err(not_found));
     assert_eq!(log.events(creation.session, Seq::ZERO, 10).await, Ok(Vec::new()));
     assert_eq!(log.session(creation.session).await, Ok(None));
 }

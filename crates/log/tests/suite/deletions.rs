@@ -35,7 +35,7 @@ pub async fn a_deleted_session_is_not_found_and_takes_nothing(store: &dyn Store)
     assert_eq!(log.append(stale).await.map_err(Error::from), Err(not_found.clone()));
     let next = line.peek(vec![EventBody::SessionRenamed { name: "again".to_owned() }]);
     assert_eq!(log.append(next).await.map_err(Error::from), Err(not_found.clone()));
-    assert_eq!(log.claim(line.id).await, Err(not_found.clone()));
+    assert_eq!(log.claim(line.id).await.map_err(Error::from), Err(not_found.clone()));
     assert_eq!(log.append(Line::new(1).create()).await.map_err(Error::from), Err(not_found));
 }
 

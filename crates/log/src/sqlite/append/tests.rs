@@ -3,8 +3,10 @@
 use rusqlite::Connection;
 use uuid::Uuid;
 
+use super::super::lease::claim;
 use super::super::migrations::{MIGRATIONS, migrate};
 use super::*;
+use crate::ClaimError;
 
 const OWNER: i64 = 1;
 
@@ -43,6 +45,7 @@ fn append(epoch: i64, first: i64, commands: &[&str]) -> AppendRows {
     };
     AppendRows {
         session: SessionId::from_uuid(Uuid::from_u128(1)),
+        sharing: Arc::default(),
         epoch,
         first,
         creates: false,
@@ -100,10 +103,10 @@ fn a_claim_refuses_what_was_not_yet_written_of_the_owner_before() {
     let connection = store();
     let statements = &mut Statements::of(&connection);
     let session = creation().session;
-    assert!(matches!(claim(statements, session), Err(WriteFailure::Refused(_))));
+    assert!(matches!(claim(statements, session, &Sharing::Alone), Ok(Err(ClaimError::Failed(_)))));
     creation().apply(statements).unwrap().unwrap();
     append(OWNER, 2, &[]).apply(statements).unwrap().unwrap();
-    assert_eq!(claim(statements, session).unwrap(), Epoch(2));
+    assert_eq!(claim(statements, session, &Sharing::Alone).unwrap(), Ok(Epoch(2)));
     assert_eq!(refused(&append(OWNER, 3, &[]), statements), Error::SessionOwned);
     append(OWNER + 1, 3, &[]).apply(statements).unwrap().unwrap();
 }
