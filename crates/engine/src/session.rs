@@ -2,10 +2,12 @@
 //!
 //! Everything that changes the session comes through here one at a time, and what `model::decide` answers is handed to
 //! the committer and carried out. What only reads (check, completions, exploration) is passed to the worker and never
-//! waits behind a job. How commands come in is in [`admission`], what waits for its turn in [`turns`], the worker in
+//! waits behind a job. The task awaits no read of the store: commands are looked up beside it ([`arrivals`]). How they come
+//! in is in [`admission`], what waits for its turn in [`turns`], the worker in
 //! [`workers`].
 
 mod admission;
+mod arrivals;
 mod turns;
 mod workers;
 
@@ -29,6 +31,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use uuid::Uuid;
 
+use self::arrivals::Arrivals;
 use crate::breakers::Breakers;
 use crate::claims::{Claims, CommandKey, key_of};
 use crate::commit::{Commit, CommitReceivers, Commits, commit_in_order};
@@ -279,6 +282,7 @@ pub(crate) fn spawn(
         unstored: Vec::new(),
         secrets: Secrets::default(),
         accepted: PendingCommands::new(session.id, Arc::clone(&shared.claims), durable),
+        arrivals: Arrivals::default(),
         traces: Traces::default(),
         shared,
         session,
@@ -322,6 +326,8 @@ struct SessionTask {
     /// How many commits are through.
     through: watch::Receiver<u64>,
     accepted: PendingCommands,
+    /// Those that the log is asked for.
+    arrivals: Arrivals,
     /// What of them is traced.
     traces: Traces,
     lane: Lane,
@@ -380,6 +386,7 @@ impl SessionTask {
             tokio::select! {
                 biased;
                 _ = &mut failed => break,
+                Some((arriving, known)) = self.arrivals.next_known() => self.has_looked_up(arriving, known),
                 envelope = mailbox.recv() => match envelope {
                     Some(Envelope { request: Request::ShutDown { reply }, .. }) => {
                         self.shut_down();
@@ -391,7 +398,7 @@ impl SessionTask {
                         if !self.is_open {
                             self.set_door(Some(door));
                         }
-                        self.serve(request).await;
+                        self.serve(request);
                     }
                     // Nobody has a way here any more; whoever finds a new one has a new task.
                     None => break,
@@ -403,6 +410,7 @@ impl SessionTask {
                 Some(word) = self.from_worker.recv() => self.hear(word),
             }
         }
+        self.arrivals.looked_up().for_each(|key| self.accepted.give_up(&key));
         turn_away_all(mailbox).await;
     }
 
@@ -419,14 +427,15 @@ impl SessionTask {
         self.session.state() == SessionState::Uninitialized
             && lane.is_empty()
             && asks.is_empty()
+            && self.arrivals.is_empty()
             && self.accepted.handed_over() == *self.through.borrow()
             && (self.rate.idle_at() <= now() || self.session.deleted_at.is_some())
     }
 
-    async fn serve(&mut self, request: Request) {
+    fn serve(&mut self, request: Request) {
         match request {
             Request::Submit { command, fingerprint, reply, asked_by, trace } => {
-                self.admit(command, (fingerprint, asked_by), reply, trace).await;
+                self.admit(command, (fingerprint, asked_by), reply, trace);
             }
             Request::Check { code, file, reply } => {
                 self.query(Action::Check, reply, |kernel| async move { kernel.check(code, file).await });

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError};
 
 use futures::FutureExt;
 use futures::future::ready;
-use mainstay_log::{KeyScope, StoredOutcome};
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::command;
 use mainstay_model::decide::Identity;
@@ -14,6 +13,7 @@ use mainstay_model::{
 };
 use uuid::Uuid;
 
+use super::arrivals::{ArrivingCommand, Known, Stored, may_be_known};
 use super::{SessionTask, now};
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
@@ -21,9 +21,8 @@ use crate::pending_commands::{Arrival, Reply};
 use crate::trace::{CommandTrace, CommitTrace};
 
 impl SessionTask {
-    /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
-    /// refused. Only a new one counts for the limits.
-    pub(super) async fn admit(
+    /// Takes a command in, in its order.
+    pub(super) fn admit(
         &mut self,
         command: Command,
         (fingerprint, asked_by): (CommandFingerprint, Option<u64>),
@@ -35,28 +34,77 @@ impl SessionTask {
             false => fingerprint,
         };
         let identity = Identity::of(&command, fingerprint);
-        let reply = match self.accepted.arrive(&identity, reply) {
-            Arrival::New(reply) => reply,
+        let is_urgent = self.is_urgent(&command.body, &identity);
+        self.arrivals.push(ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent });
+        self.take_arrivals();
+    }
+
+    /// Whether a command passes those that are not: it concerns what runs or asks already.
+    fn is_urgent(&self, body: &SessionCommand, identity: &Identity) -> bool {
+        let concerns_what_is_there = match body {
+            SessionCommand::Cancel(command::Cancel { target: Some(target) }) => {
+                !self.arrivals.has(&identity.principal, target)
+            }
+            SessionCommand::Cancel(command::Cancel { target: None }) | SessionCommand::Steer(_) => {
+                self.session.state().is_busy()
+            }
+            SessionCommand::Answer(command::Answer { ask, .. }) => {
+                self.session.asks.iter().any(|pending| pending.ask.ask == *ask)
+            }
+            _ => false,
+        };
+        concerns_what_is_there && !self.arrivals.has_same(identity)
+    }
+
+    /// Takes a command in whose turn has come: one that was there before gets the first one's outcome, a new one is carried
+    /// out, queued or refused, once the log has been asked for it. Only a new one counts for the limits.
+    fn arrive(&mut self, arriving: ArrivingCommand) {
+        let ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent } = arriving;
+        match self.accepted.arrive(&identity, reply) {
+            Arrival::New(reply) => {
+                let arriving = ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent };
+                if may_be_known(&arriving.identity) {
+                    self.arrivals.look_up(arriving, &self.shared.log, self.session.id);
+                } else {
+                    self.admit_known(arriving, Ok(None));
+                }
+            }
             Arrival::Joined => {
                 self.note_asked(asked_by, &identity);
-                return trace.replayed();
+                trace.replayed();
             }
             Arrival::Follow(reply, outcome, version) => {
                 trace.replayed();
                 let nothing = ready(Ok(Vec::new())).boxed();
                 let reply = vec![(reply, outcome)];
-                return self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default());
+                self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default());
             }
             Arrival::Copy(reply, outcome, version) => {
                 trace.replayed();
-                return self.copy(identity, reply, outcome, version);
+                self.copy(identity, reply, outcome, version);
             }
             Arrival::Conflict(reply, error) => {
                 trace.refused(&error);
-                return reply.refuse(error);
+                reply.refuse(error);
             }
-        };
-        match self.known(&identity).await {
+        }
+    }
+
+    /// Goes on with a command that was looked up, and with those behind it.
+    pub(super) fn has_looked_up(&mut self, arriving: ArrivingCommand, known: Known) {
+        self.admit_known(arriving, known);
+        self.take_arrivals();
+    }
+
+    fn take_arrivals(&mut self) {
+        while let Some(next) = self.arrivals.next_in_turn() {
+            self.arrive(next);
+        }
+    }
+
+    fn admit_known(&mut self, arriving: ArrivingCommand, known: Known) {
+        let ArrivingCommand { command, identity, asked_by, reply, trace, .. } = arriving;
+        match known {
             Ok(None) => self.admit_new(command, (identity, asked_by), reply, trace),
             Ok(Some(Stored::UnderId(stored))) => {
                 trace.replayed();
@@ -72,26 +120,6 @@ impl SessionTask {
                 self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
-        }
-    }
-
-    /// What the log knows of a command: by its key, else by its id.
-    async fn known(&self, identity: &Identity) -> Result<Option<Stored>, Error> {
-        let Identity { principal, command: id, key, fingerprint } = identity;
-        let log = &self.shared.log;
-        // An id of our own was never there before.
-        let stored = if id.is_anonymous() { None } else { log.outcome(principal, id).await? };
-        if let Some(stored) = stored {
-            return match stored.fingerprint == *fingerprint {
-                true => Ok(Some(Stored::UnderId(stored))),
-                false => Err(Error::CommandConflict { command: id.clone() }),
-            };
-        }
-        let Some(key) = key else { return Ok(None) };
-        match log.outcome_of_key(principal, KeyScope::Session(self.session.id), key).await? {
-            None => Ok(None),
-            Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(Stored::UnderKey(stored))),
-            Some(_) => Err(Error::KeyConflict { key: key.clone() }),
         }
     }
 
@@ -302,14 +330,6 @@ impl SessionTask {
         let fingerprint = start.fingerprint(self.session.id);
         self.carry_out(start, fingerprint, None);
     }
-}
-
-/// An outcome that the log has.
-enum Stored {
-    /// Under the command's own id.
-    UnderId(StoredOutcome),
-    /// The outcome stored under the same idempotency key.
-    UnderKey(StoredOutcome),
 }
 
 /// Where a command goes.

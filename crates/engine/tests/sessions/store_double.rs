@@ -28,6 +28,7 @@ pub(crate) struct StoreDouble {
     refusals: AtomicUsize,
     held: watch::Sender<bool>,
     away: watch::Sender<bool>,
+    blocked: watch::Sender<Option<CommandId>>,
     failures: watch::Sender<usize>,
 }
 
@@ -38,6 +39,7 @@ impl StoreDouble {
             refusals: AtomicUsize::new(0),
             held: watch::Sender::new(false),
             away: watch::Sender::new(false),
+            blocked: watch::Sender::new(None),
             failures: watch::Sender::new(0),
         }
     }
@@ -50,6 +52,11 @@ impl StoreDouble {
     /// Lets every append fail, until told otherwise.
     pub(crate) fn be_away(&self, away: bool) {
         self.away.send_replace(away);
+    }
+
+    /// Keeps whoever looks for the outcome of this command waiting, until told otherwise.
+    pub(crate) fn block(&self, command: Option<CommandId>) {
+        self.blocked.send_replace(command);
     }
 
     /// Waits until so many more appends have failed.
@@ -119,6 +126,7 @@ impl EventLog for StoreDouble {
         principal: &Principal,
         command: &CommandId,
     ) -> Result<Option<StoredOutcome>, Error> {
+        self.blocked.subscribe().wait_for(|blocked| blocked.as_ref() != Some(command)).await.ok();
         self.inner.outcome(principal, command).await
     }
 

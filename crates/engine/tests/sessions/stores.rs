@@ -7,7 +7,7 @@ use mainstay_model::{
 };
 use uuid::Uuid;
 
-use crate::support::{Daemon, breathe, command, eval, evaluated, id, patient, quick};
+use crate::support::{CANCEL, Daemon, breathe, command, eval, evaluated, id, patient, quick};
 
 fn disk_full() -> Error {
     Error::StoreFailed { reason: "the disk is full".to_owned() }
@@ -156,6 +156,36 @@ async fn an_append_that_is_fenced_ends_its_sessions_task_at_once() {
     // Whatever of the session is stored next ends it; where that was before the command, it only finds the task gone.
     assert!(matches!(fenced, Err(Error::SessionOwned | Error::StoreFailed { .. })), "{fenced:?}");
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"), "it is read anew");
+}
+
+#[tokio::test]
+async fn a_read_that_is_blocked_delays_neither_a_cancel_nor_an_answer() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    daemon.store.block(Some(id("stuck")));
+    let running = session.begin("ask which?").await;
+    let stuck = session.send(command(id("stuck"), Admission::Queue, eval("define b")));
+    let behind = session.queue("names");
+    session.until("askRaised").await;
+    let ask = session.attached.status(session.id).await.unwrap().session.asks[0].ask.ask;
+    let answer = SessionCommand::Answer(command::Answer { ask, value: "yes".into() });
+    assert!(session.submit(answer).await.is_ok());
+    assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Completed);
+    assert!(!stuck.is_finished() && !behind.is_finished());
+    daemon.store.block(None);
+    assert_eq!(evaluated(stuck.await.unwrap()).ending, EvalEnding::Completed);
+    let names = evaluated(behind.await.unwrap()).value.unwrap();
+    assert!(names.ends_with(" b"), "they keep their order: {names}");
+
+    let running = session.begin("loop").await;
+    daemon.store.block(Some(id("stuck-again")));
+    let stuck = session.send(command(id("stuck-again"), Admission::Queue, eval("names")));
+    breathe().await;
+    assert!(session.submit(CANCEL).await.is_ok());
+    assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Cancelled);
+    assert!(!stuck.is_finished());
+    daemon.store.block(None);
+    assert_eq!(evaluated(stuck.await.unwrap()).ending, EvalEnding::Completed);
 }
 
 #[tokio::test]
