@@ -25,6 +25,7 @@ mod examine;
 mod files;
 mod history;
 mod index;
+mod known;
 mod lease;
 mod lock;
 mod maintenance;
@@ -48,6 +49,7 @@ pub use examine::examine;
 pub use lease::Sharing;
 pub use lock::LOCK_FILE;
 
+use known::KnownOutcomes;
 use lock::StoreLock;
 use objects::ObjectFiles;
 use readers::Readers;
@@ -72,6 +74,7 @@ pub struct SqliteLog {
     objects: Arc<ObjectFiles>,
     database: PathBuf,
     sharing: Arc<Sharing>,
+    known: Arc<KnownOutcomes>,
     /// How many events were appended since it was opened.
     appended: AtomicU64,
     _lock: StoreLock,
@@ -93,7 +96,20 @@ impl SqliteLog {
         let writer = Arc::new(Writer::start(connection, writer::Limits::default())?);
         let objects = Arc::new(ObjectFiles::open(folder.join("objects"), &options.sharing)?);
         let sharing = Arc::new(options.sharing.clone());
-        Ok(Self { readers, writer, objects, database, sharing, appended: AtomicU64::new(0), _lock: lock })
+        let known = Arc::<KnownOutcomes>::default();
+        if matches!(*sharing, Sharing::Alone) {
+            readers.load(Arc::clone(&known));
+        }
+        Ok(Self {
+            readers,
+            writer,
+            objects,
+            database,
+            sharing,
+            known,
+            appended: AtomicU64::new(0),
+            _lock: lock,
+        })
     }
 }
 

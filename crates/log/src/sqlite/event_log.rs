@@ -20,6 +20,7 @@ use crate::{
 impl EventLog for SqliteLog {
     fn append(&self, append: Append) -> Appended {
         let append = precision::to_microseconds(append);
+        self.expect_outcomes(&append);
         let steps = Steps::queued(&append.trace);
         let queued = append::AppendRows::encode(&append, &self.sharing).map(|rows| {
             self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
@@ -38,6 +39,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
+        self.known.add(&answer.principal, &answer.command);
         let row = append::OutcomeRow::encode(&answer)?;
         self.writer.submit(row.bytes(), move |statements| row.store_alone(statements)).await
     }
@@ -86,8 +88,11 @@ impl EventLog for SqliteLog {
         principal: &Principal,
         command: &CommandId,
     ) -> Result<Option<StoredOutcome>, Error> {
+        if !self.known.may_have(principal, command) {
+            return Ok(None);
+        }
         let (principal, command) = (principal.clone(), command.clone());
-        self.readers.run(move |connection| queries::outcome(connection, &principal, &command)).await
+        self.readers.look_up(move |connection| queries::outcome(connection, &principal, &command)).await
     }
 
     async fn outcome_of_key(
@@ -96,8 +101,13 @@ impl EventLog for SqliteLog {
         scope: KeyScope,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error> {
+        if !self.known.may_have_key(principal, scope, key) {
+            return Ok(None);
+        }
         let (principal, key) = (principal.clone(), key.clone());
-        self.readers.run(move |connection| queries::outcome_of_key(connection, &principal, scope, &key)).await
+        self.readers
+            .look_up(move |connection| queries::outcome_of_key(connection, &principal, scope, &key))
+            .await
     }
 
     async fn count_outcomes(&self) -> Result<u64, Error> {
@@ -106,6 +116,20 @@ impl EventLog for SqliteLog {
 
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.readers.run(move |connection| queries::session(connection, session)).await
+    }
+}
+
+impl SqliteLog {
+    /// Takes in that the commands and keys of an append may have an outcome from now on.
+    fn expect_outcomes(&self, append: &Append) {
+        for Answer { principal, command, key, .. } in &append.outcomes {
+            self.known.add(principal, command);
+            if let Some(key) = key {
+                for scope in [KeyScope::Creations, KeyScope::Session(append.session)] {
+                    self.known.add_key(principal, scope, key);
+                }
+            }
+        }
     }
 }
 
