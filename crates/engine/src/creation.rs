@@ -2,7 +2,6 @@
 //! happens once.
 
 use std::path::Path;
-use std::sync::PoisonError;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -13,7 +12,7 @@ use mainstay_model::command::{validate_alias, validate_dependencies, validate_se
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
     Answered, Capabilities, Capability, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession,
-    Error, EventBody, ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope,
+    Error, EventBody, ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, 
     Response, Seq, Session, SessionCommand, SessionId, Source, Version,
 };
 use serde::Serialize;
@@ -106,7 +105,7 @@ impl Engine {
     ) -> Result<AcceptedCommand, Error> {
         let identity = creation.identity(source.principal());
         let session = SessionId::from_uuid(Uuid::now_v7());
-        let claims = &self.shared.claims;
+        let claims = &self.shared.single_process.claims;
         loop {
             if let Some(answered) = self.created_before(&identity).await? {
                 return Ok(AcceptedCommand::at_once(answered));
@@ -165,7 +164,7 @@ impl Engine {
 
     /// Whether a command that is under way is to create a session: then that session is not there yet.
     async fn is_being_created(&self, identity: &Identity) -> Result<bool, Error> {
-        match self.shared.claims.holder(&key_of(identity)) {
+        match self.shared.single_process.claims.holder(&key_of(identity)) {
             Some(holder) => Ok(self.shared.log.session(holder).await?.is_none()),
             None => Ok(true),
         }
@@ -205,7 +204,7 @@ impl Engine {
         let Creation { id, depends_on, beginning, .. } = creation;
         validate_dependencies(&id, &depends_on, &self.shared.limits)?;
         self.wait_for(&identity, session, depends_on).await?;
-        let _turn = self.shared.server_lane.turn().await?;
+        let _turn = self.shared.single_process.server_lane.turn().await?;
         // Another with its key may have had the turn before.
         if let Some(answered) = self.created_before(&identity).await? {
             return Ok(answered);
@@ -286,7 +285,7 @@ impl Engine {
         }
         let limit_ms = self.shared.limits.dependency_wait_ms;
         let dependant = Dependant { key: key_of(identity), session, depends_on, limit_ms };
-        all_succeeded(&dependant, &self.shared.claims, self.shared.log.as_ref()).await
+        all_succeeded(&dependant, &self.shared.single_process.claims, self.shared.log.as_ref()).await
     }
 
     /// What a session is created as for this owner, and with.
@@ -347,10 +346,8 @@ impl Engine {
             }
             shared.breakers.check(&create.kind)?;
         }
-        shared.check_outcomes()?;
-        let limit = shared.limits.commands_per_minute;
-        let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
-        shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
+        shared.single_process.outcomes.check()?;
+        shared.single_process.rate.pass()
     }
 
     /// Refuses an alias that another session of the same owner has, or that could be taken for something else.
@@ -389,7 +386,7 @@ impl Engine {
         };
         let events = self.shared.log.append(append).await?;
         ended(&span);
-        self.shared.count_outcomes(1);
+        self.shared.single_process.outcomes.add(1);
         self.shared.hub.publish(session, events);
         Ok(version)
     }

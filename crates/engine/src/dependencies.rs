@@ -66,7 +66,14 @@ impl Client {
     pub async fn succeeded(&self, commands: &[CommandId]) -> Result<(), Error> {
         let shared = &self.engine().shared;
         let limit_ms = shared.limits.dependency_wait_ms;
-        each_succeeded(self.principal(), commands, limit_ms, &shared.claims, shared.log.as_ref()).await
+        each_succeeded(
+            self.principal(),
+            commands,
+            limit_ms,
+            &shared.single_process.claims,
+            shared.log.as_ref(),
+        )
+        .await
     }
 }
 

@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures::future::join_all;
 use mainstay_log::{Log, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Access, AgentState, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter,
     JobKind, Limits, PendingAsk, Position, Principal, RunningJob, Seq, Session, SessionId, SessionKind,
@@ -29,11 +28,11 @@ use crate::lease::keep_lease;
 use crate::metering::Pulse;
 use crate::pending_commands::Reply;
 use crate::presence::ClientInfo;
-use crate::server_lane::ServerLane;
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
+use crate::single_process::SingleProcess;
 use crate::sync::task::{self, JoinHandle};
 use crate::sync::time::timeout;
-use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+use crate::sync::{Mutex, MutexGuard};
 use crate::trace::CommandTrace;
 use crate::watch::Watch;
 use mainstay_runner::WarmUpProgress;
@@ -177,11 +176,11 @@ impl Engine {
         environments: Environments,
     ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
-        let rate = RateLimit::new(limits.commands_per_minute);
         keep_lease(&log);
         let newest = log.last_position().await?;
         let hub = Arc::new(Hub::new(newest));
         let outcomes = if limits.outcomes > 0 { log.count_outcomes().await? } else { 0 };
+        let single_process = SingleProcess::new(&limits, outcomes);
         let shared = Shared {
             log,
             hub,
@@ -190,16 +189,12 @@ impl Engine {
             starts: Arc::new(Semaphore::new(starts)),
             live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
             breakers: Arc::new(Breakers::new(limits.clone())),
-            server_lane: ServerLane::new(limits.lane_commands),
             limits,
-            claims: Arc::default(),
-            rate: Mutex::new(rate),
-            outcomes: AtomicU64::new(outcomes),
+            single_process,
             clients: Arc::default(),
             watch: Watch::default(),
             records: Mutex::default(),
             warm_ups: Arc::default(),
-            names: Arc::default(),
         };
         let mut engine = Self {
             shared: Arc::new(shared),
@@ -290,7 +285,7 @@ impl Engine {
 
     /// How many creations of sessions wait or are carried out.
     pub fn creations_under_way(&self) -> usize {
-        self.shared.server_lane.len()
+        self.shared.single_process.server_lane.len()
     }
 
     /// Hands a command over to its session, as part of what a span stands for.
@@ -345,7 +340,7 @@ impl Engine {
         command: &CommandId,
     ) -> Result<CommandStatus, Error> {
         // In this order: one that ends between the two is found by the second look.
-        let session = self.shared.claims.holder(&(principal.clone(), command.clone()));
+        let session = self.shared.single_process.claims.holder(&(principal.clone(), command.clone()));
         if let Some(stored) = self.shared.log.outcome(principal, command).await? {
             return Ok(CommandStatus::Ended(Box::new(stored)));
         }
@@ -358,7 +353,7 @@ impl Engine {
 
     /// How many commands are under way in all sessions.
     pub fn commands_under_way(&self) -> usize {
-        self.shared.claims.count()
+        self.shared.single_process.claims.count()
     }
 
     /// Checks code without running it.
@@ -613,7 +608,7 @@ impl Engine {
         let waiting = session.lane.iter().map(|waiting| (waiting.principal.clone(), waiting.command.clone()));
         let asking = session.asks.iter().filter_map(PendingAsk::identity).map(|identity| key_of(&identity));
         for key in running.into_iter().chain(waiting).chain(asking) {
-            self.shared.claims.take(&key, session.id);
+            self.shared.single_process.claims.take(&key, session.id);
         }
     }
 

@@ -38,6 +38,7 @@ mod retry;
 mod search;
 mod server_lane;
 mod session;
+mod single_process;
 mod store;
 mod stream;
 mod sync;

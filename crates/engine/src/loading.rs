@@ -23,7 +23,7 @@ impl Engine {
         let depends_on = std::mem::take(&mut command.depends_on);
         let identity = Identity::of(&command, command.fingerprint(session));
         self.wait_for(&identity, session, depends_on).await?;
-        let _turn = self.shared.server_lane.turn().await?;
+        let _turn = self.shared.single_process.server_lane.turn().await?;
         let log = &self.shared.log;
         let before = match (log.outcome(&identity.principal, &identity.command).await?, &identity.key) {
             (None, Some(key)) => {

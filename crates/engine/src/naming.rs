@@ -99,7 +99,7 @@ impl Engine {
         let taken = || Error::SessionExists { reference: name.to_owned() };
         // First: whoever takes it later sees in the store what has become of this.
         let key = (owner.clone(), folder.to_owned(), name.to_owned());
-        let reservation = self.shared.names.reserve(key, session).ok_or_else(taken)?;
+        let reservation = self.shared.single_process.names.reserve(key, session).ok_or_else(taken)?;
         let is_another = |other: &Session| other.alias.is_none() && other.id != session;
         match self.is_taken(name, (owner, folder), is_another).await? {
             true => Err(taken()),

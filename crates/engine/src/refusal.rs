@@ -1,15 +1,14 @@
 //! Commands that no session accepts, and yet are answered once: those that are refused before, whose refusal is stored, and reads, whose end
 //! is remembered for the commands that depend on them.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use mainstay_model::decide::Answer;
-use mainstay_model::{CommandFingerprint, CommandId, Error, Outcome, RateScope, SessionId};
+use mainstay_model::{CommandFingerprint, CommandId, Error, Outcome, SessionId};
 use uuid::Uuid;
 
 use crate::claims::{Claim, Claims, CommandKey};
 use crate::client::Client;
-use crate::session::now;
 
 /// A command that was refused before a session had accepted it.
 #[derive(Clone, Debug)]
@@ -44,13 +43,13 @@ impl Client {
     /// [`Error::StoreFailed`].
     pub async fn store_refusal(&self, refusal: Refusal) -> Result<(), Error> {
         let shared = &self.engine().shared;
-        shared.check_outcomes()?;
+        shared.single_process.outcomes.check()?;
         self.count_read()?;
         let Refusal { id, fingerprint, error } = refusal;
         let outcome = Outcome::Failed { error };
         let principal = self.principal().clone();
         shared.log.store_refusal(Answer { principal, command: id, key: None, fingerprint, outcome }).await?;
-        shared.count_outcomes(1);
+        shared.single_process.outcomes.add(1);
         Ok(())
     }
 
@@ -59,15 +58,12 @@ impl Client {
     /// # Errors
     /// [`Error::RateLimited`].
     pub fn count_read(&self) -> Result<(), Error> {
-        let shared = &self.engine().shared;
-        let limit = shared.limits.commands_per_minute;
-        let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
-        shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
+        self.engine().shared.single_process.rate.pass()
     }
 
     /// Begins a read that other commands may depend on; none where a command of this id is under way.
     pub fn begin_read(&self, id: &CommandId) -> Option<Reading> {
-        let claims = Arc::clone(&self.engine().shared.claims);
+        let claims = Arc::clone(&self.engine().shared.single_process.claims);
         let key = (self.principal().clone(), id.clone());
         // No session holds it.
         let nobody = SessionId::from_uuid(Uuid::now_v7());
@@ -78,7 +74,7 @@ impl Client {
     /// Waits until the command of this id that is under way has ended.
     pub async fn ended(&self, id: &CommandId) {
         let key = (self.principal().clone(), id.clone());
-        if let Some(end) = self.engine().shared.claims.end_of(&key) {
+        if let Some(end) = self.engine().shared.single_process.claims.end_of(&key) {
             end.reached().await;
         }
     }

@@ -33,21 +33,20 @@ use uuid::Uuid;
 
 use self::arrivals::Arrivals;
 use crate::breakers::Breakers;
-use crate::claims::{Claims, CommandKey, key_of};
+use crate::claims::{CommandKey, key_of};
 use crate::commit::{Commit, CommitReceivers, Commits, commit_in_order};
 use crate::dependencies::{WaitResult, Waiter};
 use crate::environments::Environments;
 use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
-use crate::naming::Names;
 use crate::output::OutputBuffer;
 use crate::pending_commands::{PendingCommands, Reply};
 use crate::presence::Clients;
 use crate::reload::ReadyKernel;
 use crate::retry::Retry;
-use crate::server_lane::ServerLane;
+use crate::single_process::SingleProcess;
 use crate::stream::StreamBuffer;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::AtomicU64;
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
 use crate::trace::{CommandTrace, CommitTrace, Traces};
@@ -157,15 +156,10 @@ pub(crate) struct Shared {
     pub(crate) starts: Arc<Semaphore>,
     /// How many more sessions may be live.
     pub(crate) live: Arc<Semaphore>,
-    pub(crate) claims: Arc<Claims>,
-    /// The commands of all sessions together.
-    pub(crate) rate: Mutex<RateLimit>,
-    /// How many outcomes are stored, where that is limited.
-    pub(crate) outcomes: AtomicU64,
+    /// What is true only as long as no other process uses the store.
+    pub(crate) single_process: SingleProcess,
     /// Whether runners are started.
     pub(crate) breakers: Arc<Breakers>,
-    /// Where sessions are created.
-    pub(crate) server_lane: ServerLane,
     /// The clients that are connected.
     pub(crate) clients: Arc<Clients>,
     /// How the files are that sessions' code rests on.
@@ -174,20 +168,9 @@ pub(crate) struct Shared {
     pub(crate) records: KnownRecords,
     /// How far those are that are given their definitions back.
     pub(crate) warm_ups: Arc<WarmUps>,
-    /// Names that sessions are about to get.
-    pub(crate) names: Arc<Names>,
 }
 
 impl Shared {
-    /// Refuses where as many outcomes are stored as may be.
-    pub(crate) fn check_outcomes(&self) -> Result<(), Error> {
-        let limit = self.limits.outcomes;
-        match limit > 0 && self.outcomes.load(Ordering::Relaxed) >= limit {
-            true => Err(Error::TooManyOutcomes { limit }),
-            false => Ok(()),
-        }
-    }
-
     /// Whether sessions of a kind can be started here.
     pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
         self.factories.iter().any(|factory| factory.serves(kind))
@@ -233,11 +216,6 @@ impl Shared {
             None => Ok(Vec::new()),
         }
     }
-
-    /// Notes that so many more outcomes are on their way to the disk.
-    pub(crate) fn count_outcomes(&self, count: u64) {
-        self.outcomes.fetch_add(count, Ordering::Relaxed);
-    }
 }
 
 /// Starts the task of a session that was read from the log, or has just been created.
@@ -259,7 +237,7 @@ pub(crate) fn spawn(
     let durable = Arc::new(AtomicU64::new(0));
     let (through_in, through) = watch::channel(0);
     let hub = Arc::clone(&shared.hub);
-    let claims = Arc::clone(&shared.claims);
+    let claims = Arc::clone(&shared.single_process.claims);
     let heard = CommitReceivers {
         visible: visible_in,
         durable: Arc::clone(&durable),
@@ -281,7 +259,7 @@ pub(crate) fn spawn(
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
         secrets: Secrets::default(),
-        accepted: PendingCommands::new(session.id, Arc::clone(&shared.claims), durable),
+        accepted: PendingCommands::new(session.id, Arc::clone(&shared.single_process.claims), durable),
         arrivals: Arrivals::default(),
         traces: Traces::default(),
         shared,
@@ -641,7 +619,7 @@ impl SessionTask {
             let waiting = self.accepted.decided(answer, version);
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
-        self.shared.count_outcomes(outcomes.len() as u64);
+        self.shared.single_process.outcomes.add(outcomes.len() as u64);
         let (span, trace) = self.traces.commit(&events, &outcomes);
         let appended = self.shared.log.append(Append {
             session: self.session.id,

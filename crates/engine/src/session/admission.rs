@@ -1,6 +1,6 @@
 //! How a command comes in: seen before, refused, carried out at once, or queued. ARCHITECTURE.md, "The way of a command".
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::ready;
@@ -161,7 +161,7 @@ impl SessionTask {
     /// Notes which client's connection asks for a command, once that is claimed: what is not under way is not remembered.
     fn note_asked(&self, by: Option<u64>, identity: &Identity) {
         if let Some(client) = by {
-            let claims = &self.shared.claims;
+            let claims = &self.shared.single_process.claims;
             let is_under_way = |command: &CommandKey| claims.holder(command).is_some();
             self.shared.clients.note_asked(client, key_of(identity), is_under_way);
         }
@@ -182,7 +182,7 @@ impl SessionTask {
         let place = self.place(command)?;
         let is_limited = command.body.rules().is_limited || command.is_serial();
         if is_limited {
-            self.shared.check_outcomes()?;
+            self.shared.single_process.outcomes.check()?;
             self.check_store()?;
         }
         self.take_slot(&command.body)?;
@@ -215,16 +215,14 @@ impl SessionTask {
 
     fn check_rates(&mut self) -> Result<(), Error> {
         let limits = &self.shared.limits;
-        if self.shared.claims.count() > limits.commands {
+        if self.shared.single_process.claims.count() > limits.commands {
             return Err(Error::TooManyCommands { limit: limits.commands });
         }
-        let limited =
-            |scope, limit| move |retry_after_ms| Error::RateLimited { scope, limit, retry_after_ms };
-        let session = limited(RateScope::Session, limits.session_commands_per_minute);
-        let server = limited(RateScope::Server, limits.commands_per_minute);
+        let (scope, limit) = (RateScope::Session, limits.session_commands_per_minute);
+        let limited = |retry_after_ms| Error::RateLimited { scope, limit, retry_after_ms };
         let mut rate = self.rate;
-        rate.pass(now()).map_err(session)?;
-        self.shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(server)?;
+        rate.pass(now()).map_err(limited)?;
+        self.shared.single_process.rate.pass()?;
         // A command that either refuses counts for neither.
         self.rate = rate;
         Ok(())

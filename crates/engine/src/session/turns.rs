@@ -52,7 +52,7 @@ impl SessionTask {
         }
         let limit_ms = self.shared.limits.dependency_wait_ms;
         let dependant = Dependant { key, session: self.session.id, depends_on, limit_ms };
-        let (claims, log) = (Arc::clone(&self.shared.claims), Arc::clone(&self.shared.log));
+        let (claims, log) = (Arc::clone(&self.shared.single_process.claims), Arc::clone(&self.shared.log));
         self.waiter = Some(Waiter::start(dependant, claims, log, self.waiter_in.clone()));
     }
 
