@@ -1,11 +1,12 @@
 //! Appends that the store could not take: tried again, in their order, for a while.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mainstay_log::{AppendError, Appended, FailedAppend, Log, Refusal};
 use mainstay_model::Event;
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::time::{Instant, sleep};
 
 /// How long is waited before the first repetition; each time twice as long.
@@ -21,16 +22,29 @@ pub(crate) struct Retry {
     limit: Duration,
     /// Whether an append was tried again: those that were queued behind it have been refused for want of it.
     has_repeated: bool,
+    /// Whether an append waits for the store now.
+    is_away: Arc<AtomicBool>,
 }
 
 impl Retry {
     /// Tries each append for at most `limit`.
     pub(crate) fn new(log: Weak<dyn Log>, limit: Duration) -> Self {
-        Self { log, limit, has_repeated: false }
+        Self { log, limit, has_repeated: false, is_away: Arc::default() }
+    }
+
+    /// What says whether an append waits for a store that cannot take it.
+    pub(crate) fn is_away(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_away)
     }
 
     /// What comes of an append, once it is durable, or certainly not there.
     pub(crate) async fn stored(&mut self, appended: Appended) -> Result<Vec<Event>, AppendError> {
+        let stored = self.stored_at_last(appended).await;
+        self.is_away.store(false, Ordering::Relaxed);
+        stored
+    }
+
+    async fn stored_at_last(&mut self, appended: Appended) -> Result<Vec<Event>, AppendError> {
         let FailedAppend { mut error, mut append } = match appended.await {
             Ok(events) => return Ok(events),
             Err(failed) => failed,
@@ -46,6 +60,7 @@ impl Retry {
         let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
         while matches!(error, AppendError::Unavailable { .. }) && began.elapsed() < self.limit {
             tracing::warn!(session = %append.session, %error, "an append waits for the store");
+            self.is_away.store(true, Ordering::Relaxed);
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
             match self.again(append).await {

@@ -46,7 +46,7 @@ use crate::reload::ReadyKernel;
 use crate::retry::Retry;
 use crate::single_process::SingleProcess;
 use crate::stream::StreamBuffer;
-use crate::sync::atomic::AtomicU64;
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
 use crate::trace::{CommandTrace, CommitTrace, Traces};
@@ -246,6 +246,7 @@ pub(crate) fn spawn(
     };
     let wait = Duration::from_millis(shared.limits.store_wait_ms);
     let retry = Retry::new(Arc::downgrade(&shared.log), wait);
+    let is_store_away = retry.is_away();
     let committer = commit_in_order(session.id, hub, claims, heard, retry, commits_out);
     task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
@@ -260,6 +261,7 @@ pub(crate) fn spawn(
         unstored: Vec::new(),
         secrets: Secrets::default(),
         accepted: PendingCommands::new(session.id, Arc::clone(&shared.single_process.claims), durable),
+        is_store_away,
         arrivals: Arrivals::default(),
         traces: Traces::default(),
         shared,
@@ -304,6 +306,8 @@ struct SessionTask {
     /// How many commits are through.
     through: watch::Receiver<u64>,
     accepted: PendingCommands,
+    /// Whether a commit waits for a store that cannot take it.
+    is_store_away: Arc<AtomicBool>,
     /// Those that the log is asked for.
     arrivals: Arrivals,
     /// What of them is traced.

@@ -56,7 +56,8 @@ pub struct Limits {
     /// How long a change that the store cannot take now (its disk is full or cannot be written) is tried
     /// again before its session is loaded anew, in milliseconds.
     pub store_wait_ms: u64,
-    /// How many changes of one session may wait for the store; further commands are rejected.
+    /// How many changes of one session may wait for a store that cannot take them; further commands are
+    /// rejected.
     pub store_queue: u64,
     /// How many commands one command may depend on.
     pub dependencies: usize,

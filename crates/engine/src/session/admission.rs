@@ -18,6 +18,7 @@ use super::{SessionTask, now};
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
 use crate::pending_commands::{Arrival, Reply};
+use crate::sync::atomic::Ordering;
 use crate::trace::{CommandTrace, CommitTrace};
 
 impl SessionTask {
@@ -204,6 +205,9 @@ impl SessionTask {
 
     /// Refuses new work while too much of this session waits for a store that cannot take it.
     fn check_store(&self) -> Result<(), Error> {
+        if !self.is_store_away.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let waiting = self.accepted.handed_over().saturating_sub(*self.through.borrow());
         match waiting >= self.shared.limits.store_queue {
             true => Err(Error::StoreFailed {

@@ -138,7 +138,8 @@ async fn new_commands_are_refused_once_too_much_waits_for_a_store_that_is_away()
     session.eval("define a").await;
     daemon.store.be_away(true);
     let running = session.queue("define b");
-    daemon.store.failed(1).await;
+    // The second is of an append that is tried again.
+    daemon.store.failed(2).await;
     let refused = session.give(command(id("late"), Admission::Queue, eval("names"))).await;
     assert!(matches!(refused, Err(Error::StoreFailed { .. })), "{refused:?}");
     daemon.store.be_away(false);
