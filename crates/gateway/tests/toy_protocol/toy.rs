@@ -19,7 +19,8 @@ use mainstay_gateway::problem::Problem;
 use mainstay_gateway::protocol::{Attachment, Paths, Protocol};
 use mainstay_gateway::view::EvalView;
 use mainstay_model::{
-    Access, Command, CreateSession, Error, Outcome, Response, SessionCommand, SessionId, SessionKind, command,
+    Access, Admission, Command, CreateSession, Error, Outcome, Response, SessionCommand, SessionId,
+    SessionKind, command,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
@@ -125,7 +126,11 @@ async fn run(
 async fn eval(client: &Client, session: SessionId, code: String) -> Result<String, Error> {
     let eval = command::Eval { code, file: None, command_line: None, origin: None, withheld: false };
     let id = anonymous();
-    let command = Command::new(id.clone(), client.source(), SessionCommand::Eval(eval));
+    // It waits until the session's worker is ready.
+    let command = Command {
+        admission: Admission::Queue,
+        ..Command::new(id.clone(), client.source(), SessionCommand::Eval(eval))
+    };
     match client.submit(session, command).await?.outcome {
         Outcome::Done { response: Response::Evaluated(eval) } => {
             let view = EvalView::load(client, session, id, eval).await?;
