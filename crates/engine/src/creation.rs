@@ -12,8 +12,8 @@ use mainstay_model::command::{validate_alias, validate_dependencies, validate_se
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
     Answered, Capabilities, Capability, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession,
-    Error, EventBody, ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, 
-    Response, Seq, Session, SessionCommand, SessionId, Source, Version,
+    Error, EventBody, ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, Response, Seq,
+    Session, SessionCommand, SessionId, Source, Version,
 };
 use serde::Serialize;
 use tracing::Span;

@@ -120,7 +120,7 @@ impl Engine {
         let mut candidate = name.to_owned();
         let key = |name: &str| (of.0.clone(), of.1.to_owned(), name.to_owned());
         // What is reserved first: whoever has just lost the reservation has the name, or never gets it.
-        while self.shared.names.is_reserved(&key(&candidate))
+        while self.shared.single_process.names.is_reserved(&key(&candidate))
             || self.is_taken(&candidate, of, |other| numbering.counts(other)).await?
         {
             number = number.saturating_add(1);
