@@ -11,7 +11,7 @@ const list = encode(JSON.stringify(tools)).length;
 console.log("| what | tokens |\n|---|---|");
 console.log(`| the list of ${tools.length} tools | ${list}, ${Math.round(list / tools.length)} each |`);
 
-const task = "crates/mainstay/tests/snapshots/test_agent_task__an_agent_explores_tests_breaks_repairs_forks_and_exports.snap";
+const task = "crates/mainstay/tests/cli/snapshots/cli__agent_task__an_agent_explores_tests_breaks_repairs_forks_and_exports.snap";
 for (const step of snapshot(task).split(/\n\n(?=› )/)) {
   const [call, ...answer] = step.split("\n");
   const [, tool] = call.split(" ");

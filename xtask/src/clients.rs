@@ -1,4 +1,4 @@
-//! `cargo xtask clients`: the stories of `crates/mainstay/tests/agent_clients` in the real coding agents, all of them or those that are named.
+//! `cargo xtask clients`: the stories of `crates/mainstay/tests/cli/agent_clients` in the real coding agents, all of them or those that are named.
 
 use std::ffi::OsString;
 
@@ -12,20 +12,11 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let chosen = chosen(arguments)?;
     let names: Vec<&str> = chosen.iter().map(|client| client.name).collect();
     let tools = step("what the tests need", || tools::provide(&chosen))?;
-    let selection: Vec<OsString> = [
-        "-p",
-        "mainstay",
-        "--test",
-        "agent_clients",
-        "--no-fail-fast",
-        "--run-ignored",
-        "all",
-        "-E",
-        &filter(&names),
-    ]
-    .iter()
-    .map(OsString::from)
-    .collect();
+    let selection: Vec<OsString> =
+        ["-p", "mainstay", "--test", "cli", "--no-fail-fast", "--run-ignored", "all", "-E", &filter(&names)]
+            .iter()
+            .map(OsString::from)
+            .collect();
     step(&format!("stories in {}", names.join(", ")), || {
         run_command(&mut test::runner(&tools, &selection), test::CARGO_REMEDY)
     })
@@ -33,7 +24,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
 
 /// Selects the tests of these clients, each in a module of its name; where that depends on its model, one of each.
 fn filter(names: &[&str]) -> String {
-    let tests: Vec<String> = names.iter().map(|name| format!("test(/^{name}(_gpt_.)?::/)")).collect();
+    let tests: Vec<String> =
+        names.iter().map(|name| format!("test(/^agent_clients::{name}(_gpt_.)?::/)")).collect();
     tests.join(" | ")
 }
 
@@ -68,6 +60,9 @@ mod tests {
 
     #[test]
     fn each_client_selects_the_tests_in_its_module() {
-        assert_eq!(filter(&["codex", "qwen"]), "test(/^codex(_gpt_.)?::/) | test(/^qwen(_gpt_.)?::/)");
+        assert_eq!(
+            filter(&["codex", "qwen"]),
+            "test(/^agent_clients::codex(_gpt_.)?::/) | test(/^agent_clients::qwen(_gpt_.)?::/)"
+        );
     }
 }

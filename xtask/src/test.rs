@@ -12,40 +12,35 @@ const PROFILE_3_1: &str = "sdk-3-1";
 
 pub(crate) const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
-/// Tests for which crates are compiled in another way: what they are called, and what selects them.
-const APART: [(&str, &[&str]); 4] = [
-    ("crashes at failpoints", &["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"]),
-    ("crashes of the daemon", &["-p", "mainstay", "--features", "failpoints", "--test", "crash"]),
-    ("what people see of agents", &["-p", "mainstay", "--features", "failpoints", "--test", "agents"]),
-    (
-        "interleavings",
-        &[
-            "-p",
-            "mainstay-log",
-            "-p",
-            "mainstay-engine",
-            "--features",
-            "mainstay-log/shuttle,mainstay-engine/shuttle",
-            "--lib",
-            "interleavings",
-        ],
-    ),
+/// The feature of every build of tests: with one set of features, crates and their dependencies are compiled once for all tests.
+const FAILPOINTS: &str = "mainstay/failpoints";
+
+/// The feature of tests of the store alone, where the program is not compiled.
+const FAILPOINTS_OF_STORE: &str = "mainstay-log/failpoints";
+
+/// The tests that schedule threads themselves. They are compiled apart: with their feature nothing else works.
+const INTERLEAVINGS: [&str; 8] = [
+    "-p",
+    "mainstay-log",
+    "-p",
+    "mainstay-engine",
+    "--features",
+    "mainstay-log/shuttle,mainstay-engine/shuttle",
+    "--lib",
+    "interleavings",
 ];
 
 /// Runs the tests that the arguments after `--` select, all of them where there are none.
 ///
-/// The doc tests and those that are compiled apart come first and only when all tests run: they take no filters of the
-/// runner, and its summary is to stand last.
+/// The doc tests and the interleavings come first and only when all tests run: they take no filters of the runner, and its
+/// summary is to stand last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
     let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
     let tools = step("what the tests need", || tools::provide(&in_every_run))?;
     if for_runner.is_empty() {
-        step("doc tests", || run_command(&mut cargo(["test", "--doc", "--workspace"]), CARGO_REMEDY))?;
-        for (name, selection) in APART {
-            let selection: Vec<OsString> = selection.iter().map(OsString::from).collect();
-            step(name, || run_command(&mut runner(&tools, &selection), CARGO_REMEDY))?;
-        }
+        step("doc tests", || run_command(&mut doc_tests(), CARGO_REMEDY))?;
+        step("interleavings", || run_command(&mut runner(&tools, &INTERLEAVINGS), CARGO_REMEDY))?;
     }
     step("tests", || run_command(&mut runner(&tools, for_runner), CARGO_REMEDY))
 }
@@ -61,11 +56,35 @@ fn after_dashes(arguments: &[OsString]) -> Result<&[OsString], Failure> {
     }
 }
 
+fn doc_tests() -> Command {
+    cargo(["test", "--doc", "--workspace", "--features", FAILPOINTS])
+}
+
+/// The features for the packages that these arguments select, in cargo's words. None where the arguments have their own.
+fn features<A: AsRef<OsStr>>(arguments: &[A]) -> Vec<&'static str> {
+    let words: Vec<_> = arguments.iter().map(|argument| argument.as_ref().to_string_lossy()).collect();
+    let selects = |package: &str| {
+        words.windows(2).any(|pair| ["-p", "--package"].contains(&&*pair[0]) && pair[1] == package)
+            || words
+                .iter()
+                .any(|word| *word == format!("-p{package}") || *word == format!("--package={package}"))
+    };
+    let has_own = words.iter().any(|word| word.contains("features"));
+    let all = !arguments.iter().any(|argument| selects_packages(argument.as_ref()))
+        || words.iter().any(|word| word == "--workspace" || word == "--all");
+    match () {
+        () if has_own => Vec::new(),
+        () if all || selects("mainstay") => vec!["--features", FAILPOINTS],
+        () if selects("mainstay-log") => vec!["--features", FAILPOINTS_OF_STORE],
+        () => Vec::new(),
+    }
+}
+
 /// cargo-nextest where it is installed, else `cargo test`.
-pub(crate) fn runner(tools: &Tools, arguments: &[OsString]) -> Command {
+pub(crate) fn runner<A: AsRef<OsStr>>(tools: &Tools, arguments: &[A]) -> Command {
     let has_nextest = succeeds(&mut cargo(["nextest", "--version"]));
     let mut runner = cargo(if has_nextest { &["nextest", "run"][..] } else { &["test", "--no-fail-fast"] });
-    if !arguments.iter().any(|argument| selects_packages(argument)) {
+    if !arguments.iter().any(|argument| selects_packages(argument.as_ref())) {
         runner.arg("--workspace");
     }
     if has_nextest && !tools.has_current_sdk() {
@@ -75,7 +94,7 @@ pub(crate) fn runner(tools: &Tools, arguments: &[OsString]) -> Command {
     if !has_nextest && arguments.is_empty() {
         runner.args(["--lib", "--bins", "--tests"]);
     }
-    runner.args(arguments).envs(tools.environment());
+    runner.args(features(arguments)).args(arguments).envs(tools.environment());
     // Asking a login shell takes time; tests of that say so.
     runner.env("MAINSTAY_ENVIRONMENT", "inherited");
     runner
@@ -102,6 +121,24 @@ mod tests {
         assert_eq!(after_dashes(&words("")).unwrap(), words(""));
         assert_eq!(after_dashes(&words("-- -p xtask")).unwrap(), words("-p xtask"));
         assert!(matches!(after_dashes(&words("-p xtask")), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn places_that_kill_are_compiled_wherever_the_store_is_tested() {
+        let features = |text: &str| features(&words(text)).join(" ");
+        for all in [
+            "",
+            "-E test(x)",
+            "--workspace",
+            "-p mainstay",
+            "-p mainstay-log -pmainstay",
+            "--package=mainstay",
+        ] {
+            assert_eq!(features(all), "--features mainstay/failpoints", "{all}");
+        }
+        assert_eq!(features("-p mainstay-log --lib"), "--features mainstay-log/failpoints");
+        assert_eq!(features("-p mainstay-model"), "");
+        assert_eq!(features("-p mainstay-log --features mainstay-log/shuttle"), "");
     }
 
     #[test]

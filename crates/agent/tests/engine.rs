@@ -13,9 +13,9 @@ use mainstay_model::{
     Access, Admission, Command, CommandId, CreateSession, EventBody, JobSpec, Limits, Outcome, Prompt,
     Response, Seq, SessionCommand, SessionId, SessionKind,
 };
+use mainstay_test_support::model::{Step, call, say};
 use serde_json::json;
 use support::World;
-use support::model::{Step, call, say};
 
 /// An engine with pi over the store in the world's folder.
 async fn open(world: &World) -> (Engine, Client) {

@@ -14,8 +14,8 @@ use mainstay_model::{
     WorkEnding, WorkerExit,
 };
 use mainstay_runner::{AgentQuestion, Conversation, RunnerFactory};
+use mainstay_test_support::model::{Step, call, say};
 use serde_json::{Value, json};
-use support::model::{Step, call, say};
 use support::{LONG, World, conversation, line_of};
 use tokio::sync::Notify;
 

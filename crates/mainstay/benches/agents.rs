@@ -3,16 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a benchmark")]
 
-#[allow(dead_code, reason = "what tests use")]
-#[path = "../../agent/tests/support/model.rs"]
-mod model;
-
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mainstay_test_support::model::{Model, say};
 use serde_json::{Value, json};
 
 const STARTS: usize = 20;
@@ -26,7 +23,7 @@ fn main() {
     let target = Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).unwrap();
     let folder = tempfile::Builder::new().prefix("bench").tempdir_in(target).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let model = runtime.block_on(model::Model::start());
+    let model = runtime.block_on(Model::start());
     let home = Home::new(folder.path().join("home"), &model);
     println!("| from the start of | to its first `server_ready`, median | longest |\n|---|---|---|");
     tell("a daemon, over WebSocket", || home.over_web_socket());
@@ -48,7 +45,7 @@ fn tell(what: &str, measure: impl Fn() -> Duration) {
 }
 
 /// A daemon's memory with one client of the pi protocol, before it has sessions, with many, and once each has had a turn.
-fn memory(home: &Home, model: &model::Model) {
+fn memory(home: &Home, model: &Model) {
     let daemon = home.daemon();
     let mut client = home.client();
     client.ask(&json!({ "id": "1", "type": "list_sessions" }));
@@ -70,7 +67,7 @@ fn memory(home: &Home, model: &model::Model) {
         return;
     }
     for number in 0..SESSIONS {
-        model.will(model::say(&["Good day."]));
+        model.will(say(&["Good day."]));
         client.ask(&json!({ "id": format!("p{number}"), "type": "prompt", "sessionId": format!("s{number}"), "message": "good day" }));
     }
     while home.has_workers() {
@@ -101,7 +98,7 @@ impl std::fmt::Display for Memory {
 struct Home(PathBuf);
 
 impl Home {
-    fn new(folder: PathBuf, model: &model::Model) -> Self {
+    fn new(folder: PathBuf, model: &Model) -> Self {
         let agents = folder.join("pi");
         std::fs::create_dir_all(&agents).unwrap();
         let models = json!({ "providers": { "local": {

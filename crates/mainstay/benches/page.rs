@@ -3,17 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a benchmark")]
 
-#[allow(dead_code, reason = "what tests use")]
-#[path = "../tests/support/browser.rs"]
-mod browser;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use browser::{Browser, Tab};
+use mainstay_test_support::browser::{Browser, Tab};
 
 const LOADS: usize = 20;
 const CELLS: usize = 100;

@@ -1,4 +1,4 @@
-//! The coding agents that people use with Mainstay over MCP, pinned, from npm. `cargo xtask test` runs the stories of `crates/mainstay/tests/agent_clients`
+//! The coding agents that people use with Mainstay over MCP, pinned, from npm. `cargo xtask test` runs the stories of `crates/mainstay/tests/cli/agent_clients`
 //! in those of [`IN_EVERY_RUN`], `cargo xtask clients` in all or in those that it names.
 
 use std::fs;

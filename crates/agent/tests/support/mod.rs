@@ -1,7 +1,5 @@
 //! A real pi, with a scripted model behind it, as the engine has it. `MAINSTAY_TEST_PI` names the program.
 
-pub(crate) mod model;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use model::Model;
+use mainstay_test_support::model::Model;
 
 /// How long anything may take.
 pub(crate) const LONG: Duration = Duration::from_secs(60);

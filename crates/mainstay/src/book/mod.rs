@@ -1,5 +1,5 @@
 //! Tests of the book in `docs/` and of the README: the generated pages of the reference are what the program says, and every page,
-//! link and setting in the text is there. `tests/test_readme.rs` runs the commands that the pages show.
+//! link and setting in the text is there. `tests/cli/readme.rs` runs the commands that the pages show.
 
 mod commands;
 mod errors;

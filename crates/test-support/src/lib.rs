@@ -1,0 +1,10 @@
+//! What tests and benchmarks of several crates share. No crate of the program depends on it.
+//!
+//! - [`provided`] has what `cargo xtask test` installs for tests.
+//! - [`model`] is a scripted model behind an HTTP server, for coding agents.
+//! - [`browser`] drives a real Chromium.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+pub mod browser;
+pub mod model;
+pub mod provided;
