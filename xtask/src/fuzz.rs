@@ -20,10 +20,10 @@ const LONGEST: usize = 4096;
 /// Fuzzes every target for `--seconds N`, what was found to be worth keeping before first. Stops at the first that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let seconds = seconds_of(arguments)?;
-    let folder = crate::root().join("target/fuzz");
-    step("fuzzers", || build(&folder))?;
+    let built = crate::root().join("target");
+    step("fuzzers", || build(&built))?;
     for target in TARGETS {
-        step(&format!("fuzz {target}"), || fuzz(target, &folder, seconds))?;
+        step(&format!("fuzz {target}"), || fuzz(target, &built, seconds))?;
     }
     Ok(())
 }
@@ -41,6 +41,8 @@ fn seconds_of(arguments: &[OsString]) -> Result<u64, Failure> {
     })
 }
 
+/// Builds in the folder of the workspace, so that dependencies are compiled once for both. What counts its branches is apart there: our crates
+/// since they belong to another workspace, `serde_json` and what depends on it by their profile.
 fn build(folder: &Path) -> Result<(), Failure> {
     let fuzz = crate::root().join("fuzz");
     let mut build = cargo(["build", "--bins", "--target-dir"]);
@@ -48,12 +50,13 @@ fn build(folder: &Path) -> Result<(), Failure> {
     run_command(&mut build, "see the compiler's message above; a compiler of C++ is needed")
 }
 
-fn fuzz(target: &str, folder: &Path, seconds: u64) -> Result<(), Failure> {
+fn fuzz(target: &str, built: &Path, seconds: u64) -> Result<(), Failure> {
+    let folder = built.join("fuzz");
     let (corpus, findings) = (folder.join("corpus").join(target), folder.join("findings"));
     for folder in [&corpus, &findings] {
         std::fs::create_dir_all(folder).map_err(Failure::at(folder))?;
     }
-    let mut fuzzer = Command::new(folder.join("debug").join(target));
+    let mut fuzzer = Command::new(built.join("debug").join(target));
     fuzzer
         .args([
             format!("-max_total_time={seconds}"),
