@@ -69,6 +69,10 @@ impl FsharpKernel {
     }
 
     async fn program(&self, sdk: &Sdk) -> Result<WorkerProgram, Error> {
+        #[cfg(feature = "failpoints")]
+        if let Some(program) = super::scripted::worker(sdk) {
+            return Ok(program);
+        }
         let progress = |progress| tracing::info!(?progress, "F# is prepared");
         build(&self.search.home, sdk, &progress).await.map_err(unavailable)
     }

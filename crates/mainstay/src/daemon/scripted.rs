@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use mainstay_kernel::fsharp::{Sdk, WorkerProgram};
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
@@ -20,6 +21,12 @@ use mainstay_runner::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+
+/// The worker that takes the place of F#'s where `MAINSTAY_TEST_WORKER` names one: it starts without a compiler.
+pub(super) fn worker(sdk: &Sdk) -> Option<WorkerProgram> {
+    let program = std::env::var_os("MAINSTAY_TEST_WORKER")?.into();
+    Some(WorkerProgram { program, arguments: Vec::new(), environment: Vec::new(), sdk: sdk.version.clone() })
+}
 
 /// Starts agents that follow a script, for tests.
 pub(super) struct ScriptedAgents;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A world with a session.
 fn world() -> World {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["session", "new", "--name", "asked"]).code, 0);
     world
 }
@@ -110,7 +110,7 @@ fn run_as(world: &World, token: &str, arguments: &[&str]) -> Finished {
 
 #[test]
 fn a_principal_comes_in_with_its_token_and_sees_what_it_may() {
-    let world = World::new();
+    let world = World::scripted();
     let made = world.run(["principal", "new", "ci", "--see", "shown*", "--json"]);
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
     let token = made["token"].as_str().unwrap();

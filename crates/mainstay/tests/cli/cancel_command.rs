@@ -64,7 +64,7 @@ fn an_infinite_sequence_that_is_printed_ends() {
 
 #[test]
 fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
-    let world = World::new();
+    let world = World::scripted();
     let before = world.eval("let kept = 41");
     let running = world.start_eval("System.Threading.Thread.Sleep -1");
     let mut events = world.follow(before["seq"].as_u64().unwrap());
@@ -87,7 +87,7 @@ fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
 
 #[test]
 fn code_that_waits_names_the_command_that_takes_it_back() {
-    let world = World::new();
+    let world = World::scripted();
     let before = world.eval("let kept = 41");
     let running = world.start_eval("System.Threading.Thread.Sleep -1");
     world.follow(before["seq"].as_u64().unwrap()).wait_for("evalRequested");
@@ -105,7 +105,7 @@ fn code_that_waits_names_the_command_that_takes_it_back() {
 
 #[test]
 fn a_command_that_is_not_there_is_not_cancelled_and_what_runs_goes_on() {
-    let world = World::new();
+    let world = World::scripted();
     let before = world.eval("let kept = 41");
     let running = world.start_eval("System.Threading.Thread.Sleep -1");
     let mut events = world.follow(before["seq"].as_u64().unwrap());
@@ -124,7 +124,7 @@ fn a_command_that_is_not_there_is_not_cancelled_and_what_runs_goes_on() {
 
 #[test]
 fn with_nothing_running_cancel_says_so() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let refused = world.run(["cancel"]);
     assert_eq!(refused.code, 1);

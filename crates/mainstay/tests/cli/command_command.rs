@@ -13,7 +13,7 @@ fn eval(world: &World, arguments: &[&str]) -> Finished {
 
 #[test]
 fn a_command_is_shown_with_its_one_answer() {
-    let world = World::new();
+    let world = World::scripted();
     let first = eval(&world, &["--id", "mine", "printfn \"ran\"\nlet x = 40 + 2"]).json();
     assert_eq!((&first["version"], first.get("replayed")), (&Value::from(1), None));
     let again = eval(&world, &["--id", "mine", "printfn \"ran\"\nlet x = 40 + 2"]).json();
@@ -40,7 +40,7 @@ fn a_command_is_shown_with_its_one_answer() {
 
 #[test]
 fn an_eval_has_its_conditions() {
-    let world = World::new();
+    let world = World::scripted();
     eval(&world, &["--id", "first", "let kept = 41"]);
     let slow = eval(&world, &["--timeout", "700ms", "System.Threading.Thread.Sleep -1"]);
     insta::assert_snapshot!(slow.stderr, @r#"{"error":{"code":"timed_out","message":"the command did not end within 700 ms","nextStep":"What ran is cancelled. Give it more time, under a new id."}}"#);
@@ -57,7 +57,7 @@ fn an_eval_has_its_conditions() {
 
 #[test]
 fn what_waited_when_the_daemon_was_killed_runs_all_the_same() {
-    let world = World::new();
+    let world = World::scripted();
     let before = world.eval("let kept = 41");
     let mut running = world.start_eval("System.Threading.Thread.Sleep -1");
     let mut events = world.follow(before["seq"].as_u64().unwrap());

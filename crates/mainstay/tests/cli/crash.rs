@@ -40,7 +40,7 @@ fn a_daemon_killed_between_a_session_and_its_events() {
 /// it. Restoring again works after each, and what was stored is in a folder beside it.
 #[test]
 fn a_restore_killed_at_any_of_its_steps() {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.eval("let kept = 20")["success"], true);
     assert_eq!(world.run(["backup", "monday"]).code, 0);
     for (time, found) in [(1, "21"), (2, "21"), (3, "20")] {
@@ -73,7 +73,7 @@ struct Sent {
 }
 
 fn kill_at(failpoint: &str) {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["session", "new", "--name", "begun"]).code, 0);
     let session = world.session()["session"].as_str().unwrap().to_owned();
     assert_eq!(world.run(["stop"]).code, 0);

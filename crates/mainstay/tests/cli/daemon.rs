@@ -497,7 +497,7 @@ fn a_full_table_of_files_is_waited_out() {
 #[test]
 fn a_change_sent_again_under_its_id_is_answered_and_not_made_again() {
     use std::io::{BufRead, BufReader, Write};
-    let world = World::new();
+    let world = World::scripted();
     world.run(["session", "new", "--name", "first"]);
     let stream = std::os::unix::net::UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
     let mut lines = BufReader::new(&stream).lines();
@@ -528,7 +528,7 @@ fn a_change_sent_again_under_its_id_is_answered_and_not_made_again() {
 #[test]
 fn of_one_connection_256_requests_are_under_way_and_the_next_is_refused() {
     use std::io::{BufRead, BufReader, Write};
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let session = world.session()["session"].clone();
     world.run(["session", "stop"]);
@@ -586,7 +586,7 @@ fn a_home_with_a_long_path_is_served_all_the_same() {
 
 #[test]
 fn events_that_cannot_be_read_end_with_the_reason() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let database = rusqlite::Connection::open(world.home().join("store/mainstay.db")).unwrap();
     database.execute_batch("ALTER TABLE event RENAME TO hidden").unwrap();

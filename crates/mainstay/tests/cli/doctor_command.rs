@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 /// A world whose daemon made a session, and has stopped. No kernel is needed for that.
 fn stopped() -> World {
-    let world = World::new();
+    let world = World::scripted();
     let created = world.run(["session", "new", "--name", "kept"]);
     assert_eq!(created.code, 0, "{created:?}");
     assert_eq!(world.run(["stop"]).code, 0);

@@ -22,7 +22,7 @@ fn follow(world: &World, since: u64) -> (std::process::Child, impl Iterator<Item
 
 #[test]
 fn a_line_that_does_not_end_is_told_while_its_code_runs() {
-    let world = World::new();
+    let world = World::scripted();
     let seq = world.eval("1")["seq"].as_u64().unwrap();
     let (mut following, mut rows) = follow(&world, seq);
     let running = world.start_eval("printf \"working...\"; System.Threading.Thread.Sleep -1");
@@ -36,7 +36,7 @@ fn a_line_that_does_not_end_is_told_while_its_code_runs() {
 
 #[test]
 fn events_come_from_a_cursor_and_then_live() {
-    let world = World::new();
+    let world = World::scripted();
     let first = world.eval("1");
     let seq = first["seq"].as_u64().unwrap();
     let mut follower = world.follow(seq);
@@ -50,7 +50,7 @@ fn events_come_from_a_cursor_and_then_live() {
 
 #[test]
 fn every_event_of_an_eval_belongs_to_its_command() {
-    let world = World::new();
+    let world = World::scripted();
     let eval = world.eval("printfn \"x\"");
     let events = world.events();
     let own: Vec<&str> = events
@@ -71,7 +71,7 @@ fn chosen(world: &World, arguments: &[&str]) -> Vec<serde_json::Value> {
 
 #[test]
 fn events_are_chosen_by_kind_source_and_command() {
-    let world = World::new();
+    let world = World::scripted();
     let first = world.eval("printfn \"x\"");
     let second = world.eval("printfn \"y\"");
     let (first, second) = (first["command"].as_str().unwrap(), second["command"].as_str().unwrap());
@@ -91,7 +91,7 @@ fn events_are_chosen_by_kind_source_and_command() {
 
 #[test]
 fn all_sessions_are_followed_in_the_order_of_the_log() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let other = world.run(["session", "new", "--name", "other", "--json"]).json();
     let seen = chosen(&world, &["--all"]);

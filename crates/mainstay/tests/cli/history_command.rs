@@ -31,7 +31,7 @@ fn shown(finished: &Finished) -> Vec<String> {
 
 #[test]
 fn lines_are_listed_by_folder_session_and_words_and_removed() {
-    let world = World::new();
+    let world = World::scripted();
     typed(&world, &[("", "let rate = 1"), ("there", "let rate = 2"), ("", "rate + 1")]);
     let history = |arguments: &[&str]| world.run(["history"].iter().chain(arguments));
     assert_eq!(shown(&history(&[])), ["1  let rate = 1", "3  rate + 1"]);
@@ -52,7 +52,7 @@ fn lines_are_listed_by_folder_session_and_words_and_removed() {
 
 #[test]
 fn removing_is_confirmed_on_a_terminal() {
-    let world = World::new();
+    let world = World::scripted();
     typed(&world, &[("", "1 + 1")]);
     let clear = || Terminal::run(world.command().args(["history", "--clear"]));
     for (answer, lines) in [("", 1), ("n", 1), ("y", 0)] {

@@ -25,7 +25,7 @@ fn count(world: &World, kind: &str) -> usize {
 
 #[test]
 fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     assert!(client.eval("let kept = 20").1.contains("val kept: int = 20"));
     let session = world.session()["session"].clone();
@@ -46,7 +46,7 @@ fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on()
 
 #[test]
 fn a_daemon_that_is_killed_between_calls_is_replaced_for_the_next_one() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.call("create_session", json!({ "name": "mine" }));
     client.eval("let kept = 20");
@@ -60,7 +60,7 @@ fn a_daemon_that_is_killed_between_calls_is_replaced_for_the_next_one() {
 
 #[test]
 fn a_daemon_that_was_stopped_stays_stopped_until_it_is_needed() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
     assert_eq!(world.run(["stop"]).code, 0);
@@ -72,7 +72,7 @@ fn a_daemon_that_was_stopped_stays_stopped_until_it_is_needed() {
 
 #[test]
 fn a_daemon_that_is_stopped_under_a_call_answers_it() {
-    let world = World::new();
+    let world = World::scripted();
     std::fs::write(world.home().join("config.toml"), "[limits]\ndrain-ms = 100\n").unwrap();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
@@ -230,7 +230,7 @@ const OTHER_VERSION: &str = "0.0.9";
 
 #[test]
 fn calls_go_on_with_a_daemon_of_another_version_and_commands_say_which_it_is() {
-    let world = World::new();
+    let world = World::scripted();
     let other = other_version(&world);
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
@@ -261,7 +261,7 @@ fn calls_go_on_with_a_daemon_of_another_version_and_commands_say_which_it_is() {
 
 #[test]
 fn what_a_client_follows_it_follows_in_the_next_daemon() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
     let uri = format!("mainstay://session/{}/transcript", world.session()["session"].as_str().unwrap());
@@ -305,7 +305,7 @@ fn what_a_dead_daemon_asked_is_taken_back() {
 
 #[test]
 fn where_no_daemon_can_be_had_every_request_says_why_and_the_next_one_tries_again() {
-    let world = World::new();
+    let world = World::scripted();
     let config = world.home().join("config.toml");
     std::fs::write(&config, "[limits]\ncode-byte = 1\n").unwrap();
     let mut client = Bridged::silent(&world, &[]);
@@ -333,7 +333,7 @@ fn a_wrong_token_is_said_and_is_not_the_end() {
 
 #[test]
 fn a_bridge_ends_with_its_client() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
     let running = endless(&world, &mut client);

@@ -28,7 +28,7 @@ fn ask(world: &World, method: &str, mut params: Value) -> Value {
 
 #[test]
 fn a_task_that_a_crash_cut_off_is_found_by_its_id_in_the_next_daemon() {
-    let world = World::new();
+    let world = World::scripted();
     std::fs::write(world.home().join("config.toml"), "[limits]\ntask-after-ms = 1\n").unwrap();
     world.eval("let a = 3");
     let code = json!({ "code": "printfn \"begun\"\nSystem.Threading.Thread.Sleep 600000" });

@@ -19,7 +19,7 @@ fn stable(world: &World, text: &str) -> String {
 
 #[test]
 fn sessions_are_created_listed_renamed_and_put_to_rest() {
-    let world = World::new();
+    let world = World::scripted();
     let created = world.run(["session", "new", "--name", "first"]);
     assert_eq!(created.code, 0, "{created:?}");
     insta::assert_snapshot!(stable(&world, &created.stdout), @"ID  Ready         fsharp   first  ROOT/work  just now");
@@ -33,7 +33,7 @@ fn sessions_are_created_listed_renamed_and_put_to_rest() {
 
 #[test]
 fn the_sessions_of_a_project_are_those_below_its_root() {
-    let world = World::new();
+    let world = World::scripted();
     for folder in ["lab/.git", "lab/src/plots", "notes"] {
         std::fs::create_dir_all(world.work().join(folder)).unwrap();
     }
@@ -55,7 +55,7 @@ fn the_sessions_of_a_project_are_those_below_its_root() {
 
 #[test]
 fn what_is_sent_again_under_its_id_is_done_once() {
-    let world = World::new();
+    let world = World::scripted();
     let session = |arguments: &[&str]| {
         world.run(["session", "new", "--json"].iter().chain(arguments)).json()["session"].clone()
     };
@@ -79,7 +79,7 @@ fn what_is_sent_again_under_its_id_is_done_once() {
 
 #[test]
 fn a_session_is_named_by_its_id_the_end_of_it_or_its_name() {
-    let world = World::new();
+    let world = World::scripted();
     let session = world.run(["session", "new", "--name", "one", "--json"]).json();
     let id = session["session"].as_str().unwrap();
     for reference in [id, &id[id.len() - 4..], session["shortId"].as_str().unwrap(), "one"] {

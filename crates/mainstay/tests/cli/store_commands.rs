@@ -1,4 +1,4 @@
-//! Deleting sessions, collecting what they left, backups and archives, with the real compiler.
+//! Deleting sessions, collecting what they left, backups and archives.
 
 use crate::support::{Finished, World};
 
@@ -22,7 +22,7 @@ fn lab(world: &World) {
 
 #[test]
 fn a_deleted_session_is_gone_and_its_forks_are_whole() {
-    let world = World::new();
+    let world = World::scripted();
     lab(&world);
     ok(world.run(["session", "fork", "lab", "--at", "2", "--name", "idea"]));
     let refused = world.run(["session", "delete", "lab"]);
@@ -54,7 +54,7 @@ fn a_deleted_session_is_gone_and_its_forks_are_whole() {
 
 #[test]
 fn a_backup_is_made_while_all_goes_on_and_brings_it_all_back() {
-    let world = World::new();
+    let world = World::scripted();
     lab(&world);
     let made = ok(world.run(["backup", "monday"]));
     assert!(made.stdout.starts_with("1 session and"), "{made:?}");
@@ -70,7 +70,7 @@ fn a_backup_is_made_while_all_goes_on_and_brings_it_all_back() {
 
 #[test]
 fn old_sessions_become_files_and_are_deleted() {
-    let world = World::new();
+    let world = World::scripted();
     lab(&world);
     ok(world.run(["session", "new", "--name", "live"]));
     ok(world.run(["session", "stop", "lab"]));

@@ -23,7 +23,7 @@ const SECRET: &str = "hunter-7f3a91";
 
 /// A daemon whose settings name this endpoint, with more settings of telemetry.
 fn daemon(endpoint: &str, settings: &str) -> World {
-    let world = World::new();
+    let world = World::scripted();
     let config = format!("[telemetry]\nendpoint = \"{endpoint}\"\n{settings}");
     std::fs::write(world.home().join("config.toml"), config).unwrap();
     let started = world

@@ -172,7 +172,7 @@ fn a_session_is_handed_over_as_one_file() {
 
 #[test]
 fn entries_are_put_at_a_place_and_the_session_is_built_anew_with_them() {
-    let world = World::new();
+    let world = World::scripted();
     ok(world.run(["session", "new", "--name", "lab"]));
     eval(&world, "lab", "let rate = 2");
     eval(&world, "lab", "let total = rate * 21");
@@ -195,7 +195,7 @@ fn entries_are_put_at_a_place_and_the_session_is_built_anew_with_them() {
 
 #[test]
 fn an_entry_gets_a_label_which_transcripts_and_files_have() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("let rate = 2");
     let label = |arguments: &[&str]| world.run(["session", "label"].iter().chain(arguments));
     let labeled = || -> Vec<(usize, String)> {

@@ -27,6 +27,8 @@ pub struct World {
     root: tempfile::TempDir,
     /// Where kernelspecs are, where there are any.
     jupyter: Option<PathBuf>,
+    /// What runs in the place of F#'s worker, where it is another.
+    worker: Option<PathBuf>,
 }
 
 /// What a finished command left.
@@ -43,12 +45,19 @@ impl World {
         for folder in ["home", "work"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        let world = Self { root, jupyter: None };
+        let world = Self { root, jupyter: None, worker: None };
         // All tests share the compiled worker; building it is tested where it is built.
         let (shared, own) = (tools().join("kernels/fsharp"), world.home().join("kernels"));
         std::fs::create_dir_all(&shared).unwrap();
         std::fs::create_dir(&own).unwrap();
         std::os::unix::fs::symlink(shared, own.join("fsharp")).unwrap();
+        world
+    }
+
+    /// One whose F# sessions have `tests/scripted/worker.py` as their worker: it starts at once and knows a few forms of F#.
+    pub fn scripted() -> Self {
+        let mut world = Self::new();
+        world.worker = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripted/worker.py"));
         world
     }
 
@@ -107,6 +116,9 @@ impl World {
             .current_dir(self.work());
         if let Some(path) = &self.jupyter {
             command.env("JUPYTER_PATH", path);
+        }
+        if let Some(worker) = &self.worker {
+            command.env("MAINSTAY_TEST_WORKER", worker);
         }
         command
     }
