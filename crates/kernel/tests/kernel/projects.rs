@@ -1,22 +1,12 @@
 //! Projects with a real SDK, on both roads: with its msbuild, and without. `MAINSTAY_TEST_DOTNET` names the SDK's root, and
 //! `MAINSTAY_TEST_OPENSSL` the libraries that the msbuild of SDK 3.1 needs.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "helpers of tests, which may panic"
-)]
-
-#[path = "projects/machine.rs"]
 mod machine;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use machine::Machine;
+use self::machine::Machine;
 use mainstay_kernel::fsharp::project::{Built, Resolved, Road, build, resolve, shadow};
 use mainstay_model::{Error, Severity};
 

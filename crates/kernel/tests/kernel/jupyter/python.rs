@@ -4,8 +4,8 @@ use mainstay_model::ask::InputRead;
 use mainstay_model::{Binding, DisplayId, Form, JobEnding, TextPosition};
 use mainstay_runner::query::{KernelAnswer, KernelQuery, Members, Symbols};
 
-use crate::session::{Session, soon};
-use crate::tongue::{IPYKERNEL, Tongue, XEUS_PYTHON};
+use crate::jupyter::session::{Session, soon};
+use crate::jupyter::tongue::{IPYKERNEL, Tongue, XEUS_PYTHON};
 
 const BOTH: [&Tongue; 2] = [&IPYKERNEL, &XEUS_PYTHON];
 

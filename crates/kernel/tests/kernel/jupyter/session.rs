@@ -18,8 +18,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
+use crate::jupyter::tongue::Tongue;
 use crate::support;
-use crate::tongue::Tongue;
 
 /// More than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,51 +1,29 @@
 //! A real F# worker: through the runner that the engine is given, and, where the order of frames matters, on its bare
 //! channel. `MAINSTAY_TEST_DOTNET` names the root of the SDK.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "helpers of tests, which may panic"
-)]
-
-mod support;
-
-#[path = "worker/ahead.rs"]
 mod ahead;
 
-#[path = "worker/awaits.rs"]
 mod awaits;
 
-#[path = "worker/describing.rs"]
 mod describing;
 
-#[path = "worker/engines.rs"]
 mod engines;
 
-#[path = "worker/exploring.rs"]
 mod exploring;
 
-#[path = "worker/replaying.rs"]
 mod replaying;
 
-#[path = "worker/reviewing.rs"]
 mod reviewing;
 
-#[path = "worker/displays.rs"]
 mod displays;
 
-#[path = "worker/packages.rs"]
 mod packages;
 
-#[path = "worker/shared_frameworks.rs"]
 mod shared_frameworks;
-#[path = "worker/smoke.rs"]
 mod smoke;
 
-#[path = "worker/startup.rs"]
 mod startup;
 
-#[path = "worker/testing.rs"]
 mod testing;
 
 use std::ffi::OsString;
@@ -53,6 +31,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::support;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};

@@ -3,8 +3,8 @@
 use std::env;
 use std::path::Path;
 
-use crate::session::Session;
-use crate::tongue::{BASH, DENO, FSHARP, IPYKERNEL, Told, Tongue, XEUS_PYTHON, Yields};
+use crate::jupyter::session::Session;
+use crate::jupyter::tongue::{BASH, DENO, FSHARP, IPYKERNEL, Told, Tongue, XEUS_PYTHON, Yields};
 
 /// Set, the table is written instead of compared.
 const UPDATE: &str = "MAINSTAY_UPDATE_SCHEMAS";

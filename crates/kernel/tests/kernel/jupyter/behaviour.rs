@@ -4,8 +4,8 @@ use mainstay_model::{Error, JobEnding, TextPosition, WorkerExit};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::session::{Session, soon};
-use crate::tongue::{Told, Tongue, Yields};
+use crate::jupyter::session::{Session, soon};
+use crate::jupyter::tongue::{Told, Tongue, Yields};
 
 /// The tests of a module for a kernel.
 macro_rules! of_kernel {
@@ -40,11 +40,11 @@ macro_rules! of_kernels {
 }
 
 of_kernels! {
-    ipykernel: crate::tongue::IPYKERNEL,
-    xeus_python: crate::tongue::XEUS_PYTHON,
-    bash: crate::tongue::BASH,
-    deno: crate::tongue::DENO,
-    fsharp: crate::tongue::FSHARP,
+    ipykernel: crate::jupyter::tongue::IPYKERNEL,
+    xeus_python: crate::jupyter::tongue::XEUS_PYTHON,
+    bash: crate::jupyter::tongue::BASH,
+    deno: crate::jupyter::tongue::DENO,
+    fsharp: crate::jupyter::tongue::FSHARP,
 }
 
 /// The value of an expression, however the language tells it.
@@ -207,16 +207,16 @@ async fn nothing_is_left_of_a_kernel(tongue: &Tongue) {
     let session = Session::start(tongue).await;
     let Session { worker, sockets, .. } = session;
     let (watch, mut notices) =
-        (crate::session::watch(worker.runner.process().info().pid.unwrap()), worker.notices);
+        (crate::jupyter::session::watch(worker.runner.process().info().pid.unwrap()), worker.notices);
     drop(worker.runner);
     while soon(notices.recv()).await.is_some() {}
-    assert!(crate::session::has_ended(&watch));
+    assert!(crate::jupyter::session::has_ended(&watch));
     assert_eq!(std::fs::read_dir(sockets.path()).unwrap().count(), 0);
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn nothing_is_dropped_while_the_daemon_is_busy() {
-    let mut session = Session::start(&crate::tongue::IPYKERNEL).await;
+    let mut session = Session::start(&crate::jupyter::tongue::IPYKERNEL).await;
     let [go, told] = ["go", "told"].map(|name| session.sockets.path().join(name));
     let code = format!(
         "import os\nprint('begun', flush=True)\nwhile not os.path.exists({go:?}): pass\n\

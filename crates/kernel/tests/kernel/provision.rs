@@ -1,24 +1,15 @@
 //! The F# kernel, found, installed and built with a real SDK. `MAINSTAY_TEST_DOTNET` names its root.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "helpers of tests, which may panic"
-)]
-
-mod support;
-
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::support::search;
 use futures::StreamExt;
 use mainstay_kernel::fsharp::{
     Origin, Progress, Search, WorkerProgram, WorkerState, build, examine, install, prepare,
 };
-use support::search;
 use tokio::net::UnixListener;
 use tokio::process::Command;
 use tokio::time::sleep;
