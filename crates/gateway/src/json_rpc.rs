@@ -60,7 +60,7 @@ pub enum Outgoing<'a, T> {
         jsonrpc: Version,
         /// The id of the request; null where the failure concerns the whole connection.
         id: &'a Value,
-        /// What went wrong.
+        /// The message of the error.
         error: Failure,
     },
     /// News that nobody answers.
@@ -69,7 +69,7 @@ pub enum Outgoing<'a, T> {
         jsonrpc: Version,
         /// The name of the notification.
         method: &'a str,
-        /// What has happened.
+        /// The parameters of the notification.
         params: T,
     },
 }

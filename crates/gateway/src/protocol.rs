@@ -114,7 +114,7 @@ impl Attachment {
 pub struct Protocols(Arc<[Arc<dyn Protocol>]>);
 
 impl Protocols {
-    /// These protocols.
+    /// Collects these protocols into a list.
     pub fn new(protocols: impl IntoIterator<Item = Arc<dyn Protocol>>) -> Self {
         Self(protocols.into_iter().collect())
     }
@@ -135,7 +135,7 @@ impl Protocols {
 }
 
 impl<P: Protocol> From<P> for Protocols {
-    /// One protocol alone.
+    /// A list of this one protocol alone.
     fn from(protocol: P) -> Self {
         Self::new([Arc::new(protocol) as Arc<dyn Protocol>])
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use mainstay_model::{Access, Error, Session, SessionId, SessionKind};
 
-/// Finds sessions.
+/// Lists sessions, and finds them by name, alias or folder.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
     /// The sessions that match, most recently active first.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mainstay_model::{Error, Timestamp};
 
-/// Who owns sessions.
+/// An owner of sessions, which holds one lease for all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerId(String);
 
@@ -65,7 +65,7 @@ impl Default for LeaseTerms {
 
 /// What tells the time by which leases lapse. It is the store's, not that of each daemon, so that all agree.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The present moment.
+    /// Returns the present moment of the store.
     fn now(&self) -> Timestamp;
 }
 

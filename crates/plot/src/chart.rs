@@ -50,7 +50,7 @@ pub enum Mark {
     Line,
     /// A line through the points, which are marked.
     LineWithPoints,
-    /// The points alone.
+    /// The series shows its points alone.
     Points,
     /// A filled area below a line.
     Area,

@@ -20,7 +20,7 @@ pub enum Sharing {
     Alone,
     /// Others that share it too, each as an owner of its own.
     Shared {
-        /// Who this is.
+        /// The owner that this handle stands for.
         owner: OwnerId,
         /// How long its lease lasts.
         lease: LeaseTerms,

@@ -24,7 +24,7 @@ pub(super) struct Readers {
 }
 
 struct Queues {
-    /// Anything.
+    /// Reads of every kind.
     reads: Sender<Read>,
     /// A few rows by their key.
     lookups: Sender<Read>,

@@ -1,4 +1,4 @@
-//! Finding sessions.
+//! How sessions are listed and found.
 
 use mainstay_log::{Log, SessionFilter};
 use mainstay_model::{

@@ -25,7 +25,7 @@ fn count(world: &World, kind: &str) -> usize {
 
 #[test]
 fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on() {
-    let world = World::scripted();
+    let world = World::new();
     let mut client = Bridged::begin(&world);
     assert!(client.eval("let kept = 20").1.contains("val kept: int = 20"));
     let session = world.session()["session"].clone();
@@ -46,7 +46,7 @@ fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on()
 
 #[test]
 fn a_daemon_that_is_killed_between_calls_is_replaced_for_the_next_one() {
-    let world = World::scripted();
+    let world = World::new();
     let mut client = Bridged::begin(&world);
     client.call("create_session", json!({ "name": "mine" }));
     client.eval("let kept = 20");

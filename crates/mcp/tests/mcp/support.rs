@@ -98,7 +98,7 @@ impl Home {
         McpDaemon::new(self.daemon.clone(), Arc::clone(&self.mcp))
     }
 
-    /// MCP alone.
+    /// A daemon that serves MCP alone.
     pub(crate) fn protocols(&self) -> Protocols {
         Protocols::from(Mcp::sharing(Arc::clone(&self.mcp)))
     }

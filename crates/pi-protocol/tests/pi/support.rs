@@ -112,7 +112,7 @@ impl Home {
         Self::open(Arc::clone(&self.agents), self.limits.clone(), folder, 0).await
     }
 
-    /// The protocol alone.
+    /// A daemon that serves the pi protocol alone.
     pub(crate) fn protocols(&self) -> Protocols {
         Protocols::from(PiProtocol::sharing(Arc::clone(&self.pi)))
     }
