@@ -377,19 +377,18 @@ class Input(io.TextIOWrapper):
         return answer
 
 
-def sending(stream):
-    """What sends what a stream of ipykernel holds back just now. ipykernel 6 holds back one text, which may grow until it is sent."""
+def send_held(stream):
+    """Has what a stream of ipykernel holds back just now sent before all that is sent after it. ipykernel 6 holds back one text, which may grow
+    until it is sent. What is given to the thread that sends keeps its order only if it is given at once: what that thread would give itself
+    first, a flush that is due could overtake."""
     if not hasattr(stream, "_flush_buffers"):
-        return stream._flush
-    held = [(parent, text) for parent, text in stream._flush_buffers() if text]
-
-    def send():
-        for parent, text in held:
+        stream.pub_thread.schedule(stream._flush)
+        return
+    for parent, text in stream._flush_buffers():
+        if text:
             stream.session.pid = os.getpid()
             message = stream.session.msg("stream", {"name": stream.name, "text": text}, parent=parent)
             stream.session.send(stream.pub_thread, message, ident=stream.topic)
-
-    return send
 
 
 class Order:
@@ -419,7 +418,7 @@ class Order:
             before, self.written = self.written, stream
             if before is not None and before is not stream and self.left > 0:
                 self.left -= 1
-                before.pub_thread.schedule(sending(before))
+                send_held(before)
             return write(string)
 
         return write_in_order

@@ -202,7 +202,6 @@ impl Engine {
             activation: Arc::default(),
             lost: Arc::default(),
         };
-        keep_lease(&engine.shared.log);
         engine.hear_of_others(newest);
         let unfinished = engine.unfinished().await?;
         engine.lost = unfinished.iter().filter_map(LostJob::of).collect();
