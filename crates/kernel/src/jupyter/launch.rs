@@ -224,7 +224,12 @@ async fn ready(connection: &Connection, session: &str) -> Result<(Sockets, Kerne
     loop {
         tokio::select! {
             () = sleep_until(asks_at) => {
-                super::line::ask_for_info(&mut sockets.shell, &key, session).await?;
+                if let Err(error) = super::line::ask_for_info(&mut sockets.shell, &key, session).await {
+                    // A kernel that comes up may drop a connection that it has taken. Who waits says when it has been long enough.
+                    tracing::debug!(%error, "a kernel has dropped its connections, and is connected to again");
+                    sockets = Sockets::connect(connection, session).await?;
+                    is_heard = false;
+                }
                 asks_at = Instant::now() + ASK_AGAIN;
             }
             frames = sockets.shell.recv() => {
