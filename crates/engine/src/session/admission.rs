@@ -8,8 +8,8 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::{
-    Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, JobSpec, Outcome, Principal,
-    QueuedCommand, RateScope, SessionCommand, SessionState, Version,
+    Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, JobId, JobSpec, Outcome,
+    Principal, QueuedCommand, RateScope, SessionCommand, SessionState, Version,
 };
 use uuid::Uuid;
 
@@ -36,7 +36,13 @@ impl SessionTask {
         };
         let identity = Identity::of(&command, fingerprint);
         let is_urgent = self.is_urgent(&command.body, &identity);
-        self.arrivals.push(ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent });
+        let meant = match &command.body {
+            SessionCommand::Cancel(command::Cancel { target: None }) => {
+                self.session.running().map(|running| (running.job, running.command.clone()))
+            }
+            _ => None,
+        };
+        self.arrivals.push(ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent, meant });
         self.take_arrivals();
     }
 
@@ -60,10 +66,11 @@ impl SessionTask {
     /// Takes a command in whose turn has come: one that was there before gets the first one's outcome, a new one is carried
     /// out, queued or refused, once the log has been asked for it. Only a new one counts for the limits.
     fn arrive(&mut self, arriving: ArrivingCommand) {
-        let ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent } = arriving;
+        let ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent, meant } = arriving;
         match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => {
-                let arriving = ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent };
+                let arriving =
+                    ArrivingCommand { command, identity, asked_by, reply, trace, is_urgent, meant };
                 if may_be_known(&arriving.identity) {
                     self.arrivals.look_up(arriving, &self.shared.log, self.session.id);
                 } else {
@@ -93,6 +100,14 @@ impl SessionTask {
 
     /// Goes on with a command that was looked up, and with those behind it.
     pub(super) fn has_looked_up(&mut self, arriving: ArrivingCommand, known: Known) {
+        let is_running =
+            |meant: &(JobId, CommandId)| self.session.running().is_some_and(|running| running.job == meant.0);
+        let known = match (known, &arriving.meant) {
+            (Ok(None), Some(meant)) if !is_running(meant) => {
+                Err(Error::NotRunning { command: meant.1.clone() })
+            }
+            (known, _) => known,
+        };
         self.admit_known(arriving, known);
         self.take_arrivals();
     }

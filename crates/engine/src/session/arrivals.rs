@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use mainstay_log::{KeyScope, Log, StoredOutcome};
 use mainstay_model::decide::Identity;
-use mainstay_model::{Command, CommandId, Error, Principal, SessionId};
+use mainstay_model::{Command, CommandId, Error, JobId, Principal, SessionId};
 
 use crate::claims::{CommandKey, key_of};
 use crate::pending_commands::Reply;
@@ -28,6 +28,8 @@ pub(super) struct ArrivingCommand {
     pub(super) trace: CommandTrace,
     /// Whether it waits only for those that are urgent too.
     pub(super) is_urgent: bool,
+    /// Of a cancel that names no command: the job that ran when it came, and its command. It ends no other.
+    pub(super) meant: Option<(JobId, CommandId)>,
 }
 
 /// What the log knows of a command.

@@ -190,6 +190,27 @@ async fn a_read_that_is_blocked_delays_neither_a_cancel_nor_an_answer() {
 }
 
 #[tokio::test]
+async fn a_cancel_whose_lookup_takes_long_ends_no_job_but_the_one_that_ran_when_it_came() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    daemon.store.block(Some(id("late")));
+    let first = session.begin("wait").await;
+    let second = session.queue("loop");
+    breathe().await;
+    let late = session.send(command(id("late"), Admission::Queue, CANCEL));
+    breathe().await;
+    daemon.workers.let_go();
+    assert_eq!(evaluated(first.await.unwrap()).ending, EvalEnding::Completed);
+    breathe().await;
+    assert!(!late.is_finished());
+    daemon.store.block(None);
+    assert!(matches!(late.await.unwrap(), Err(Error::NotRunning { .. })), "what it meant has ended");
+    assert!(!second.is_finished());
+    assert!(session.submit(CANCEL).await.is_ok());
+    assert_eq!(evaluated(second.await.unwrap()).ending, EvalEnding::Cancelled);
+}
+
+#[tokio::test]
 async fn a_session_that_does_not_exist_is_not_found() {
     let daemon = Daemon::start().await;
     let nobody = SessionId::from_uuid(Uuid::nil());
