@@ -1,6 +1,6 @@
 //! What happens in all sessions, for the daemon itself: nobody is attached by it.
 
-use mainstay_model::{Error, EventFilter, Notice, SessionId};
+use mainstay_model::{Error, EventFilter, Notice, SessionId, WrittenFile};
 
 use crate::engine::Engine;
 use crate::hub::{Cursor, Subscription};
@@ -25,7 +25,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
-    pub async fn files_written(&self, session: SessionId, files: Vec<String>) -> Result<(), Error> {
+    pub async fn files_written(&self, session: SessionId, files: Vec<WrittenFile>) -> Result<(), Error> {
         let notice = Notice::Written { files };
         let hears = self.handle(session).await?.send(Request::Hear { notice }).await;
         if hears { Ok(()) } else { Err(self.gone()) }

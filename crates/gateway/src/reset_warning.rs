@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How long a worker has to name the values of a session. One that does not answer must not keep its session from being reset.
-pub const NAMING: Duration = Duration::from_secs(1);
+pub const NAMING: Duration = Duration::from_secs(3);
 /// How many of the names that are lost are said.
 const NAMES_SAID: usize = 5;
 

@@ -134,7 +134,7 @@ pub(super) async fn run(call: &Call, reference: Option<&str>, code: Code) -> Res
         () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),
         ready = call.bring_up(session) => ready?,
     };
-    let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
+    let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news);
     let Code { text, file, key } = code;
     let eval = SessionCommand::Eval(command::Eval {
         code: text,
@@ -145,7 +145,9 @@ pub(super) async fn run(call: &Call, reference: Option<&str>, code: Code) -> Res
     });
     let command = Command { key, ..call.code(&ready, eval) };
     let view = evaluated(call, &ready, command).await?;
-    Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
+    // An answer that is looked up is of an eval before the rebuilding: the next one tells it.
+    let rebuilt = news.filter(|_| view.seq > ready.last_seq).map(ToString::to_string);
+    Ok(EvalAnswer { rebuilt, ..EvalAnswer::from(view) })
 }
 
 /// Runs code, and waits for its end.

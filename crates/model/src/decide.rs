@@ -107,6 +107,15 @@ impl Identity {
     }
 }
 
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// The path of the file.
+    pub path: String,
+    /// When the file was written or put in its place last; none where it is not there.
+    pub written: Option<Timestamp>,
+}
+
 /// What happened to a session's worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -168,8 +177,8 @@ pub enum Notice {
     },
     /// Files of the session's folder were written.
     Written {
-        /// The paths of the files.
-        files: Vec<String>,
+        /// The files, as they are now.
+        files: Vec<WrittenFile>,
     },
     /// The daemon that had the session is gone, and another has taken over.
     DaemonLost,
@@ -327,12 +336,25 @@ impl Draft<'_> {
     }
 
     /// Takes in that files were written: those that its project is made of, unless that is known.
-    fn written(&mut self, mut files: Vec<String>) {
+    fn written(&mut self, files: Vec<WrittenFile>) {
         let project = self.session.startup.as_ref().and_then(|startup| startup.project.as_ref());
         let Some(project) = project else { return };
-        files.retain(|file| project.sources.contains(file) && !self.session.is_known_unbuilt(file));
-        if !files.is_empty() {
-            self.record(of(Source::System), EventBody::SourcesChanged { changed: files });
+        let is_before = |file: &WrittenFile, build: Option<Timestamp>| {
+            file.written.zip(build).is_some_and(|(written, build)| written < build)
+        };
+        let is_news = |file: &WrittenFile| {
+            project.sources.contains(&file.path)
+                && !is_before(file, self.session.built)
+                && !self.session.is_known_unbuilt(&file.path)
+        };
+        let build = self.session.build_under_way().map(|build| build.requested_at);
+        let (in_build, unbuilt): (Vec<_>, Vec<_>) =
+            files.into_iter().filter(is_news).partition(|file| is_before(file, build));
+        for (files, in_build) in [(in_build, true), (unbuilt, false)] {
+            let changed: Vec<String> = files.into_iter().map(|file| file.path).collect();
+            if !changed.is_empty() {
+                self.record(of(Source::System), EventBody::SourcesChanged { changed, in_build });
+            }
         }
     }
 

@@ -447,6 +447,9 @@ pub enum EventBody {
     SourcesChanged {
         /// The paths of the changed files.
         changed: Vec<String>,
+        /// Whether they were written before the build under way began, which takes them in.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_build: bool,
     },
 
     /// A runner was given something to do that is no code. Always before an agent hears of it.

@@ -61,7 +61,7 @@ pub use capability::{Capabilities, Capability};
 pub use comm::{CommMessage, CommStep};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use command_line::CommandLine;
-pub use decide::{Decision, Effect, Input, Notice, decide};
+pub use decide::{Decision, Effect, Input, Notice, WrittenFile, decide};
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
 pub use entry::{Content, Entry, EntryHash, Origin, Role, TranscriptEntry};

@@ -124,6 +124,9 @@ pub struct Session {
     /// What its project is made of and no build has taken in yet, with the event that told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unbuilt: BTreeMap<String, Seq>,
+    /// When the last build of its project that succeeded was requested: what was written before that is built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built: Option<Timestamp>,
     /// How its agent goes on, as it said last; none where it has none, or none was there yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentState>,
@@ -417,6 +420,7 @@ impl Session {
             surroundings: None,
             startup: None,
             unbuilt: BTreeMap::new(),
+            built: None,
             agent: None,
             queue: Vec::new(),
             messages: 0,
@@ -694,8 +698,10 @@ impl Session {
                     self.unbuilt.clear();
                 }
             }
-            EventBody::SourcesChanged { changed } => {
-                self.unbuilt.extend(changed.iter().map(|file| (file.clone(), event.seq)));
+            EventBody::SourcesChanged { changed, in_build } => {
+                let build = self.build_under_way().filter(|_| *in_build);
+                let told = build.map_or(event.seq, |build| build.requested);
+                self.unbuilt.extend(changed.iter().map(|file| (file.clone(), told)));
             }
             EventBody::MessageAdded(message) => {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
@@ -744,14 +750,17 @@ impl Session {
             WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Transition::EvalCancelled,
         };
         let is_counted = self.runs_what_counts();
-        let built_since = self.build_under_way();
+        let build = self.build_under_way().map(|build| (build.requested, build.requested_at));
         if !self.end_job(job, change) {
             return;
         }
-        match (ending, built_since) {
-            (WorkEnding::Done { .. }, Some(since)) => self.unbuilt.retain(|_, told| *told > since),
+        match (ending, build) {
+            (WorkEnding::Done { .. }, Some((since, at))) => {
+                self.unbuilt.retain(|_, told| *told > since);
+                self.built = Some(at);
+            }
             // What this build had is still not built, and the next time it is written may mend it: that is told.
-            (_, Some(since)) => {
+            (_, Some((since, _))) => {
                 for told in self.unbuilt.values_mut().filter(|told| **told <= since) {
                     *told = Seq::ZERO;
                 }
@@ -780,11 +789,11 @@ impl Session {
         Some(format!("changed and not built yet: {all}; methods that are loaded are not exchanged in place"))
     }
 
-    /// Since when its project is built, where it is.
-    fn build_under_way(&self) -> Option<Seq> {
+    /// The job that builds its project, where one does.
+    pub(crate) fn build_under_way(&self) -> Option<&RunningJob> {
         let running = self.running()?;
         match running.kind {
-            JobKind::Build | JobKind::Rebuild => Some(running.requested),
+            JobKind::Build | JobKind::Rebuild => Some(running),
             JobKind::Eval
             | JobKind::Turn
             | JobKind::Compaction
@@ -796,7 +805,7 @@ impl Session {
 
     /// Whether it is known of a file of its project that the next build is to take it in. One that is under way may have missed it.
     pub(crate) fn is_known_unbuilt(&self, file: &str) -> bool {
-        let since = self.build_under_way().unwrap_or(Seq::ZERO);
+        let since = self.build_under_way().map_or(Seq::ZERO, |build| build.requested);
         self.unbuilt.get(file).is_some_and(|told| *told > since)
     }
 

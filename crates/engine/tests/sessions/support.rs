@@ -410,7 +410,7 @@ fn told(body: &EventBody) -> String {
             format!("rests on {}", references.keys().cloned().collect::<Vec<_>>().join(", "))
         }
         EventBody::AssembliesChanged { changed, .. } => format!("changed: {}", changed.join(", ")),
-        EventBody::SourcesChanged { changed } => format!("sources changed: {}", changed.join(", ")),
+        EventBody::SourcesChanged { changed, .. } => format!("sources changed: {}", changed.join(", ")),
         EventBody::TranscriptCompacted(compaction) => format!("compacted: {}", compaction.summary),
         EventBody::EntryLabeled { entry, label: Some(label) } => format!("labeled {}: {label}", entry.number),
         EventBody::EntryLabeled { entry, label: None } => format!("no label on {}", entry.number),

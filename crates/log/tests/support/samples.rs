@@ -120,7 +120,7 @@ pub fn bodies() -> Vec<EventBody> {
             new: References::new(),
             changed: vec!["a.dll".to_owned()],
         },
-        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()] },
+        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()], in_build: false },
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(9), 0, 4)],
             summary: "So far.".to_owned(),

@@ -9,6 +9,7 @@ mod files;
 mod folders;
 
 use std::collections::{BTreeMap, HashSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
     Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, JobSpec, Limits, Session,
-    SessionCommand, SessionId, SessionState, Source,
+    SessionCommand, SessionId, SessionState, Source, Timestamp, WrittenFile,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -205,7 +206,8 @@ impl WatcherTask {
 
     async fn attend(&mut self, session: SessionId, due: DueWork) -> Result<(), Error> {
         if !due.written.is_empty() {
-            self.engine.files_written(session, due.written.iter().cloned().collect()).await?;
+            let files = due.written.iter().map(|path| written_file(path)).collect();
+            self.engine.files_written(session, files).await?;
         }
         if !self.reloads {
             return match due.look {
@@ -284,6 +286,15 @@ fn told(session: SessionId, attended: Result<(), Error>) {
     if let Err(error) = attended {
         tracing::debug!(%session, %error, "a change of a session's files came to nothing");
     }
+}
+
+/// A file as it is now. A file that takes the place of another may keep the time at which it was modified; its inode is changed then.
+fn written_file(path: &str) -> WrittenFile {
+    let changed = std::fs::symlink_metadata(path).ok().and_then(|metadata| {
+        let nanoseconds = i32::try_from(metadata.ctime_nsec()).ok()?;
+        Timestamp::new(metadata.ctime(), nanoseconds).ok()
+    });
+    WrittenFile { path: path.to_owned(), written: changed }
 }
 
 impl SessionActivity {

@@ -121,7 +121,7 @@ impl OtherClients {
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::AssembliesChanged { .. } => self.happened_with_remedy(event, ":refresh runs it again"),
-            EventBody::SourcesChanged { .. } => {
+            EventBody::SourcesChanged { in_build: false, .. } => {
                 self.happened_with_remedy(event, ":rebuild builds the project and begins afresh with it")
             }
             _ => self.happened(event),

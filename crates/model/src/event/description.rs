@@ -190,8 +190,9 @@ impl EventBody {
             Self::AssembliesChanged { changed, .. } => {
                 warning("changed:", changed.join(", ")).note("(what used it may be out of date)")
             }
-            Self::SourcesChanged { changed } => {
-                warning("changed:", changed.join(", ")).note("(no build has it yet)")
+            Self::SourcesChanged { changed, in_build } => {
+                let note = if *in_build { "(the build under way has it)" } else { "(no build has it yet)" };
+                warning("changed:", changed.join(", ")).note(note)
             }
             Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
             Self::JobEnded { ending, duration_ms, .. } => {

@@ -13,7 +13,8 @@ use mainstay_model::{
     CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
     JobEnding, JobId, JobKind, JobReport, JobSpec, Limits, LoadedProject, Notice, Origin, Outcome,
     OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
-    Session, SessionCommand, SessionKind, SessionState, Source, Startup, Version, WorkEnding, decide,
+    Session, SessionCommand, SessionKind, SessionState, Source, Startup, Timestamp, Version, WorkEnding,
+    WrittenFile, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -78,6 +79,8 @@ enum Step {
     LookedAt(References),
     /// Files of the session's folder were written.
     Written(Vec<&'static str>),
+    /// They were written in this second; each step takes one.
+    WrittenIn(i64, Vec<&'static str>),
     /// The agent says something.
     Agent {
         of_running: bool,
@@ -155,7 +158,8 @@ impl Step {
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
-            Self::Written(files) => Notice::Written { files: files.into_iter().map(str::to_owned).collect() },
+            Self::Written(files) => written(None, files),
+            Self::WrittenIn(at, files) => written(Some(second(at)), files),
             Self::Agent { of_running, notice } => {
                 Notice::Runner(RunnerNotice::Agent(of_job(notice, job(of_running))))
             }
@@ -167,6 +171,11 @@ impl Step {
     }
 }
 
+fn written(written: Option<Timestamp>, files: Vec<&str>) -> Notice {
+    let file = |path: &str| WrittenFile { path: path.to_owned(), written };
+    Notice::Written { files: files.into_iter().map(file).collect() }
+}
+
 /// What the project of a session under test is made of.
 const SOURCES: [&str; 2] = ["/home/ada/demo/a.fs", "/home/ada/demo/b.fs"];
 
@@ -175,6 +184,10 @@ fn with_project() -> Startup {
     let project =
         LoadedProject { path: "/home/ada/demo/demo.fsproj".to_owned(), sources, ..LoadedProject::default() };
     Startup { project: Some(project), profiles: Vec::new(), ..Startup::default() }
+}
+
+fn any_written() -> impl Strategy<Value = Vec<&'static str>> {
+    vec(select(vec![SOURCES[0], SOURCES[1], "/elsewhere.fs"]), 0..3)
 }
 
 fn any_report() -> impl Strategy<Value = JobReport> {
@@ -228,7 +241,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
-        1 => vec(select(vec![SOURCES[0], SOURCES[1], "/elsewhere.fs"]), 0..3).prop_map(Step::Written),
+        1 => any_written().prop_map(Step::Written),
+        1 => (0_i64..40, any_written()).prop_map(|(at, files)| Step::WrittenIn(at, files)),
         4 => (usually(), any_agent_notice()).prop_map(|(of_running, notice)| Step::Agent { of_running, notice }),
         1 => any_compaction().prop_map(Step::Compacted),
         1 => Just(Step::Idle),
@@ -951,6 +965,34 @@ fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
     assert_eq!(told, expected);
     let events = story.events.iter().filter(|event| event.body.kind() == "sourcesChanged").count();
     assert_eq!(events, 3, "what may mend a build that failed is told again");
+}
+
+#[test]
+fn what_was_written_before_a_build_began_is_built_by_it_whenever_that_is_noticed() {
+    let [a, b] = SOURCES;
+    let build = || Step::Command(SessionCommand::Work(JobSpec::Build));
+    let built =
+        |built| Step::Built { of_running: true, report: BuildReport { built, diagnostics: Vec::new() } };
+    let unbuilt = |steps: Vec<Step>| {
+        let mut story = after(ready());
+        let began = i64::try_from(story.steps).unwrap() + 1;
+        story.take(build());
+        for step in steps {
+            let step = match step {
+                Step::WrittenIn(at, files) => Step::WrittenIn(began + at, files),
+                step => step,
+            };
+            story.take(step);
+        }
+        story.session.unbuilt.keys().map(|file| &file[file.len() - 4..]).collect::<Vec<_>>().join(" ")
+    };
+    let seen_in_build =
+        |result| vec![Step::WrittenIn(-1, vec![a]), Step::WrittenIn(1, vec![b]), built(result)];
+    assert_eq!(unbuilt(seen_in_build(Ok(()))), "b.fs");
+    assert_eq!(unbuilt(seen_in_build(Err("it has an error".to_owned()))), "a.fs b.fs");
+    let seen_after =
+        vec![built(Ok(())), Step::WarmedUp, Step::WrittenIn(-1, vec![a]), Step::WrittenIn(1, vec![b])];
+    assert_eq!(unbuilt(seen_after), "b.fs");
 }
 
 #[test]

@@ -459,7 +459,8 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => any_references().prop_map(|references| EventBody::EnvironmentChanged { references }),
         1 => (any_references(), any_references(), vec(any_text(), 0..3))
             .prop_map(|(old, new, changed)| EventBody::AssembliesChanged { old, new, changed }),
-        1 => vec(any_text(), 0..3).prop_map(|changed| EventBody::SourcesChanged { changed }),
+        1 => (vec(any_text(), 0..3), any::<bool>())
+            .prop_map(|(changed, in_build)| EventBody::SourcesChanged { changed, in_build }),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
         1 => (any_entry(), option::of(any_text())).prop_map(|(entry, label)| EventBody::EntryLabeled { entry, label }),
     ]
@@ -871,6 +872,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             surroundings,
             startup: None,
             unbuilt: BTreeMap::new(),
+            built: None,
             agent: None,
             queue: Vec::new(),
             messages: evals,

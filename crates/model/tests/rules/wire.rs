@@ -619,7 +619,8 @@ fn event_examples() -> Vec<EventBody> {
             new: references("cd34"),
             changed: vec!["a.dll".to_owned()],
         },
-        EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()] },
+        EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()], in_build: false },
+        EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()], in_build: true },
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(), 0, 4)],
             summary: text("So far."),

@@ -78,7 +78,7 @@ fn due_for(body: &EventBody) -> Option<NextAction> {
         body,
         EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
     );
-    if matches!(body, EventBody::SourcesChanged { .. }) {
+    if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
         Some(NextAction::Build)
     } else if matches!(body, EventBody::AssembliesChanged { .. }) {
         Some(NextAction::Load)
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn written() -> EventBody {
-        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()] }
+        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()], in_build: false }
     }
 
     #[test]
