@@ -497,7 +497,10 @@ impl Call {
     /// then goes on.
     pub(super) async fn is_unwanted(&self) {
         self.context.ct.cancelled().await;
-        if self.server.has_lost_client(self.context.extensions.get::<Parts>()) {
+        // One that cancelled its call and went at once has cancelled it all the same.
+        if self.server.has_lost_client(self.context.extensions.get::<Parts>())
+            && self.server.cancelled_by_client(self.request()).await.is_none()
+        {
             std::future::pending::<()>().await;
         }
     }

@@ -248,11 +248,16 @@ impl Server {
         if call.is_of_newest() && !self.is_connection() {
             return None;
         }
-        let is_of = |(request, _): &Cancelled| request == call.request();
+        self.cancelled_by_client(call.request()).await?
+    }
+
+    /// What a client said as it cancelled this request; none where it said nothing of the kind.
+    pub(super) async fn cancelled_by_client(&self, request: &RequestId) -> Option<Option<String>> {
+        let is_of = |(cancelled, _): &Cancelled| cancelled == request;
         let mut reasons = self.reasons.subscribe();
         let said = timeout(REASON_COMES, reasons.wait_for(|reasons| reasons.iter().any(is_of)));
         let reasons = said.await.ok()?.ok()?;
-        reasons.iter().find(|reason| is_of(reason)).and_then(|(_, reason)| reason.clone())
+        reasons.iter().find(|reason| is_of(reason)).map(|(_, reason)| reason.clone())
     }
 
     /// What a model is told once, by the names that it is shown.

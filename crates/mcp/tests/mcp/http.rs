@@ -292,11 +292,8 @@ async fn a_transport_session_that_is_ended_is_known_no_more() {
     }
 }
 
-#[tokio::test]
-async fn code_of_a_transport_session_that_is_ended_goes_on() {
-    let served = Served::start().await;
-    let bob = served.home.agent().await;
-    bob.send("1 + 1").await;
+/// Runs code that waits, as the request 2 of a transport session. Gives the headers of that session, and what comes of the request.
+async fn code_that_waits(served: &Served) -> (String, tokio::task::JoinHandle<String>) {
     let port = served.port;
     let host = format!("Host: 127.0.0.1:{port}\r\n");
     let opened = post(port, &host).await;
@@ -310,6 +307,34 @@ async fn code_of_a_transport_session_that_is_ended_goes_on() {
             async move { request("POST", "Bearer secret", port, &of_call, &call.to_string()).await },
         );
     served.home.reaches("Evaluating").await;
+    (headers, running)
+}
+
+#[tokio::test]
+async fn code_that_was_cancelled_stops_also_where_its_client_goes_at_once() {
+    let served = Served::start().await;
+    served.home.agent().await.send("1 + 1").await;
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
+    for _ in 0..10 {
+        let (headers, running) = code_that_waits(&served).await;
+        // Both in one write, so that nothing comes between them.
+        let both = [("POST", cancelled.to_string(), "keep-alive"), ("DELETE", String::new(), "close")]
+            .map(|(method, body, then)| written(method, "Bearer secret", &headers, &body, then));
+        let said = exchanged(served.port, &both.concat()).await;
+        assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("HTTP/1.1 204 "), "{said}");
+        served.home.reaches("Ready").await;
+        running.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn code_of_a_transport_session_that_is_ended_goes_on() {
+    let served = Served::start().await;
+    let bob = served.home.agent().await;
+    bob.send("1 + 1").await;
+    let port = served.port;
+    let (headers, running) = code_that_waits(&served).await;
     let ended = request("DELETE", "Bearer secret", port, &headers, "").await;
     assert!(ended.starts_with("HTTP/1.1 204 "), "{ended}");
     // It would end within this time were it cancelled.
@@ -332,11 +357,20 @@ async fn post_as(authorization: &str, port: u16, headers: &str) -> String {
 }
 
 async fn request(method: &str, authorization: &str, port: u16, headers: &str, body: &str) -> String {
-    let request = format!(
+    exchanged(port, &written(method, authorization, headers, body, "close")).await
+}
+
+/// A request as it is sent. `then` is what becomes of its connection.
+fn written(method: &str, authorization: &str, headers: &str, body: &str, then: &str) -> String {
+    format!(
         "{method} /mcp HTTP/1.1\r\n{headers}Authorization: {authorization}\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+         Accept: application/json, text/event-stream\r\nConnection: {then}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
-    );
+    )
+}
+
+/// What comes back over a connection for what is sent.
+async fn exchanged(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
