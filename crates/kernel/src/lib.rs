@@ -8,6 +8,7 @@ mod building;
 mod channel;
 pub mod fsharp;
 pub mod jupyter;
+mod kernel_files;
 mod overflow;
 mod protocol;
 pub mod runner_process;
@@ -15,4 +16,5 @@ mod startup_context;
 pub mod worker;
 
 pub use building::Builder;
+pub use kernel_files::KernelFiles;
 pub use startup_context::{OpenedNames, Project, ShadowCopy, StartupContext};

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use mainstay_agent::pi;
+use mainstay_embedded::kernel_file;
 use mainstay_formats::exchange::{Header, Kernel};
 use mainstay_gateway::{KnownKind, Missing};
 use mainstay_kernel::fsharp::{
@@ -221,7 +222,7 @@ pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Res
 /// Builds the worker with an SDK where that has not been done.
 pub(crate) async fn build_fsharp(search: &Search, sdk: &Sdk) -> Result<(), Error> {
     let line = ProgressLine::default();
-    let built = build(&search.home, sdk, &|progress| show(&line, &progress)).await;
+    let built = build(&search.home, sdk, kernel_file, &|progress| show(&line, &progress)).await;
     line.clear();
     built.map(drop).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
 }

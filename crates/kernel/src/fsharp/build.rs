@@ -13,8 +13,9 @@ use super::icu::Cultures;
 use super::progress::{OnProgress, Progress};
 use super::recipe::{self, Recipe};
 use super::sdk::{Sdk, Unusable};
-use super::sources::{SOURCES, SourceFile, Sources};
+use super::sources::{MissingSource, SourceFile, Sources};
 use super::version::SdkVersion;
+use crate::kernel_files::KernelFiles;
 use mainstay_os::command::{self, CommandError};
 use mainstay_os::folder::{FileError, Lock, Staging, failed};
 
@@ -24,6 +25,9 @@ const LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The worker was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
+    /// The sources of the worker are not whole.
+    #[error(transparent)]
+    Sources(#[from] MissingSource),
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -58,16 +62,21 @@ pub enum BuildError {
 }
 
 /// How to start the worker on `sdk`, built first if need be. `home` is Mainstay's own folder; a worker is kept under
-/// `kernels/fsharp` in it. Two processes that build at once get the same one.
+/// `kernels/fsharp` in it. Two processes that build at once get the same one. `files` has the sources of the worker.
 ///
 /// # Errors
 /// [`BuildError`]; its text says what to do.
-pub async fn build(home: &Path, sdk: &Sdk, progress: OnProgress<'_>) -> Result<WorkerProgram, BuildError> {
-    build_from(SOURCES, home, sdk, progress).await
+pub async fn build(
+    home: &Path,
+    sdk: &Sdk,
+    files: KernelFiles,
+    progress: OnProgress<'_>,
+) -> Result<WorkerProgram, BuildError> {
+    build_from(&Sources::read(files)?, home, sdk, progress).await
 }
 
 async fn build_from(
-    sources: Sources,
+    sources: &Sources,
     home: &Path,
     sdk: &Sdk,
     progress: OnProgress<'_>,
@@ -134,7 +143,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Everything in the worker's folder. Tells how the worker gets its cultures.
-    async fn make(&self, sources: Sources) -> Result<Cultures, BuildError> {
+    async fn make(&self, sources: &Sources) -> Result<Cultures, BuildError> {
         for file in self.recipe.copied() {
             self.copy(&file)?;
         }
@@ -146,18 +155,18 @@ impl<'a> Workshop<'a> {
     }
 
     /// The worker refers to the module that shows values, and so comes behind it.
-    async fn worker(&self, sources: Sources) -> Result<(), BuildError> {
-        let files = self.written(sources.display)?;
+    async fn worker(&self, sources: &Sources) -> Result<(), BuildError> {
+        let files = self.written(&sources.display)?;
         self.compile(recipe::DISPLAY, |output| self.recipe.display(&files, output)).await?;
-        let files = self.written(sources.worker)?;
+        let files = self.written(&sources.worker)?;
         let display = self.product.join(format!("{}.dll", recipe::DISPLAY));
         self.compile(recipe::WORKER, |output| self.recipe.worker(&files, &display, output)).await
     }
 
     fn written(&self, sources: &[SourceFile]) -> Result<Vec<PathBuf>, FileError> {
         let write_one = |source: &SourceFile| {
-            let file = self.bench.join(source.name);
-            write(&file, source.text).map(|()| file)
+            let file = self.bench.join(source.name.as_ref());
+            write(&file, &source.text).map(|()| file)
         };
         sources.iter().map(write_one).collect()
     }
@@ -216,10 +225,13 @@ mod tests {
     use crate::fsharp::sdk::Origin;
     use crate::fsharp::testing::{NET_3_1, NET_8, Tree};
 
-    const SMALL: Sources = Sources {
-        display: &[SourceFile { name: "Mainstay.fs", text: "module Mainstay" }],
-        worker: &[SourceFile { name: "Program.fs", text: "()" }],
-    };
+    fn file(name: &'static str, text: &'static str) -> Vec<SourceFile> {
+        vec![SourceFile { name: name.into(), text: text.into() }]
+    }
+
+    fn small() -> Sources {
+        Sources { display: file("Mainstay.fs", "module Mainstay"), worker: file("Program.fs", "()") }
+    }
 
     /// A host that notes that it ran, and writes an empty file for every `-o:`.
     const COMPILES: &str = r#"echo "$@" >> "$(dirname "$0")/runs"
@@ -235,7 +247,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     }
 
     async fn build_in(tree: &Tree, sdk: &Sdk) -> Result<WorkerProgram, BuildError> {
-        build_from(SMALL, &tree.path("home"), sdk, &|_| ()).await
+        build_from(&small(), &tree.path("home"), sdk, &|_| ()).await
     }
 
     fn runs(tree: &Tree) -> usize {
@@ -251,7 +263,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
         let (tree, sdk) = machine(NET_8, COMPILES);
         let seen = Mutex::new(Vec::new());
         let progress = |step| seen.lock().unwrap().push(step);
-        let first = build_from(SMALL, &tree.path("home"), &sdk, &progress).await.unwrap();
+        let first = build_from(&small(), &tree.path("home"), &sdk, &progress).await.unwrap();
         assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
         let after_first = runs(&tree);
         assert_eq!(after_first, 3, "the module, the worker, and the probe for cultures");
@@ -266,10 +278,10 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
         let (tree, sdk) = machine(NET_8, COMPILES);
         let first = build_in(&tree, &sdk).await.unwrap();
         for other in [
-            Sources { worker: &[SourceFile { name: "Program.fs", text: "printfn \"\"" }], ..SMALL },
-            Sources { display: &[SourceFile { name: "Mainstay.fs", text: "module Other" }], ..SMALL },
+            Sources { worker: file("Program.fs", "printfn \"\""), ..small() },
+            Sources { display: file("Mainstay.fs", "module Other"), ..small() },
         ] {
-            let second = build_from(other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
+            let second = build_from(&other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
             assert_ne!(folder_of(&first), folder_of(&second));
         }
     }

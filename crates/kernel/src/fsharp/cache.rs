@@ -66,7 +66,7 @@ struct Manifest {
 impl Cache {
     /// `home` is Mainstay's own folder. SDKs of one version at two places have a worker each, and so has an SDK whose files
     /// were replaced in place: a worker fits only the compiler that it was compiled against.
-    pub(super) fn of(home: &Path, recipe: &Recipe, sources: Sources) -> Self {
+    pub(super) fn of(home: &Path, recipe: &Recipe, sources: &Sources) -> Self {
         let sdk = &recipe.sdk;
         let mut hasher = blake3::Hasher::new();
         let mut add = |part: &[u8]| {
@@ -78,7 +78,7 @@ impl Cache {
             add(file.as_os_str().as_encoded_bytes());
             add(&stamp_of(&file));
         }
-        for source in sources.display.iter().chain(sources.worker) {
+        for source in sources.display.iter().chain(&sources.worker) {
             add(source.name.as_bytes());
             add(source.text.as_bytes());
         }

@@ -10,7 +10,8 @@ use super::discover::{FoundSdk, NoSdk, Search, discover};
 use super::recipe::Recipe;
 use super::sdk::Sdk;
 use super::selection::{Code, Selected, select_among};
-use super::sources;
+use super::sources::Sources;
+use crate::kernel_files::KernelFiles;
 
 /// The programs an installation can need.
 const TOOLS: [&str; 3] = ["curl", "tar", "npm"];
@@ -53,21 +54,21 @@ pub struct Problem {
     pub remedy: String,
 }
 
-/// Examines this machine, for code in `folder`.
-pub fn examine(search: &Search, folder: &Path) -> Report {
+/// Examines this machine, for code in `folder`. `files` has the sources of the worker.
+pub fn examine(search: &Search, folder: &Path, files: KernelFiles) -> Report {
     let sdks = discover(search);
     let choice = select_among(search, Code::In(folder), &sdks);
     let tools: Vec<_> = TOOLS.map(|name| Tool { name, path: search.program(name) }).into();
     let problems = choice.as_ref().err().map(|error| problems(error, &tools)).unwrap_or_default();
     let (chosen, note) = choice.map_or((None, None), |Selected { sdk, note }| (Some(sdk), note));
-    let worker = chosen.as_ref().and_then(|sdk| worker_state(&search.home, sdk));
+    let worker = chosen.as_ref().and_then(|sdk| worker_state(&search.home, sdk, files));
     Report { sdks, chosen, note, worker, tools, problems }
 }
 
-fn worker_state(home: &Path, sdk: &Sdk) -> Option<WorkerState> {
+fn worker_state(home: &Path, sdk: &Sdk, files: KernelFiles) -> Option<WorkerState> {
     let home = absolute(home).unwrap_or_else(|_| home.to_owned());
     let recipe = Recipe::of(sdk, sdk.parts().ok()?);
-    Some(Cache::of(&home, &recipe, sources::SOURCES).state())
+    Some(Cache::of(&home, &recipe, &Sources::read(files).ok()?).state())
 }
 
 fn problems(error: &NoSdk, tools: &[Tool]) -> Vec<Problem> {
@@ -95,7 +96,7 @@ mod tests {
         let tree = Tree::of(NET_8);
         let mut search = search_in(&tree.path("home"));
         search.path = vec![tree.root()];
-        let report = examine(&search, &tree.root());
+        let report = examine(&search, &tree.root(), mainstay_embedded::kernel_file);
         let sdk = Sdk { root: tree.root(), version: "8.0.404".parse().unwrap(), origin: Origin::Path };
         assert_eq!(report.chosen, Some(sdk));
         assert_eq!((report.worker, report.problems), (Some(WorkerState::NotBuilt), Vec::new()));
@@ -106,7 +107,11 @@ mod tests {
         let tree = Tree::of("");
         let mut search = search_in(&tree.path("home"));
         let remedies = |search: &Search| -> Vec<String> {
-            examine(search, &tree.root()).problems.into_iter().map(|it| it.remedy).collect()
+            examine(search, &tree.root(), mainstay_embedded::kernel_file)
+                .problems
+                .into_iter()
+                .map(|it| it.remedy)
+                .collect()
         };
         let install = NoSdk::Nowhere { unusable: Vec::new() }.remedy();
         assert!(
@@ -124,7 +129,7 @@ mod tests {
         let tree = Tree::of("sdk/9.0.100/README");
         let mut search = search_in(&tree.path("home"));
         search.dotnet_root = Some(tree.root());
-        let report = serde_json::to_value(examine(&search, &tree.root())).unwrap();
+        let report = serde_json::to_value(examine(&search, &tree.root(), |_| None)).unwrap();
         let sdk = &report["sdks"][0];
         assert_eq!((&sdk["version"], &sdk["origin"]), (&"9.0.100".into(), &"dotnetRoot".into()));
         assert!(sdk["unusable"].as_str().unwrap().contains("dotnet executable"), "{report}");

@@ -43,7 +43,10 @@ pub use options::check_options;
 pub use progress::{OnProgress, Progress, Source};
 pub use sdk::{CompilerLibrary, Origin, Parts, Runtime, Sdk, Unusable};
 pub use selection::{Code, Selected, select};
+pub use sources::MissingSource;
 pub use version::{InvalidVersion, SdkVersion};
+
+use crate::kernel_files::KernelFiles;
 
 /// No worker can be started.
 #[derive(Debug, thiserror::Error)]
@@ -56,11 +59,16 @@ pub enum PrepareError {
     Build(#[from] BuildError),
 }
 
-/// How to start an F# worker on this machine: the preferred SDK is chosen, and the worker built with it if need be.
+/// How to start an F# worker on this machine: the preferred SDK is chosen, and the worker built with it if need be. `files` has the worker's
+/// sources.
 ///
 /// # Errors
 /// [`PrepareError`]; its text says what to do, which is `mainstay kernel install fsharp` where there is no SDK.
-pub async fn prepare(search: &Search, progress: OnProgress<'_>) -> Result<WorkerProgram, PrepareError> {
+pub async fn prepare(
+    search: &Search,
+    files: KernelFiles,
+    progress: OnProgress<'_>,
+) -> Result<WorkerProgram, PrepareError> {
     let sdk = choose(search)?;
-    Ok(build(&search.home, &sdk, progress).await?)
+    Ok(build(&search.home, &sdk, files, progress).await?)
 }

@@ -1,128 +1,83 @@
-//! The source of the F# worker, carried in this program so that any SDK can compile it.
+//! The source of the F# worker, which the program carries so that any SDK can compile it.
+
+use std::borrow::Cow;
+
+use crate::kernel_files::KernelFiles;
+
+/// The list of the worker's files, in the folder of each assembly.
+const LIST: &str = "sources.txt";
 
 /// One file of the worker.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SourceFile {
     /// Its file name, which compiler errors mention.
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     /// The text of the file.
-    pub(super) text: &'static str,
+    pub(super) text: Cow<'static, str>,
 }
 
 /// What the worker is made of. The files of each assembly stand in the order of compilation, which the `sources.txt` beside them sets.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Sources {
     /// The module `Mainstay`, which code of sessions uses and the worker too.
-    pub(super) display: &'static [SourceFile],
+    pub(super) display: Vec<SourceFile>,
     /// The source files of the worker.
-    pub(super) worker: &'static [SourceFile],
+    pub(super) worker: Vec<SourceFile>,
 }
 
-/// The sources that this program carries.
-pub(super) const SOURCES: Sources = Sources { display: DISPLAY, worker: WORKER };
+/// A file of the worker is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("this program lacks its file kernels/{path}; install Mainstay again")]
+pub struct MissingSource {
+    /// Where it would be, in the folder `kernels`.
+    path: String,
+}
 
-macro_rules! sources {
-    ($folder:literal: $($name:literal)*) => {
-        &[$(SourceFile { name: $name, text: include_str!(concat!("../../../../kernels/fsharp/", $folder, $name)) }),*]
+impl Sources {
+    /// The sources as they are now.
+    ///
+    /// # Errors
+    /// [`MissingSource`].
+    pub(super) fn read(files: KernelFiles) -> Result<Self, MissingSource> {
+        Ok(Self { display: read_listed(files, "fsharp/display")?, worker: read_listed(files, "fsharp")? })
+    }
+}
+
+fn read_listed(files: KernelFiles, folder: &str) -> Result<Vec<SourceFile>, MissingSource> {
+    let read = |name: &str| {
+        let path = format!("{folder}/{name}");
+        files(&path).ok_or(MissingSource { path })
     };
+    let list = read(LIST)?;
+    let file = |name: &str| Ok(SourceFile { name: Cow::Owned(name.to_owned()), text: read(name)? });
+    list.split_whitespace().map(file).collect()
 }
-
-const DISPLAY: &[SourceFile] = sources!["display/":
-    "Bundle.fs"
-    "Cells.fs"
-    "Table.fs"
-    "Numbers.fs"
-    "Plot.fs"
-    "Conventions.fs"
-    "Forms.fs"
-    "Sink.fs"
-    "TestsModel.fs"
-    "TestsReflection.fs"
-    "TestsMarked.fs"
-    "Stand.fs"
-    "EngineCalls.fs"
-    "TestsNunit.fs"
-    "TestsMstest.fs"
-    "TestsFailure.fs"
-    "Limited.fs"
-    "EngineXunit2.fs"
-    "EngineXunit3.fs"
-    "EngineNunit.fs"
-    "EngineExpecto.fs"
-    "EngineAdapter.fs"
-    "EnginePlatform.fs"
-    "Engines.fs"
-    "TestsFinding.fs"
-    "TestsWords.fs"
-    "TestsProgress.fs"
-    "TestsRunning.fs"
-    "TestsReport.fs"
-    "Mainstay.fs"
-    "Awaiting.fs"
-    "Host.fs"
-];
-
-const WORKER: &[SourceFile] = sources!["":
-    "Compat.fs"
-    "Json.fs"
-    "Limits.fs"
-    "Protocol.fs"
-    "Channel.fs"
-    "Blame.fs"
-    "UserOutput.fs"
-    "Restores.fs"
-    "Conditionals.fs"
-    "Awaits.fs"
-    "Frameworks.fs"
-    "Splitter.fs"
-    "Directives.fs"
-    "Silenced.fs"
-    "LoadedScripts.fs"
-    "Ahead.fs"
-    "Printed.fs"
-    "Syntax.fs"
-    "Names.fs"
-    "Purity.fs"
-    "Plain.fs"
-    "Fragments.fs"
-    "Turns.fs"
-    "Diagnostics.fs"
-    "Faults.fs"
-    "StandardInput.fs"
-    "Input.fs"
-    "Displays.fs"
-    "Sha256.fs"
-    "Surroundings.fs"
-    "Descriptions.fs"
-    "Bound.fs"
-    "Interruption.fs"
-    "SubmissionThread.fs"
-    "Evaluator.fs"
-    "Documentation.fs"
-    "Intellisense.fs"
-    "Explorer.fs"
-    "Search.fs"
-    "Review.fs"
-    "Listening.fs"
-    "Startup.fs"
-    "TestDiscovery.fs"
-    "Program.fs"
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_files_and_their_order_are_those_of_the_lists_beside_them() {
-        let display = include_str!("../../../../kernels/fsharp/display/sources.txt");
-        for (sources, list) in
-            [(WORKER, include_str!("../../../../kernels/fsharp/sources.txt")), (DISPLAY, display)]
-        {
-            assert_eq!(
-                sources.iter().map(|source| source.name).collect::<Vec<_>>(),
-                list.split_whitespace().collect::<Vec<_>>()
-            );
-        }
+    fn the_files_come_in_the_order_of_the_list_and_one_that_is_missing_is_named() {
+        let files: KernelFiles = |path| {
+            let text = match path {
+                "fsharp/sources.txt" => "B.fs\nA.fs\n",
+                "fsharp/display/sources.txt" => "C.fs",
+                "fsharp/B.fs" | "fsharp/A.fs" | "fsharp/display/C.fs" => "()",
+                _ => return None,
+            };
+            Some(Cow::Borrowed(text))
+        };
+        let names =
+            |sources: &[SourceFile]| sources.iter().map(|source| source.name.to_string()).collect::<Vec<_>>();
+        let sources = Sources::read(files).unwrap();
+        assert_eq!(
+            (names(&sources.worker), names(&sources.display)),
+            (vec!["B.fs".to_owned(), "A.fs".to_owned()], vec!["C.fs".to_owned()])
+        );
+
+        let lacks: KernelFiles = |path| (path.ends_with("sources.txt")).then_some(Cow::Borrowed("D.fs"));
+        let error = Sources::read(lacks).unwrap_err().to_string();
+        assert!(error.contains("kernels/fsharp/display/D.fs"), "{error}");
     }
 }

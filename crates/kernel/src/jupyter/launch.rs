@@ -26,6 +26,7 @@ use super::python;
 use super::reader::{Reader, Sources, Traits};
 use super::sockets::{Sockets, failed};
 use super::wire::{Key, Message};
+use crate::kernel_files::KernelFiles;
 use crate::runner_process::{died_early, exit_of, unavailable};
 use mainstay_os::output_pipe::OutputPipe;
 use mainstay_os::process::{Group, Launch, Unready, drain, last_words};
@@ -40,8 +41,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const WITH_LIFELINE: &str = r#"exec 3<&0
 ( trap '' INT TERM; while read -r _ <&3; do :; done; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &
 exec "$@" </dev/null 3<&-"#;
-/// What makes the standard input of a Deno kernel ask.
-const DENO_INPUT: &str = include_str!("../../../../kernels/deno/mainstay_kernel.js");
+/// What makes the standard input of a Deno kernel ask, in the folder `kernels`.
+const DENO_INPUT: &str = "deno/mainstay_kernel.js";
 
 /// How a kernel is started.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub struct Start {
     pub sockets: PathBuf,
     /// What it finds in its environment over the daemon's own, besides what its kernelspec says.
     pub environment: Environment,
+    /// What kernels are given.
+    pub files: KernelFiles,
 }
 
 /// A kernel process that takes code.
@@ -167,8 +170,11 @@ async fn attempt(
         traits,
     );
     let reader = ReaderTask { task: tokio::spawn(reader.run()), is_replaced };
-    let has_helper = is_python && equip(&line, &info).await;
-    if is_deno && let Err(error) = line.run_silently(DENO_INPUT).await {
+    let has_helper = is_python && equip(&line, &info, start.files).await;
+    if is_deno
+        && let Some(code) = (start.files)(DENO_INPUT)
+        && let Err(error) = line.run_silently(&code).await
+    {
         tracing::info!(%error, "the standard input of a Deno kernel stays empty");
     }
     unready.is_ready();
@@ -185,8 +191,11 @@ async fn attempt(
 }
 
 /// Gives a Python kernel its helper, and asks for a part of it that answers while code runs.
-async fn equip(line: &Line, info: &KernelInfo) -> bool {
-    let installed = line.run_silently(&python::installation()).await;
+async fn equip(line: &Line, info: &KernelInfo, files: KernelFiles) -> bool {
+    let installed = match python::installation(files) {
+        Some(code) => line.run_silently(&code).await,
+        None => Err(failed("this program does not carry its helper")),
+    };
     if let Err(error) = &installed {
         tracing::info!(%error, "a Python kernel goes without a helper");
     }

@@ -2,18 +2,20 @@
 
 use serde_json::{Value, json};
 
-/// The source of Mainstay's helper for Python.
-const SOURCE: &str = include_str!("../../../../kernels/python/mainstay_kernel.py");
+use crate::kernel_files::KernelFiles;
+
+/// Where its source is, in the folder `kernels`.
+const SOURCE: &str = "python/mainstay_kernel.py";
 /// What it is called among the kernel's modules.
 const MODULE: &str = "mainstay_kernel";
 /// What stands for its file where Python says where an error comes from.
 const FILE: &str = "<mainstay>";
 
-/// Code that puts it in, and leaves no name behind.
-pub(super) fn installation() -> String {
+/// Code that puts it in, and leaves no name behind; none where the program does not carry it.
+pub(super) fn installation(files: KernelFiles) -> Option<String> {
     // A text in JSON is one in Python too.
-    let source = Value::from(SOURCE);
-    format!("exec(compile({source}, '{FILE}', 'exec'), {{'__name__': '{MODULE}'}})")
+    let source = Value::from(files(SOURCE)?);
+    Some(format!("exec(compile({source}, '{FILE}', 'exec'), {{'__name__': '{MODULE}'}})"))
 }
 
 /// Whether a part of a traceback, without colours, is a frame of it.

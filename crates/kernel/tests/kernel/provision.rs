@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::support::search;
 use futures::StreamExt;
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{
     Origin, Progress, Search, WorkerProgram, WorkerState, build, examine, install, prepare,
 };
@@ -42,16 +43,16 @@ async fn a_worker_is_built_starts_and_is_recognised_the_next_time() {
     let search = search(home.path());
     let seen = Mutex::new(Vec::new());
     let progress = |step| seen.lock().unwrap().push(step);
-    assert_eq!(examine(&search, home.path()).worker, Some(WorkerState::NotBuilt));
+    assert_eq!(examine(&search, home.path(), kernel_file).worker, Some(WorkerState::NotBuilt));
 
-    let worker = prepare(&search, &progress).await.unwrap();
+    let worker = prepare(&search, kernel_file, &progress).await.unwrap();
     let frame = first_frame(&worker, home.path()).await;
     assert_eq!(frame, serde_json::json!({ "type": "attach", "token": "secret", "protocol": 1 }));
     assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
-    assert_eq!(examine(&search, home.path()).worker, Some(WorkerState::Built));
+    assert_eq!(examine(&search, home.path(), kernel_file).worker, Some(WorkerState::Built));
 
     seen.lock().unwrap().clear();
-    assert_eq!(prepare(&search, &progress).await.unwrap(), worker);
+    assert_eq!(prepare(&search, kernel_file, &progress).await.unwrap(), worker);
     assert_eq!(*seen.lock().unwrap(), []);
 }
 
@@ -65,6 +66,6 @@ async fn an_sdk_is_installed_and_builds_a_worker() {
     assert_eq!(installed.origin, Origin::Mainstay);
     assert_eq!(install(&search, None, &|_| ()).await.unwrap(), installed);
 
-    let worker = build(home.path(), &installed, &|_| ()).await.unwrap();
+    let worker = build(home.path(), &installed, kernel_file, &|_| ()).await.unwrap();
     assert_eq!(first_frame(&worker, home.path()).await["type"], "attach");
 }

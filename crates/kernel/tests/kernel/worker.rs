@@ -34,6 +34,7 @@ use std::time::Duration;
 use crate::support;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
 use mainstay_kernel::{StartupContext, worker};
 use mainstay_model::LastWords;
@@ -57,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The worker, built once for all tests.
 async fn program() -> WorkerProgram {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    prepare(&support::search(&target.join("test-tools")), &|_| ()).await.unwrap()
+    prepare(&support::search(&target.join("test-tools")), kernel_file, &|_| ()).await.unwrap()
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {

@@ -450,7 +450,7 @@ struct Bare {
 
 impl Bare {
     async fn start(home: &Path, folder: &Path) -> Result<Self, Failure> {
-        let program = prepare(&Search::from_env(home), &|_| {}).await?;
+        let program = prepare(&Search::from_env(home), mainstay_embedded::kernel_file, &|_| {}).await?;
         let sockets = tempfile::tempdir()?;
         let launch = Launch {
             program: program.program,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_embedded::error_page;
 use mainstay_model::{Error, ErrorCode};
 
 /// Explains an error code.
@@ -19,7 +20,7 @@ impl Explain {
             ErrorCode::ALL.iter().for_each(|code| println!("{code}"));
             return Ok(ExitCode::SUCCESS);
         };
-        let page = page(&code).ok_or_else(|| Error::InvalidArgument {
+        let page = error_page(&code).ok_or_else(|| Error::InvalidArgument {
             argument: "code".to_owned(),
             reason: format!("there is no error `{code}`; `mainstay explain` lists all"),
         })?;
@@ -28,8 +29,6 @@ impl Explain {
     }
 }
 
-include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,7 +36,7 @@ mod tests {
     #[test]
     fn every_error_has_a_page_that_says_what_happened_and_what_to_do() {
         for code in ErrorCode::ALL {
-            let page = page(code.0).unwrap_or_else(|| panic!("docs/errors/{code}.md is missing"));
+            let page = error_page(code.0).unwrap_or_else(|| panic!("docs/errors/{code}.md is missing"));
             assert!(page.starts_with(&format!("# {code}\n")), "{code}");
             assert!(page.contains("\n## What happened\n") && page.contains("\n## What to do\n"), "{code}");
         }

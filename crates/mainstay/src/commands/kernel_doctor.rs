@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{Problem, Report, Search, examine};
 use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
 use mainstay_model::{Error, Limits, SessionKind};
@@ -35,7 +36,7 @@ struct Answer {
 
 /// Examines what F# sessions need, and prints it.
 pub(super) fn fsharp(search: &Search, json: bool) -> Result<ExitCode, Error> {
-    let report = examine(search, &working_directory()?);
+    let report = examine(search, &working_directory()?, kernel_file);
     if json {
         super::print_json(&report)?;
     } else {
@@ -88,6 +89,7 @@ async fn ask(kernelspec: Kernelspec) -> Result<Answer, Error> {
         working_directory: working_directory()?,
         sockets: sockets.path().to_owned(),
         environment: Environment::default(),
+        files: kernel_file,
     };
     let began = Instant::now();
     let limit = Duration::from_millis(Limits::default().worker_start_ms);

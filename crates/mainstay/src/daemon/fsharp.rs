@@ -20,6 +20,8 @@ use mainstay_runner::{
 use serde_json::Value;
 use tokio::sync::watch;
 
+use mainstay_embedded::kernel_file;
+
 use super::builds::Builds;
 use super::projects::{Loading, ProjectBuilder, profiles, project_of};
 use crate::config::FsharpConfig;
@@ -74,7 +76,7 @@ impl FsharpKernel {
             return Ok(program);
         }
         let progress = |progress| tracing::info!(?progress, "F# is prepared");
-        build(&self.search.home, sdk, &progress).await.map_err(unavailable)
+        build(&self.search.home, sdk, kernel_file, &progress).await.map_err(unavailable)
     }
 
     fn copies_of(&self, session: SessionId) -> PathBuf {

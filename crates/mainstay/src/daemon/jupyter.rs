@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
 use mainstay_model::{Capabilities, Capability, Error, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
@@ -57,6 +58,7 @@ impl RunnerFactory for JupyterKernels {
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let RunnerSpec { kind, working_directory, environment, .. } = spec;
         let kernelspec = self.kernelspec(&kind, &working_directory, &environment).await?;
-        launch(Start { kernelspec, working_directory, sockets: self.sockets.clone(), environment }).await
+        let sockets = self.sockets.clone();
+        launch(Start { kernelspec, working_directory, sockets, environment, files: kernel_file }).await
     }
 }

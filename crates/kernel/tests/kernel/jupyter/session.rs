@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
 use mainstay_kernel::{StartupContext, worker};
@@ -43,6 +44,7 @@ async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
         working_directory: "/".into(),
         sockets: sockets.to_owned(),
         environment: mainstay_runner::Environment::default(),
+        files: kernel_file,
     })
     .await
     .unwrap()
@@ -50,7 +52,7 @@ async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
 
 async fn fsharp(sockets: &Path) -> StartedRunner {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let program = prepare(&support::search(&target.join("test-tools")), &|_| ()).await.unwrap();
+    let program = prepare(&support::search(&target.join("test-tools")), kernel_file, &|_| ()).await.unwrap();
     let WorkerProgram { program, arguments, environment, .. } = program;
     let launch = Launch { program, arguments, environment };
     worker::launch(&launch, StartupContext::in_folder(Path::new("/")), None, sockets).await.unwrap()

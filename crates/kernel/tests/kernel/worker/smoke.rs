@@ -3,6 +3,7 @@
 
 use std::env;
 
+use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{SdkVersion, Search};
 use mainstay_model::{TestSelection, TextPosition};
 use mainstay_runner::query::KernelQuery;
@@ -18,7 +19,7 @@ pub(super) async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let search =
         Search { configured: Some(PathBuf::from(root)), ..Search::from_env(target.join("test-tools")) };
-    let program = prepare(&search, &|_| ()).await.unwrap();
+    let program = prepare(&search, kernel_file, &|_| ()).await.unwrap();
     let sdk = program.sdk.clone();
     Some((Session::with(program, StartupContext::in_folder(Path::new("/")), Vec::new()).await, sdk))
 }
