@@ -2,7 +2,7 @@
 //! reads them from the source tree, so that a change of one is tried by starting the program again.
 //!
 //! Only the program depends on this crate, and gives what is here to the crates that need it: so none of them is compiled again for a changed
-//! file.
+//! file. What the page loads is read in the same way, by the crate that serves it.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,6 @@ use rust_embed::{Embed, EmbeddedFile};
 #[folder = "../../kernels"]
 struct Kernels;
 
-/// The folder of what the page loads.
-#[derive(Embed)]
-#[folder = "../http/src/web/assets"]
-struct Page;
-
 /// The folder of the manual's pages on errors.
 #[derive(Embed)]
 #[folder = "../../docs/errors"]
@@ -26,11 +21,6 @@ struct Errors;
 /// Returns a text in the folder `kernels`, by its path there.
 pub fn kernel_file(path: &str) -> Option<Cow<'static, str>> {
     Kernels::get(path).and_then(text)
-}
-
-/// Returns a file that the page loads, by its name.
-pub fn page_file(name: &str) -> Option<Cow<'static, [u8]>> {
-    Page::get(name).map(|file| file.data)
 }
 
 /// Returns the manual's page on an error, by the code of the error.
@@ -52,7 +42,6 @@ mod tests {
     #[test]
     fn a_file_of_each_folder_is_found_and_no_other() {
         assert!(kernel_file("fsharp/display/Mainstay.fs").is_some_and(|text| text.contains("Mainstay")));
-        assert!(page_file("page.js").is_some());
         assert!(error_page("session_not_found").is_some());
         assert_eq!(kernel_file("fsharp/Nowhere.fs"), None);
         assert_eq!(kernel_file("../Cargo.toml"), None);
