@@ -32,14 +32,12 @@ const INTERLEAVINGS: [&str; 8] = [
 
 /// Runs the tests that the arguments after `--` select, all of them where there are none.
 ///
-/// The doc tests and the interleavings come first and only when all tests run: they take no filters of the runner, and its
-/// summary is to stand last.
+/// The interleavings come first and only when all tests run: they take no filters of the runner, and its summary is to stand last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
     let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
     let tools = step("what the tests need", || tools::provide(&in_every_run))?;
     if for_runner.is_empty() {
-        step("doc tests", || run_command(&mut doc_tests(), CARGO_REMEDY))?;
         step("interleavings", || run_command(&mut runner(&tools, &INTERLEAVINGS), CARGO_REMEDY))?;
     }
     step("tests", || run_command(&mut runner(&tools, for_runner), CARGO_REMEDY))
@@ -54,10 +52,6 @@ fn after_dashes(arguments: &[OsString]) -> Result<&[OsString], Failure> {
             other.display()
         ))),
     }
-}
-
-fn doc_tests() -> Command {
-    cargo(["test", "--doc", "--workspace", "--features", FAILPOINTS])
 }
 
 /// The features for the packages that these arguments select, in cargo's words. None where the arguments have their own.

@@ -1,4 +1,5 @@
-//! Every doc comment of the workspace has at least [`FEWEST`] words: one of fewer helps nobody who has not read the code.
+//! Every doc comment of the workspace has at least [`FEWEST`] words: one of fewer helps nobody who has not read the code. None has a block of
+//! code, which no test would run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
@@ -16,17 +17,37 @@ fn a_doc_comment_of_three_words_is_found_and_one_of_four_is_not() {
 
 #[test]
 fn every_doc_comment_has_at_least_four_words() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut short = Vec::new();
-    for folder in ["crates", "xtask"] {
-        for file in sources(&root.join(folder)) {
-            let name = file.strip_prefix(root).unwrap().display().to_string();
-            for (line, text) in short_comments(&fs::read_to_string(&file).unwrap()) {
-                short.push(format!("{name}:{line}: {text}"));
-            }
-        }
-    }
+    let short = found_in_workspace(short_comments);
     assert!(short.is_empty(), "write a whole sentence in place of:\n{}", short.join("\n"));
+}
+
+#[test]
+fn no_doc_comment_has_a_block_of_code() {
+    assert_eq!(
+        blocks("/// Four words and more.\n/// ```\nstruct A;\nlet a = \"```\";\n"),
+        [(2, "```".to_owned())]
+    );
+    let blocks = found_in_workspace(blocks);
+    assert!(blocks.is_empty(), "make a test in place of:\n{}", blocks.join("\n"));
+}
+
+/// What is found in the sources of the workspace, each with its file and line.
+fn found_in_workspace(find: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let files = ["crates", "xtask"].into_iter().flat_map(|folder| sources(&root.join(folder)));
+    let found = files.flat_map(|file| {
+        let name = file.strip_prefix(root).unwrap().display().to_string();
+        let found = find(&fs::read_to_string(&file).unwrap());
+        found.into_iter().map(move |(line, text)| format!("{name}:{line}: {text}"))
+    });
+    found.collect()
+}
+
+/// Returns the lines of doc comments at which a block of code begins or ends.
+fn blocks(source: &str) -> Vec<(usize, String)> {
+    let comments =
+        source.lines().enumerate().filter_map(|(index, line)| Some((index + 1, doc_comment(line.trim())?.1)));
+    comments.filter(|(_, text)| text.starts_with("```")).map(|(line, text)| (line, text.to_owned())).collect()
 }
 
 /// Returns the Rust sources below a folder, in order.
