@@ -7,6 +7,7 @@
 //! [`workers`].
 
 mod admission;
+mod arrival_order;
 mod arrivals;
 mod turns;
 mod workers;

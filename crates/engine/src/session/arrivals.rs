@@ -1,10 +1,9 @@
 //! Commands that have come and are looked up in the log: a command that was there before gets the first one's outcome.
 //!
 //! The session's task never waits for a read. One command at a time is looked up, and those behind it wait, so that they are
-//! admitted in the order in which they came. What concerns the job that runs is urgent and passes them: a cancel, an answer or
-//! steering waits only for those like it.
+//! admitted in the order in which they came ([`arrival_order`](super::arrival_order)). What concerns the job that runs is urgent and passes what is looked up:
+//! a cancel, an answer or steering waits only for those like it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -14,6 +13,7 @@ use mainstay_log::{KeyScope, Log, StoredOutcome};
 use mainstay_model::decide::Identity;
 use mainstay_model::{Command, CommandId, Error, JobId, Principal, SessionId};
 
+use super::arrival_order::{ArrivalOrder, UnderWay};
 use crate::claims::{CommandKey, key_of};
 use crate::pending_commands::Reply;
 use crate::trace::CommandTrace;
@@ -48,18 +48,13 @@ pub(super) enum Stored {
 pub(super) struct Arrivals {
     looked_up: Vec<ArrivingCommand>,
     lookups: FuturesUnordered<BoxFuture<'static, (CommandKey, Known)>>,
-    urgent: VecDeque<ArrivingCommand>,
-    behind: VecDeque<ArrivingCommand>,
+    waiting: ArrivalOrder<ArrivingCommand>,
 }
 
 impl Arrivals {
     /// Whether nothing is looked up or waits for that.
     pub(super) fn is_empty(&self) -> bool {
-        self.looked_up.is_empty() && self.urgent.is_empty() && self.behind.is_empty()
-    }
-
-    fn has_urgent(&self) -> bool {
-        self.looked_up.iter().any(|arriving| arriving.is_urgent)
+        self.looked_up.is_empty() && self.waiting.is_empty()
     }
 
     /// Whether a command of this id is here.
@@ -76,20 +71,23 @@ impl Arrivals {
     }
 
     fn all(&self) -> impl Iterator<Item = &Identity> {
-        self.looked_up.iter().chain(&self.urgent).chain(&self.behind).map(|arriving| &arriving.identity)
+        self.looked_up.iter().chain(self.waiting.iter()).map(|arriving| &arriving.identity)
     }
 
     /// Takes a command in behind those that it waits for.
     pub(super) fn push(&mut self, arriving: ArrivingCommand) {
-        if arriving.is_urgent { self.urgent.push_back(arriving) } else { self.behind.push_back(arriving) }
+        let is_urgent = arriving.is_urgent;
+        self.waiting.push(arriving, is_urgent);
     }
 
     /// The next command whose turn it is: none that it waits for is looked up.
     pub(super) fn next_in_turn(&mut self) -> Option<ArrivingCommand> {
-        if !self.has_urgent() && !self.urgent.is_empty() {
-            return self.urgent.pop_front();
-        }
-        if self.looked_up.is_empty() { self.behind.pop_front() } else { None }
+        let under_way = match self.looked_up.as_slice() {
+            [] => UnderWay::Nothing,
+            some if some.iter().any(|arriving| arriving.is_urgent) => UnderWay::Urgent,
+            _ => UnderWay::Other,
+        };
+        self.waiting.next(under_way)
     }
 
     /// Has a command looked up.
