@@ -1,0 +1,119 @@
+//! No source file of the workspace is longer than [`MOST`] lines, except those that [`STILL_LONG`] names.
+//!
+//! The integration tests of a crate (its folder `tests`) may be longer; the unit tests in its `src` may not.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines that a source file may have.
+const MOST: usize = 500;
+
+/// The files that are still longer. Split one by subject, then remove its name; add none.
+const STILL_LONG: &[&str] = &[
+    "crates/engine/src/client.rs",
+    "crates/engine/src/engine.rs",
+    "crates/engine/src/session.rs",
+    "crates/engine/src/warm_up.rs",
+    "crates/gateway/src/view.rs",
+    "crates/http/src/signals.rs",
+    "crates/http/src/web/cell_state.rs",
+    "crates/http/src/web/tests.rs",
+    "crates/kernel/src/fsharp/project/evaluation.rs",
+    "crates/kernel/src/jupyter/execution.rs",
+    "crates/kernel/src/worker.rs",
+    "crates/log/src/finding.rs",
+    "crates/mainstay/benches/session/main.rs",
+    "crates/mainstay/src/commands/mcp/bridge/core.rs",
+    "crates/mainstay/src/commands/mcp/bridge/tests.rs",
+    "crates/mainstay/src/commands/mcp/edit.rs",
+    "crates/mainstay/src/repl/actions.rs",
+    "crates/mainstay/src/repl/command.rs",
+    "crates/mainstay/src/repl/completion.rs",
+    "crates/mainstay/src/repl/evaluation.rs",
+    "crates/mainstay/src/repl/history_cache.rs",
+    "crates/mcp/src/call.rs",
+    "crates/mcp/src/server.rs",
+    "crates/model/src/agent.rs",
+    "crates/model/src/display.rs",
+    "crates/model/src/event.rs",
+    "crates/model/src/reload.rs",
+    "crates/model/src/replay.rs",
+    "crates/model/src/session.rs",
+    "crates/model/src/transcript.rs",
+    "crates/model/src/validity.rs",
+    "crates/pi-protocol/src/connection.rs",
+    "crates/pi-protocol/src/decode.rs",
+    "crates/pi-protocol/src/events.rs",
+    "crates/plot/src/chart.rs",
+    "crates/rpc/src/api.rs",
+    "crates/rpc/src/dispatch.rs",
+    "xtask/src/soak/load.rs",
+];
+
+#[test]
+fn a_file_of_too_many_lines_is_refused() {
+    let files = [("a.rs", MOST), ("b.rs", MOST + 1)];
+    assert_eq!(complaints(&files, &[]), ["b.rs has 501 lines: split it by subject"]);
+}
+
+#[test]
+fn a_long_file_that_the_list_names_is_accepted() {
+    assert_eq!(complaints(&[("a.rs", MOST + 1)], &["a.rs"]), [""; 0]);
+}
+
+#[test]
+fn a_name_in_the_list_without_need_is_refused() {
+    let expected =
+        ["a.rs is in STILL_LONG without need: remove it", "gone.rs is in STILL_LONG without need: remove it"];
+    assert_eq!(complaints(&[("a.rs", MOST)], &["a.rs", "gone.rs"]), expected);
+}
+
+#[test]
+fn no_source_file_has_more_than_500_lines() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for package in packages(root) {
+        for folder in ["src", "benches", "examples"] {
+            measure(root, &package.join(folder), &mut files);
+        }
+        measure(root, &package.join("build.rs"), &mut files);
+    }
+    assert!(files.len() > 100, "only {} source files were found", files.len());
+    files.sort();
+    let files: Vec<_> = files.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
+    let complaints = complaints(&files, STILL_LONG);
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Returns the folders of the workspace's packages.
+fn packages(root: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<_> =
+        fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.push(root.join("xtask"));
+    folders.sort();
+    folders
+}
+
+/// Adds the name and the number of lines of a Rust source, or of each below a folder. A path that is absent adds none.
+fn measure(root: &Path, path: &Path, files: &mut Vec<(String, usize)>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            measure(root, &entry.unwrap().path(), files);
+        }
+    } else if path.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        files.push((name, fs::read_to_string(path).unwrap().lines().count()));
+    }
+}
+
+/// Returns what is wrong: the long files that the list does not name, and the names that the list does not need.
+fn complaints(files: &[(&str, usize)], still_long: &[&str]) -> Vec<String> {
+    let is_long = |name: &str| files.iter().any(|(file, lines)| *file == name && *lines > MOST);
+    let long = files.iter().filter(|(name, lines)| *lines > MOST && !still_long.contains(name));
+    let needless = still_long.iter().filter(|name| !is_long(name));
+    long.map(|(name, lines)| format!("{name} has {lines} lines: split it by subject"))
+        .chain(needless.map(|name| format!("{name} is in STILL_LONG without need: remove it")))
+        .collect()
+}
