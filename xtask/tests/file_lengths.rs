@@ -23,7 +23,6 @@ const STILL_LONG: &[&str] = &[
     "crates/kernel/src/fsharp/project/evaluation.rs",
     "crates/kernel/src/jupyter/execution.rs",
     "crates/kernel/src/worker.rs",
-    "crates/log/src/finding.rs",
     "crates/mainstay/benches/session/main.rs",
     "crates/mainstay/src/commands/mcp/bridge/core.rs",
     "crates/mainstay/src/commands/mcp/bridge/tests.rs",

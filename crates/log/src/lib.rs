@@ -11,6 +11,7 @@ pub mod collection;
 mod directory;
 mod entry_index;
 mod event_log;
+pub mod examination;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 pub mod finding;
@@ -30,7 +31,8 @@ pub use collection::{Collected, Collection};
 pub use directory::{Directory, SessionFilter};
 pub use entry_index::{EntryFilter, EntryIndex};
 pub use event_log::{Append, Appended, EventLog, KeyScope, NewEvent, StoredOutcome};
-pub use finding::{Examination, Finding, Progress, Stage, Weight};
+pub use examination::{Examination, Progress, Stage};
+pub use finding::{Finding, Weight};
 pub use maintenance::Maintenance;
 pub use objects::{ObjectHash, Objects};
 pub use ownership::{ClaimError, Clock, Epoch, LeaseTerms, OwnerId, SystemClock};

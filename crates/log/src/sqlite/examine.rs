@@ -11,7 +11,8 @@ use rusqlite::Connection;
 use super::lock::StoreLock;
 use super::migrations::{MIGRATIONS, steps_done};
 use super::{Sharing, failed, open, reason_of};
-use crate::finding::{Examination, Finding, Progress, Stage};
+use crate::examination::{Examination, Progress, Stage};
+use crate::finding::Finding;
 
 mod answers;
 mod entries;

@@ -5,7 +5,8 @@ use rusqlite::Connection;
 use super::super::reason_of;
 use super::super::rows::decode_outcome;
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 const OUTCOMES: &str = "
     SELECT fingerprint, response, version, session.id, principal, command

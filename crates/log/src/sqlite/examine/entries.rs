@@ -6,7 +6,8 @@ use rusqlite::{Connection, Row};
 use super::super::entries::{ENTRY, decode_entry};
 use super::super::reason_of;
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 /// A session's places: whether some are without an entry, and whether their numbers have gaps.
 const PLACES: &str = "

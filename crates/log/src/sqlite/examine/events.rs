@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::super::reason_of;
 use super::super::rows::{decode_event_at, decode_session_id};
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 /// What the events said of the sessions, by their numbers.
 pub(super) struct EventSummary {

@@ -8,7 +8,8 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::super::open::WRITE_AHEAD_LOG_BYTES;
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 impl Examiner<'_> {
     pub(super) fn files(&mut self, folder: &Path) {

@@ -6,7 +6,8 @@ use rusqlite::Connection;
 use super::super::history::decode_line;
 use super::super::reason_of;
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 const LINES: &str = "
     SELECT number, at, folder, session, text, object, bytes, preview,

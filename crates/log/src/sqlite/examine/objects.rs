@@ -8,7 +8,8 @@ use rusqlite::{Connection, Row};
 
 use super::super::objects::path;
 use super::Examiner;
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 use crate::objects::{ObjectHash, hash_of_reader};
 
 impl Examiner<'_> {

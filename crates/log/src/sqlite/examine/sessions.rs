@@ -11,7 +11,8 @@ use super::super::reason_of;
 use super::super::rows::{decode_event, decode_session, decode_session_id};
 use super::Examiner;
 use super::events::{EventSummary, SessionSummary};
-use crate::finding::{Finding, Stage};
+use crate::examination::Stage;
+use crate::finding::Finding;
 
 const SESSIONS: &str = "
     SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks, deleted_at,
