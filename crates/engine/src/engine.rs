@@ -1,43 +1,44 @@
 //! All sessions: finding them, bringing their tasks up, and passing on what clients ask of them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+mod accepted_command;
+mod lost_job;
+mod status;
+mod tasks;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use mainstay_log::{Log, SessionFilter, StoredOutcome};
+use mainstay_log::{Log, SessionFilter};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, AgentState, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter,
-    JobKind, Limits, PendingAsk, Position, Principal, RunningJob, Seq, Session, SessionId, SessionKind,
-    SessionState, TextPosition,
+    Access, Diagnostic, Error, Event, EventFilter, Limits, Position, Seq, Session, SessionId, SessionKind,
+    TextPosition,
 };
-use serde::{Deserialize, Serialize};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{AgentQuestion, Completions, RunnerFactory};
 use serde_json::Value;
-use tokio::sync::{Semaphore, oneshot, watch};
-use tracing::Span;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::breakers::Breakers;
-use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
 use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
-use crate::lane::Queued;
 use crate::lease::keep_lease;
 use crate::metering::Pulse;
-use crate::pending_commands::Reply;
 use crate::presence::ClientInfo;
-use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
+use crate::session::{Entry, Request, SessionHandle, Shared, now};
 use crate::single_process::SingleProcess;
-use crate::sync::task::{self, JoinHandle};
+use crate::sync::Mutex;
+use crate::sync::task;
 use crate::sync::time::timeout;
-use crate::sync::{Mutex, MutexGuard};
-use crate::trace::CommandTrace;
 use crate::watch::Watch;
-use mainstay_runner::WarmUpProgress;
-use mainstay_runner::query::{KernelAnswer, KernelQuery};
-use mainstay_runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
+
+pub use self::accepted_command::{AcceptedCommand, CommandStatus};
+pub use self::lost_job::LostJob;
+pub use self::status::SessionStatus;
+use self::tasks::Tasks;
 
 /// All sessions of one daemon.
 #[derive(Clone)]
@@ -48,108 +49,6 @@ pub struct Engine {
     activation: Arc<tokio::sync::Mutex<()>>,
     /// What ran when the last daemon was lost.
     lost: Arc<[LostJob]>,
-}
-
-/// A job that ran when the last daemon was lost, and was interrupted by that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostJob {
-    /// The session in which the job was lost.
-    pub session: SessionId,
-    /// Who asked for it.
-    pub principal: Principal,
-    /// The command that asked for it.
-    pub command: CommandId,
-    /// What kind of job it was.
-    pub kind: JobKind,
-}
-
-impl LostJob {
-    fn of(session: &Session) -> Option<Self> {
-        let running = session.running()?;
-        Some(Self {
-            session: session.id,
-            principal: running.source.principal(),
-            command: running.command.clone(),
-            kind: running.kind,
-        })
-    }
-}
-
-/// The tasks of the sessions in use.
-#[derive(Default)]
-struct Tasks {
-    handles: HashMap<SessionId, Entry>,
-    stopping: bool,
-}
-
-/// A session, and what its worker uses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionStatus {
-    /// The session as it is now.
-    pub session: Session,
-    /// What its worker uses.
-    pub usage: Option<ResourceUsage>,
-    /// How far it is, where it is given its definitions back.
-    pub warm_up: Option<WarmUpProgress>,
-    /// Whether the connection that asked for what runs has left.
-    #[serde(default)]
-    pub is_orphaned: bool,
-    /// That its creator's environment was too large to be taken, in a sentence.
-    #[serde(default)]
-    pub dropped_environment: Option<String>,
-}
-
-/// How far a command has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CommandStatus {
-    /// It waits for its turn.
-    Waits {
-        /// The session in whose queue the command waits.
-        session: SessionId,
-    },
-    /// It is carried out.
-    Runs {
-        /// The session in which the command runs.
-        session: SessionId,
-    },
-    /// It has its outcome.
-    Ended(Box<StoredOutcome>),
-}
-
-/// A command that its session has.
-pub struct AcceptedCommand(AcceptedState);
-
-enum AcceptedState {
-    Waits { answer: oneshot::Receiver<Result<Answered, Error>>, engine: Engine },
-    Creates(JoinHandle<Result<Answered, Error>>),
-    Ended(Answered),
-}
-
-impl AcceptedCommand {
-    /// What was answered already.
-    pub(crate) fn at_once(answered: Answered) -> Self {
-        Self(AcceptedState::Ended(answered))
-    }
-
-    /// What a task answers.
-    pub(crate) fn by(task: JoinHandle<Result<Answered, Error>>) -> Self {
-        Self(AcceptedState::Creates(task))
-    }
-
-    /// What came of it; waits for that.
-    ///
-    /// # Errors
-    /// As [`Client::submit`].
-    pub async fn ended(self) -> Result<Answered, Error> {
-        match self.0 {
-            AcceptedState::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
-            AcceptedState::Creates(task) => {
-                task.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
-            }
-            AcceptedState::Ended(answered) => Ok(answered),
-        }
-    }
 }
 
 impl Engine {
@@ -229,7 +128,7 @@ impl Engine {
         task::spawn(Feed { log, hub, is_ours, after }.run(self.shared.log.changes_by_others()));
     }
 
-    /// The sessions that were live when the last daemon was lost, and those at rest in which asks or commands wait.
+    /// The sessions that were live when the last daemon was lost, and the idle ones in which asks or commands wait.
     async fn unfinished(&self) -> Result<Vec<Session>, Error> {
         let live = SessionFilter { live: true, ..SessionFilter::default() };
         let asking = SessionFilter { asks: true, ..SessionFilter::default() };
@@ -274,85 +173,9 @@ impl Engine {
         self.shared.breakers.list_providers()
     }
 
-    /// How the agent of a session goes on: as it said last, or as far as that is known before it is started.
-    pub fn agent_state(&self, session: &Session) -> AgentState {
-        let factory = || self.shared.factories.iter().find(|factory| factory.serves(&session.kind));
-        let environment = || self.shared.environments.of(session.id);
-        let begins = || Some(factory()?.beginning(Path::new(&session.working_directory), &environment()));
-        session.agent.clone().or_else(begins).unwrap_or_default()
-    }
-
     /// How many creations of sessions wait or are carried out.
     pub fn creations_under_way(&self) -> usize {
         self.shared.single_process.server_lane.len()
-    }
-
-    /// Hands a command over to its session, as part of what a span stands for.
-    pub(crate) async fn begin(
-        &self,
-        session: SessionId,
-        command: Command,
-        parent: &Span,
-    ) -> Result<AcceptedCommand, Error> {
-        self.begin_asked(session, command, None, parent).await
-    }
-
-    /// The same of a command that a connection asks for, the client of this number: that it has left is known of what it asked for.
-    pub(crate) async fn begin_asked(
-        &self,
-        session: SessionId,
-        command: Command,
-        asked_by: Option<u64>,
-        parent: &Span,
-    ) -> Result<AcceptedCommand, Error> {
-        let trace = CommandTrace::arrived(parent, session, &command.id, command.body.action());
-        let fingerprint = command.fingerprint(session);
-        let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
-        let handed_over = self
-            .hand_over(session, |reply| Request::Submit {
-                command,
-                fingerprint,
-                reply: Reply::new(reply),
-                asked_by,
-                trace,
-            })
-            .await;
-        match handed_over {
-            Ok(answer) => Ok(AcceptedCommand(AcceptedState::Waits { answer, engine: self.clone() })),
-            // Where it was deleted, what was answered before is answered again.
-            Err(error @ Error::SessionNotFound { .. }) => {
-                match self.shared.log.outcome(&principal, &id).await? {
-                    Some(StoredOutcome { fingerprint, outcome, version, .. }) if fingerprint == said => {
-                        Ok(AcceptedCommand::at_once(Answered { outcome, version, is_replay: true }))
-                    }
-                    Some(_) | None => Err(error),
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// How far a command has come.
-    pub(crate) async fn command(
-        &self,
-        principal: &Principal,
-        command: &CommandId,
-    ) -> Result<CommandStatus, Error> {
-        // In this order: one that ends between the two is found by the second look.
-        let session = self.shared.single_process.claims.holder(&(principal.clone(), command.clone()));
-        if let Some(stored) = self.shared.log.outcome(principal, command).await? {
-            return Ok(CommandStatus::Ended(Box::new(stored)));
-        }
-        let Some(session) = session else { return Err(Error::CommandNotFound { command: command.clone() }) };
-        // A session that is not there yet is being created by the command.
-        let stored = self.shared.log.session(session).await?;
-        let waits = stored.is_some_and(|stored| stored.waits(principal, command));
-        Ok(if waits { CommandStatus::Waits { session } } else { CommandStatus::Runs { session } })
-    }
-
-    /// How many commands are under way in all sessions.
-    pub fn commands_under_way(&self) -> usize {
-        self.shared.single_process.claims.count()
     }
 
     /// Checks code without running it.
@@ -393,48 +216,6 @@ impl Engine {
             return Ok(vec![session]);
         }
         self.shared.log.resolve(reference).await
-    }
-
-    /// A session as committed, also one that was deleted.
-    pub(crate) async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
-        match self.committed(session) {
-            Some(session) => Ok(Some((*session).clone())),
-            None => self.shared.log.session(session).await,
-        }
-    }
-
-    /// A session as the log has it, and what its worker uses. Never older than an event that was read: one that follows
-    /// from the log may hear of a commit before the session's task does.
-    pub(crate) async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
-        let session = self.stored(session).await?;
-        let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
-        let warm_up = self.warm_up(&session);
-        let is_orphaned = self.is_orphaned(&session);
-        let dropped_environment = self.shared.environments.dropped(session.id);
-        Ok(SessionStatus { session, usage, warm_up, is_orphaned, dropped_environment })
-    }
-
-    /// Whether the connection that asked for what runs in a session has left.
-    pub(crate) fn is_orphaned(&self, session: &Session) -> bool {
-        let asked_for = |running: &RunningJob| (running.source.principal(), running.command.clone());
-        session.running().is_some_and(|running| self.shared.clients.has_left(&asked_for(running)))
-    }
-
-    /// Word of each client that leaves from now on.
-    pub(crate) fn departures(&self) -> watch::Receiver<()> {
-        self.shared.clients.departures()
-    }
-
-    /// How far a session is that is given its definitions back.
-    pub(crate) fn warm_up(&self, session: &Session) -> Option<WarmUpProgress> {
-        match session.state() {
-            SessionState::WarmingUp => self.shared.warm_ups.of(session.id),
-            SessionState::Uninitialized
-            | SessionState::Ready
-            | SessionState::Evaluating
-            | SessionState::Waiting(_)
-            | SessionState::Faulted => None,
-        }
     }
 
     /// The sessions that match, most recently active first.
@@ -484,11 +265,6 @@ impl Engine {
         self.request(session, |reply| Request::Question { question, reply }).await?
     }
 
-    /// How many sessions have a task: those that are not at rest, or in which something waits.
-    pub fn sessions_in_use(&self) -> usize {
-        self.lock().handles.values().filter(|entry| entry.upgrade().is_some()).count()
-    }
-
     /// What sessions did since this was asked last.
     pub fn take_pulse(&self) -> Pulse {
         self.shared.hub.pulse.take()
@@ -499,32 +275,7 @@ impl Engine {
         self.shared.hub.subscribers()
     }
 
-    /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
-    pub(crate) async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
-        // Held meanwhile: it keeps the task of a session at rest.
-        let mut handle = self.handle(session).await?;
-        let visible = &mut handle.visible;
-        let has_settled = |session: &Arc<Session>| match session.state() {
-            SessionState::Uninitialized | SessionState::WarmingUp => false,
-            SessionState::Ready
-            | SessionState::Evaluating
-            | SessionState::Waiting(_)
-            | SessionState::Faulted => true,
-        };
-        // Whether it settled or not, the caller sees the state.
-        timeout(limit, visible.wait_for(has_settled)).await.ok();
-        Ok(Arc::clone(&visible.borrow()))
-    }
-
-    /// What a live session's worker uses.
-    pub(crate) async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
-        let handle = self.lock().handles.get(&session)?.upgrade()?;
-        let (reply, answer) = oneshot::channel();
-        handle.send(Request::Usage { reply }).await;
-        answer.await.ok().flatten()
-    }
-
-    /// Lets running jobs end for a while, puts every session to rest, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
+    /// Lets running jobs end for a while, stops every session, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
     pub async fn shut_down(&self) {
         let handles: Vec<SessionHandle> = {
             let mut tasks = self.lock();
@@ -544,114 +295,9 @@ impl Engine {
             // The sender goes when the last commit is through.
             while handle.visible.changed().await.is_ok() {}
         }
-        // The sessions are at rest. Where this fails, the lease lapses.
+        // All sessions are idle. Where this fails, the lease lapses.
         self.shared.log.release().await.ok();
         self.shared.hub.close();
-    }
-
-    /// Has a session's task serve a request, bringing the task up where it is not.
-    async fn request<T>(
-        &self,
-        session: SessionId,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
-    ) -> Result<T, Error> {
-        self.hand_over(session, request).await?.await.map_err(|_| self.gone())
-    }
-
-    /// Gives a session's task a request, bringing the task up where it is not. What comes is what it answers.
-    async fn hand_over<T>(
-        &self,
-        session: SessionId,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
-    ) -> Result<oneshot::Receiver<T>, Error> {
-        let handle = self.handle(session).await?;
-        let (reply, answer) = oneshot::channel();
-        if handle.send(request(reply)).await { Ok(answer) } else { Err(self.gone()) }
-    }
-
-    /// Why a session's task does not answer.
-    pub(crate) fn gone(&self) -> Error {
-        match self.lock().stopping {
-            true => Error::DaemonStopping,
-            false => {
-                Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
-            }
-        }
-    }
-
-    pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
-        if let Some(handle) = self.live_handle(session)? {
-            return Ok(handle);
-        }
-        let _one_at_a_time = self.activation.lock().await;
-        if let Some(handle) = self.live_handle(session)? {
-            return Ok(handle);
-        }
-        let epoch = self.shared.log.claim(session).await?;
-        let stored = self.stored(session).await?;
-        let answered = self.answered_elsewhere(&stored).await?;
-        let lane = self.waiting_in(&stored).await?;
-        let mut tasks = self.lock();
-        if tasks.stopping {
-            return Err(Error::DaemonStopping);
-        }
-        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
-        tasks.handles.retain(|_, handle| handle.upgrade().is_some());
-        tasks.handles.insert(session, entry);
-        Ok(handle)
-    }
-
-    /// Claims what a session has accepted and not answered.
-    fn claim_accepted(&self, session: &Session) {
-        let running = session.running().map(|running| (running.source.principal(), running.command.clone()));
-        let waiting = session.lane.iter().map(|waiting| (waiting.principal.clone(), waiting.command.clone()));
-        let asking = session.asks.iter().filter_map(PendingAsk::identity).map(|identity| key_of(&identity));
-        for key in running.into_iter().chain(waiting).chain(asking) {
-            self.shared.single_process.claims.take(&key, session.id);
-        }
-    }
-
-    /// The commands that wait for their turn, as their events have them.
-    async fn waiting_in(&self, session: &Session) -> Result<Vec<Queued>, Error> {
-        let mut lane = Vec::with_capacity(session.lane.len());
-        for waiting in &session.lane {
-            let before = Seq(waiting.queued.0.saturating_sub(1));
-            let event = self.shared.log.events(session.id, before, 1).await?.pop();
-            if let Some(Event { metadata, body: EventBody::CommandQueued(queued), .. }) = event {
-                lane.push(Queued::new(metadata.source, *queued));
-            }
-        }
-        Ok(lane)
-    }
-
-    /// The command of a job that was cut off, where the log has an outcome under its id already.
-    async fn answered_elsewhere(&self, session: &Session) -> Result<Option<CommandKey>, Error> {
-        let Some(running) = session.running() else { return Ok(None) };
-        let key = (running.source.principal(), running.command.clone());
-        let outcome = self.shared.log.outcome(&key.0, &key.1).await?;
-        Ok(outcome.map(|_| key))
-    }
-
-    /// A session as committed, where its task has it at hand. It is never older than any answer that was given.
-    fn committed(&self, session: SessionId) -> Option<Arc<Session>> {
-        let tasks = self.lock();
-        let handle = tasks.handles.get(&session)?.upgrade()?;
-        Some(Arc::clone(&handle.visible.borrow()))
-    }
-
-    /// The way to a session's task, where there is one. A daemon that goes down begins no other; those that are there are asked
-    /// until the end, and know themselves what may still be done.
-    fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
-        let tasks = self.lock();
-        match tasks.handles.get(&session).and_then(Entry::upgrade) {
-            Some(handle) => Ok(Some(handle)),
-            None if tasks.stopping => Err(Error::DaemonStopping),
-            None => Ok(None),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

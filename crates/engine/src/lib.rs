@@ -1,6 +1,6 @@
 //! Sessions at run time: admission, the serial lane and the immediate one, jobs, supervision of workers, subscriptions.
 //!
-//! [`Engine::attach`] is the way in, and a [`Client`] what comes of it. Each session that is not at rest is one task ([`session`]), the sole owner of its state
+//! [`Engine::attach`] is the way in, and a [`Client`] what comes of it. Each session that is not idle is one task ([`session`]), the sole owner of its state
 //! and its worker; what it decides is committed, published and answered in order by [`commit`]. The engine knows
 //! no protocol and no language: languages come in through [`mainstay_runner::RunnerFactory`], protocols call [`Engine`].
 

@@ -1,0 +1,132 @@
+//! The tasks of the sessions in use: starting one when it is needed, and passing requests to it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use mainstay_model::{Error, Event, EventBody, PendingAsk, Seq, Session, SessionId};
+use tokio::sync::oneshot;
+
+use super::Engine;
+use crate::claims::{CommandKey, key_of};
+use crate::lane::Queued;
+use crate::session::{Entry, Request, SessionHandle, spawn};
+use crate::sync::MutexGuard;
+
+/// The tasks of the sessions in use.
+#[derive(Default)]
+pub(super) struct Tasks {
+    pub(super) handles: HashMap<SessionId, Entry>,
+    pub(super) stopping: bool,
+}
+
+impl Engine {
+    /// How many sessions have a task: those that are not idle, or in which something waits.
+    pub fn sessions_in_use(&self) -> usize {
+        self.lock().handles.values().filter(|entry| entry.upgrade().is_some()).count()
+    }
+
+    /// Has a session's task serve a request, bringing the task up where it is not.
+    pub(super) async fn request<T>(
+        &self,
+        session: SessionId,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, Error> {
+        self.hand_over(session, request).await?.await.map_err(|_| self.gone())
+    }
+
+    /// Gives a session's task a request, bringing the task up where it is not. What comes is what it answers.
+    pub(super) async fn hand_over<T>(
+        &self,
+        session: SessionId,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<oneshot::Receiver<T>, Error> {
+        let handle = self.handle(session).await?;
+        let (reply, answer) = oneshot::channel();
+        if handle.send(request(reply)).await { Ok(answer) } else { Err(self.gone()) }
+    }
+
+    /// Why a session's task does not answer.
+    pub(crate) fn gone(&self) -> Error {
+        match self.lock().stopping {
+            true => Error::DaemonStopping,
+            false => {
+                Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
+            }
+        }
+    }
+
+    pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
+        if let Some(handle) = self.live_handle(session)? {
+            return Ok(handle);
+        }
+        let _one_at_a_time = self.activation.lock().await;
+        if let Some(handle) = self.live_handle(session)? {
+            return Ok(handle);
+        }
+        let epoch = self.shared.log.claim(session).await?;
+        let stored = self.stored(session).await?;
+        let answered = self.answered_elsewhere(&stored).await?;
+        let lane = self.waiting_in(&stored).await?;
+        let mut tasks = self.lock();
+        if tasks.stopping {
+            return Err(Error::DaemonStopping);
+        }
+        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
+        tasks.handles.retain(|_, handle| handle.upgrade().is_some());
+        tasks.handles.insert(session, entry);
+        Ok(handle)
+    }
+
+    /// Claims what a session has accepted and not answered.
+    pub(super) fn claim_accepted(&self, session: &Session) {
+        let running = session.running().map(|running| (running.source.principal(), running.command.clone()));
+        let waiting = session.lane.iter().map(|waiting| (waiting.principal.clone(), waiting.command.clone()));
+        let asking = session.asks.iter().filter_map(PendingAsk::identity).map(|identity| key_of(&identity));
+        for key in running.into_iter().chain(waiting).chain(asking) {
+            self.shared.single_process.claims.take(&key, session.id);
+        }
+    }
+
+    /// The commands that wait for their turn, as their events have them.
+    async fn waiting_in(&self, session: &Session) -> Result<Vec<Queued>, Error> {
+        let mut lane = Vec::with_capacity(session.lane.len());
+        for waiting in &session.lane {
+            let before = Seq(waiting.queued.0.saturating_sub(1));
+            let event = self.shared.log.events(session.id, before, 1).await?.pop();
+            if let Some(Event { metadata, body: EventBody::CommandQueued(queued), .. }) = event {
+                lane.push(Queued::new(metadata.source, *queued));
+            }
+        }
+        Ok(lane)
+    }
+
+    /// The command of a job that was cut off, where the log has an outcome under its id already.
+    async fn answered_elsewhere(&self, session: &Session) -> Result<Option<CommandKey>, Error> {
+        let Some(running) = session.running() else { return Ok(None) };
+        let key = (running.source.principal(), running.command.clone());
+        let outcome = self.shared.log.outcome(&key.0, &key.1).await?;
+        Ok(outcome.map(|_| key))
+    }
+
+    /// A session as committed, where its task has it at hand. It is never older than any answer that was given.
+    pub(super) fn committed(&self, session: SessionId) -> Option<Arc<Session>> {
+        let tasks = self.lock();
+        let handle = tasks.handles.get(&session)?.upgrade()?;
+        Some(Arc::clone(&handle.visible.borrow()))
+    }
+
+    /// The way to a session's task, where there is one. A daemon that goes down begins no other; those that are there are asked
+    /// until the end, and know themselves what may still be done.
+    pub(super) fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
+        let tasks = self.lock();
+        match tasks.handles.get(&session).and_then(Entry::upgrade) {
+            Some(handle) => Ok(Some(handle)),
+            None if tasks.stopping => Err(Error::DaemonStopping),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
