@@ -1,6 +1,11 @@
 //! A client: one connection, on behalf of one principal. All that a gateway asks of sessions comes through here, and here
 //! it is checked what the principal may see and drive. A session that it may not see is not there for it.
 
+mod access;
+mod asks;
+mod sessions;
+mod subscription;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +14,25 @@ use mainstay_log::{KeyScope, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::command::Lane;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
-    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Position, Principal, Right, Rights, Seq,
-    Session, SessionCommand, SessionId, SessionKind, Source, TextPosition, TranscriptEntry,
+    Access, Answered, Command, CommandId, Content, Diagnostic, Error, Event, IdempotencyKey, Position,
+    Principal, Right, Rights, Seq, Session, SessionCommand, SessionId, SessionKind, Source, TextPosition,
+    TranscriptEntry,
 };
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{AgentQuestion, Completions, Conversation, Environment, ResourceUsage, WarmUpProgress};
 use serde_json::Value;
 use tokio::sync::watch;
 use tracing::Span;
 
 use crate::context::conversation_of;
-use crate::creation::{Creation, CreationSource};
 use crate::engine::{AcceptedCommand, CommandStatus, Engine, SessionStatus};
-use crate::hub::{Cursor, Listener, Live, Subscription};
-use crate::import_export::ImportSession;
-use crate::presence::{ClientInfo, Following, Presence};
+use crate::presence::{ClientInfo, Presence};
 use crate::sync::task;
 use crate::warm_up_progress::FollowedWarmUp;
-use mainstay_runner::query::{KernelAnswer, KernelQuery};
-use mainstay_runner::{AgentQuestion, Completions, Conversation, Environment, ResourceUsage, WarmUpProgress};
+
+use self::access::not_found;
+pub use self::asks::WaitingAsk;
+pub use self::subscription::{ClientSubscription, LiveSubscription};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
@@ -40,15 +46,6 @@ pub struct Client {
     trace: Span,
     /// What it has in its environment, where it says so: the sessions that it creates get it.
     environment: Option<Environment>,
-}
-
-/// An ask that waits for an answer, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingAsk {
-    /// The session that waits for the answer.
-    pub session: Session,
-    /// The ask that waits.
-    pub pending: PendingAsk,
 }
 
 impl Client {
@@ -115,27 +112,6 @@ impl Client {
         Source::Client { principal: self.access.principal.clone(), name: self.presence.name().to_owned() }
     }
 
-    /// Refuses who may not do everything; `what` is what it wants to do.
-    ///
-    /// # Errors
-    /// [`Error::NotPermitted`].
-    pub fn require_all(&self, what: &str) -> Result<(), Error> {
-        match self.access.rights {
-            Rights::All => Ok(()),
-            Rights::Some { .. } => Err(self.not_permitted(what)),
-        }
-    }
-
-    /// Whether it may drive this session: change it, and ask its worker.
-    pub fn drives(&self, session: &Session) -> bool {
-        self.access.drives(session)
-    }
-
-    /// Whether it may delete this session.
-    pub fn may_delete(&self, session: &Session) -> bool {
-        self.access.rights == Rights::All || session.owner == self.access.principal
-    }
-
     /// Who else is there, as far as this client may know.
     pub fn clients(&self) -> Vec<ClientInfo> {
         let mut clients = self.engine.clients();
@@ -149,23 +125,6 @@ impl Client {
     #[must_use]
     pub fn with_environment(self, environment: Option<Environment>) -> Self {
         Self { environment, ..self }
-    }
-
-    /// Creates a session and starts it.
-    ///
-    /// # Errors
-    /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
-    /// [`Error::RateLimited`], [`Error::RunnerUnavailable`], [`Error::StoreFailed`].
-    pub async fn create(&self, id: CommandId, create: CreateSession) -> Result<Outcome, Error> {
-        self.create_with(id, CreationSource::Empty(create)).await
-    }
-
-    /// Creates a session that begins with entries of another, and has its values once it is ready. The other goes on as it was.
-    ///
-    /// # Errors
-    /// As [`Client::create`]; [`Error::SessionNotFound`], [`Error::InvalidArgument`] where the other has not so many entries.
-    pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
-        self.create_with(id, CreationSource::Fork(fork)).await
     }
 
     /// The same, large ones with all that they say instead of an object.
@@ -183,40 +142,6 @@ impl Client {
             placed.entry.content = Content::Text(self.engine.text_of(placed).await?);
         }
         Ok(entries)
-    }
-
-    /// Creates a session with what was read from a file, and has its values once it is ready.
-    ///
-    /// # Errors
-    /// As [`Client::create`]; what is wrong with the form of its code.
-    pub async fn import(&self, id: CommandId, import: ImportSession) -> Result<Outcome, Error> {
-        self.create_with(id, CreationSource::Import(import)).await
-    }
-
-    async fn create_with(&self, id: CommandId, beginning: CreationSource) -> Result<Outcome, Error> {
-        let begun = self.begin_creation(Creation::new(id, beginning)).await?;
-        Ok(self.created(begun).await?.outcome)
-    }
-
-    /// Hands over what is to create a session, under conditions. From then on others may depend on it; [`Client::created`] has what comes of
-    /// it, which for an earlier creation with the same id or key is its stored outcome.
-    ///
-    /// # Errors
-    /// [`Error::CommandConflict`], [`Error::KeyConflict`], [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    pub async fn begin_creation(&self, creation: Creation) -> Result<AcceptedCommand, Error> {
-        if let CreationSource::Fork(fork) = &creation.beginning {
-            self.must_see(fork.from).await?;
-        }
-        self.engine.begin_creation(self.source(), creation, self.environment.clone(), &self.trace).await
-    }
-
-    /// What came of a creation; waits for that.
-    ///
-    /// # Errors
-    /// As [`Client::create`], [`Client::fork`] and [`Client::import`]; [`Error::DependsOnItself`], and why what it depends on has not
-    /// succeeded.
-    pub async fn created(&self, begun: AcceptedCommand) -> Result<Answered, Error> {
-        begun.ended().await.map_err(|error| self.without_reasons(error))
     }
 
     /// The entries of a session's transcript from the one with this index on, in order, at most `limit`.
@@ -242,28 +167,6 @@ impl Client {
     /// Whether turns begin with the providers of models that agents used.
     pub fn provider_breakers(&self) -> BTreeMap<String, BreakerStatus> {
         self.without_own_reasons(self.engine.provider_breakers())
-    }
-
-    fn without_own_reasons<K: Ord>(
-        &self,
-        mut breakers: BTreeMap<K, BreakerStatus>,
-    ) -> BTreeMap<K, BreakerStatus> {
-        if self.access.rights != Rights::All {
-            breakers.values_mut().for_each(|breaker| breaker.reason = None);
-        }
-        breakers
-    }
-
-    fn without_reasons(&self, error: Error) -> Error {
-        match error {
-            Error::RunnerUnavailable { kind, provider, retry_after_ms, .. }
-                if self.access.rights != Rights::All =>
-            {
-                let reason = "the user of the daemon can see why".to_owned();
-                Error::RunnerUnavailable { kind, provider, reason, retry_after_ms }
-            }
-            error => error,
-        }
     }
 
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id. Its source is this client.
@@ -431,36 +334,6 @@ impl Client {
         self.engine.count_sessions(self.seen(filter)).await
     }
 
-    /// The asks that wait for an answer, those of the most recently active session first.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn asks(&self) -> Result<Vec<WaitingAsk>, Error> {
-        let sessions = self.sessions(SessionFilter { asks: true, ..SessionFilter::default() }).await?;
-        let asks = |mut session: Session| {
-            let pending = std::mem::take(&mut session.asks);
-            pending.into_iter().map(move |pending| WaitingAsk { session: session.clone(), pending })
-        };
-        Ok(sessions.into_iter().flat_map(asks).collect())
-    }
-
-    /// The ask that waits and has this id, or the end of it.
-    ///
-    /// # Errors
-    /// [`Error::AskNotPending`], [`Error::StoreFailed`].
-    pub async fn ask(&self, reference: &str) -> Result<WaitingAsk, Error> {
-        let asks = self.asks().await?;
-        let mut found = asks.into_iter().filter(|waiting| waiting.pending.ask.ask.answers_to(reference));
-        match (found.next(), found.next()) {
-            (Some(waiting), None) => Ok(waiting),
-            (Some(_), Some(_)) => Err(Error::InvalidArgument {
-                argument: "ask".to_owned(),
-                reason: format!("`{reference}` is the end of several ids; give more digits"),
-            }),
-            (None, _) => Err(Error::AskNotPending { reference: reference.to_owned() }),
-        }
-    }
-
     /// The events of a session after a cursor, at most `limit`.
     ///
     /// # Errors
@@ -500,48 +373,7 @@ impl Client {
         self.engine.shared.log.last_position().await
     }
 
-    /// Every event of a session after a cursor, then live ones.
-    ///
-    /// # Errors
-    /// As [`Client::follow`].
-    pub async fn subscribe(&self, session: SessionId, after: Seq) -> Result<ClientSubscription, Error> {
-        self.follow(Cursor::Session { session, after }, EventFilter::default()).await
-    }
-
-    /// The events after a cursor that the filter lets through and that may be seen, then live ones. While it lasts, the client
-    /// is attached to the session.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
-    pub async fn follow(&self, cursor: Cursor, filter: EventFilter) -> Result<ClientSubscription, Error> {
-        let following = match cursor {
-            Cursor::Session { session, .. } => {
-                self.must_see(session).await?;
-                self.presence.follows(Some(session))
-            }
-            Cursor::Log { .. } => self.presence.follows(None),
-        };
-        let subscription = self.engine.follow(cursor, filter);
-        Ok(ClientSubscription {
-            subscription,
-            held: None,
-            was_deleted: false,
-            client: self.clone(),
-            _following: following,
-        })
-    }
-
-    /// Listens to what is going on in a session, before events say it.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
-    pub async fn listen(&self, session: SessionId) -> Result<LiveSubscription, Error> {
-        self.must_see(session).await?;
-        let listener = self.engine.listen(session);
-        Ok(LiveSubscription { listener, session, client: self.clone() })
-    }
-
-    /// What the agent of a session says of itself. One at rest is not started for it.
+    /// What the agent of a session says of itself. An idle agent is not started for it.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::NotOfKind`] of a kernel, [`Error::NotOffered`] where it is not there,
@@ -551,7 +383,7 @@ impl Client {
         self.engine.question(session, question).await
     }
 
-    /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
+    /// Waits until the session is neither idle nor warming up, at most `limit`, and returns the session as it then is.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
@@ -592,142 +424,5 @@ impl Client {
             }
         }
         Ok(if own.is_empty() { sessions } else { own })
-    }
-
-    /// Of these sessions only those that may be seen.
-    pub(crate) fn seen(&self, filter: SessionFilter) -> SessionFilter {
-        match self.access.rights {
-            Rights::All => filter,
-            Rights::Some { .. } => SessionFilter { seen_by: Some((*self.access).clone()), ..filter },
-        }
-    }
-
-    async fn sees(&self, session: SessionId) -> Result<bool, Error> {
-        if self.access.rights == Rights::All {
-            return Ok(true);
-        }
-        let session = self.engine.session(session).await?;
-        Ok(session.is_some_and(|session| self.access.sees(&session)))
-    }
-
-    /// A session as committed, where it may be seen; also one that was deleted.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn seen_session(&self, session: SessionId) -> Result<Option<Session>, Error> {
-        Ok(self.engine.session(session).await?.filter(|found| self.access.sees(found)))
-    }
-
-    /// Refuses a session that may not be seen, or was deleted.
-    pub(crate) async fn must_see(&self, session: SessionId) -> Result<(), Error> {
-        let found = self.engine.session(session).await?;
-        let is_there = found.is_some_and(|found| found.deleted_at.is_none() && self.access.sees(&found));
-        if is_there { Ok(()) } else { Err(not_found(session)) }
-    }
-
-    /// What others drive is not theirs to delete.
-    async fn must_own(&self, session: SessionId, to: &str) -> Result<(), Error> {
-        self.must_drive(session).await?;
-        match self.engine.session(session).await? {
-            Some(found) if self.may_delete(&found) => Ok(()),
-            Some(_) => Err(self.not_permitted(to)),
-            None => Err(not_found(session)),
-        }
-    }
-
-    pub(crate) async fn must_drive(&self, session: SessionId) -> Result<(), Error> {
-        if self.access.rights == Rights::All {
-            return Ok(());
-        }
-        match self.engine.session(session).await? {
-            Some(found) if self.access.drives(&found) => Ok(()),
-            Some(found) if self.access.sees(&found) => Err(self.not_permitted("drive this session")),
-            Some(_) | None => Err(not_found(session)),
-        }
-    }
-
-    fn not_permitted(&self, what: &str) -> Error {
-        Error::NotPermitted { principal: self.access.principal.clone(), what: what.to_owned() }
-    }
-}
-
-fn not_found(session: SessionId) -> Error {
-    Error::SessionNotFound { reference: session.to_string() }
-}
-
-/// What a client listens to.
-pub struct LiveSubscription {
-    listener: Listener,
-    session: SessionId,
-    client: Client,
-}
-
-impl LiveSubscription {
-    /// The next piece of what is going on; waits for it. Who is slow misses some: events have all. None once the session may not be seen
-    /// any more, or the daemon goes down.
-    pub async fn next(&mut self) -> Option<Arc<Live>> {
-        let live = self.listener.next().await?;
-        let is_seen = self.client.sees(self.session).await.unwrap_or_default();
-        is_seen.then_some(live)
-    }
-}
-
-/// What a client follows: events of the sessions that it sees now, whatever they were called then.
-pub struct ClientSubscription {
-    subscription: Subscription,
-    /// What came last, while it is not known whether it may be seen: the future may be dropped then.
-    held: Option<Arc<Event>>,
-    /// Whether the last event deleted its session.
-    was_deleted: bool,
-    client: Client,
-    _following: Following,
-}
-
-impl ClientSubscription {
-    /// The next event that may be seen. Dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// [`Error::DaemonStopping`], [`Error::StoreFailed`]; [`Error::SessionNotFound`] once the session that is followed may be seen
-    /// no more, or was deleted.
-    pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
-        loop {
-            if let (true, Cursor::Session { session, .. }) = (self.is_over(), self.subscription.cursor()) {
-                return Err(not_found(session));
-            }
-            let event = match self.held.take() {
-                Some(event) => event,
-                None => self.subscription.next().await?,
-            };
-            self.held = Some(Arc::clone(&event));
-            let is_seen = self.client.sees(event.session).await?;
-            self.held = None;
-            if is_seen {
-                self.was_deleted = matches!(event.body, EventBody::SessionDeleted);
-                return Ok(event);
-            }
-            if let Cursor::Session { session, .. } = self.subscription.cursor() {
-                return Err(not_found(session));
-            }
-        }
-    }
-
-    /// The next event, where nothing has to be read or asked for it.
-    pub fn try_next(&mut self) -> Option<Arc<Event>> {
-        if self.client.access.rights != Rights::All || self.held.is_some() || self.is_over() {
-            return None;
-        }
-        let event = self.subscription.try_next()?;
-        self.was_deleted = matches!(event.body, EventBody::SessionDeleted);
-        Some(event)
-    }
-
-    /// Whether it follows a session that was deleted: nothing comes any more.
-    pub fn is_over(&self) -> bool {
-        self.was_deleted && matches!(self.cursor(), Cursor::Session { .. })
-    }
-
-    /// Where it has got to: what to go on from.
-    pub fn cursor(&self) -> Cursor {
-        self.subscription.cursor()
     }
 }
