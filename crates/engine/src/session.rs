@@ -2,222 +2,69 @@
 //!
 //! Everything that changes the session comes through here one at a time, and what `model::decide` answers is handed to
 //! the committer and carried out. What only reads (check, completions, exploration) is passed to the worker and never
-//! waits behind a job. The task awaits no read of the store: commands are looked up beside it ([`arrivals`]). How they come
-//! in is in [`admission`], what waits for its turn in [`turns`], the worker in
-//! [`workers`].
+//! waits behind a job. The task awaits no read of the store: commands are looked up beside it ([`arrivals`]).
+//!
+//! The way to the task is in [`handle`], the admission of commands in [`admission`], the lane in [`turns`], the worker in
+//! [`workers`], appends to the log in [`appends`], deadlines in [`timers`].
 
 mod admission;
+mod appends;
 mod arrival_order;
 mod arrivals;
+mod effects;
+mod handle;
+mod shared;
+mod timers;
 mod turns;
 mod workers;
 
-use std::path::Path;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use mainstay_log::{Append, Appended, Epoch, Log, NewEvent};
+use mainstay_log::Epoch;
 use mainstay_model::command::{self, Ends};
-use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::decide::Identity;
 use mainstay_model::outcome::OutputItem;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
-    Action, AgentNotice, Capabilities, ChosenProject, Command, CommandFingerprint, CreateSession, Deadline,
-    Decision, Diagnostic, Effect, Error, Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome,
-    PendingAsk, Position, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState,
-    TextPosition, Timestamp, Version, decide,
+    Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Error, Input, JobId, Notice,
+    PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, Timestamp, decide,
 };
-use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use self::arrivals::Arrivals;
-use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
-use crate::commit::{Commit, CommitReceivers, Commits, commit_in_order};
+use crate::commit::{CommitReceivers, Commits, commit_in_order};
 use crate::dependencies::{WaitResult, Waiter};
-use crate::environments::Environments;
-use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
-use crate::pending_commands::{PendingCommands, Reply};
-use crate::presence::Clients;
-use crate::reload::ReadyKernel;
+use crate::pending_commands::PendingCommands;
 use crate::retry::Retry;
-use crate::single_process::SingleProcess;
 use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
-use crate::trace::{CommandTrace, CommitTrace, Traces};
-use crate::validity::KnownRecords;
+use crate::trace::Traces;
 use crate::warm_up::{FromWorker, LastValues};
-use crate::warm_up_progress::WarmUps;
-use crate::watch::Watch;
-use crate::worker::{Order, Worker};
-use mainstay_runner::Environment;
-use mainstay_runner::query::{KernelAnswer, KernelQuery};
-use mainstay_runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory, Submission};
+use crate::worker::Worker;
+
+pub(crate) use self::handle::{Entry, Request, SessionHandle};
+use self::handle::{Envelope, KeepAlive, turn_away_all};
+pub(crate) use self::shared::Shared;
 
 /// How long output is held back to be joined with what follows.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Requests that may be on their way to one session; more wait at the sender.
 const MAILBOX: usize = 128;
+
 /// Ends of waits that may be on their way; only one counts at a time.
 const WAITS: usize = 4;
+
 /// Notices that may be on their way from one worker; then its pipes fill up and it waits.
 const NOTICES: usize = 64;
-
-/// What a session's task is asked.
-pub(crate) enum Request {
-    /// A command, and who waits for its outcome.
-    Submit {
-        command: Command,
-        fingerprint: CommandFingerprint,
-        reply: Reply,
-        /// The client whose connection asks for it.
-        asked_by: Option<u64>,
-        trace: CommandTrace,
-    },
-    /// Check code without running it.
-    Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
-    /// Complete at a cursor.
-    Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
-    /// What a kernel knows of what its session has.
-    Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
-    /// The kernel, where it is up and runs nothing.
-    Kernel { reply: oneshot::Sender<ReadyKernel> },
-    /// What an agent says of itself.
-    Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
-    /// What the worker uses.
-    Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
-    /// Something became known from outside.
-    Hear { notice: Notice },
-    /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
-    Drain { reply: oneshot::Sender<()> },
-    /// The daemon goes down; answered when the session is at rest.
-    ShutDown { reply: oneshot::Sender<()> },
-}
-
-/// The way to a session's task. As long as someone holds one, the task stays.
-#[derive(Clone)]
-pub(crate) struct SessionHandle {
-    requests: mpsc::Sender<Envelope>,
-    /// The session as committed.
-    pub(crate) visible: watch::Receiver<Arc<Session>>,
-}
-
-/// What the engine has of a session's task. As long as the door is open, the task stays: it opens it while the session is not
-/// at rest, so a session at rest costs nothing.
-pub(crate) struct Entry {
-    requests: mpsc::WeakSender<Envelope>,
-    visible: watch::Receiver<Arc<Session>>,
-    _door: Arc<KeepAlive>,
-}
-
-/// Has the way to a task while it is to stay.
-type KeepAlive = Mutex<Option<mpsc::Sender<Envelope>>>;
-
-/// A request, with what keeps the task until it has served it.
-struct Envelope {
-    request: Request,
-    door: mpsc::Sender<Envelope>,
-}
-
-impl SessionHandle {
-    /// Sends the task a request; says whether it is there to hear it.
-    pub(crate) async fn send(&self, request: Request) -> bool {
-        self.requests.send(Envelope { request, door: self.requests.clone() }).await.is_ok()
-    }
-
-    /// Whether the task takes requests.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.requests.is_closed()
-    }
-}
-
-impl Entry {
-    /// The way to the task, while there is one that takes requests.
-    pub(crate) fn upgrade(&self) -> Option<SessionHandle> {
-        let handle = SessionHandle { requests: self.requests.upgrade()?, visible: self.visible.clone() };
-        handle.is_open().then_some(handle)
-    }
-}
-
-/// What every session's task shares with the engine.
-pub(crate) struct Shared {
-    pub(crate) log: Arc<dyn Log>,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) limits: Limits,
-    pub(crate) factories: Vec<Arc<dyn RunnerFactory>>,
-    /// What sessions' creators have in their environments.
-    pub(crate) environments: Environments,
-    /// How many workers may start at once.
-    pub(crate) starts: Arc<Semaphore>,
-    /// How many more sessions may be live.
-    pub(crate) live: Arc<Semaphore>,
-    /// What is true only as long as no other process uses the store.
-    pub(crate) single_process: SingleProcess,
-    /// Whether runners are started.
-    pub(crate) breakers: Arc<Breakers>,
-    /// The clients that are connected.
-    pub(crate) clients: Arc<Clients>,
-    /// How the files are that sessions' code rests on.
-    pub(crate) watch: Watch,
-    /// What their evals ran against.
-    pub(crate) records: KnownRecords,
-    /// How far those are that are given their definitions back.
-    pub(crate) warm_ups: Arc<WarmUps>,
-}
-
-impl Shared {
-    /// Whether sessions of a kind can be started here.
-    pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
-        self.factories.iter().any(|factory| factory.serves(kind))
-    }
-
-    /// What sessions of a kind can do.
-    pub(crate) fn capabilities_of(&self, kind: &SessionKind) -> Capabilities {
-        let factory = self.factories.iter().find(|factory| factory.serves(kind));
-        factory.map_or_else(|| Capabilities::of_kind(kind), |factory| factory.capabilities(kind))
-    }
-
-    /// Refuses what needs a worker where there is none of the kind.
-    pub(crate) fn must_serve(&self, kind: &SessionKind) -> Result<(), Error> {
-        if self.serves(kind) { Ok(()) } else { Err(Error::KernelUnknown { kind: kind.clone() }) }
-    }
-
-    /// Refuses to create what could not be started here.
-    pub(crate) async fn must_find(
-        &self,
-        kind: &SessionKind,
-        folder: &Path,
-        environment: &Environment,
-    ) -> Result<(), Error> {
-        match self.factories.iter().find(|factory| factory.serves(kind)) {
-            Some(factory) => factory.find(kind, folder, environment).await,
-            None => Err(Error::KernelUnknown { kind: kind.clone() }),
-        }
-    }
-
-    /// What a session that is to be created is for.
-    pub(crate) async fn project_of(&self, create: &CreateSession) -> Result<ChosenProject, Error> {
-        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
-            Some(factory) => factory.project(Path::new(&create.working_directory), &create.project).await,
-            // What only reads an agent's conversation needs nobody who goes on with it.
-            None => Ok(ChosenProject::Nothing),
-        }
-    }
-
-    /// What the compiler of a session that is to be created is told.
-    pub(crate) fn arguments_of(&self, create: &CreateSession) -> Result<Vec<String>, Error> {
-        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
-            Some(factory) => factory.arguments(&create.arguments),
-            None => Ok(Vec::new()),
-        }
-    }
-}
 
 /// Starts the task of a session that was read from the log, or has just been created.
 ///
@@ -333,7 +180,7 @@ struct SessionTask {
     secrets: Secrets,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
-    /// Held while the session is not at rest, except by one of too many that were brought back.
+    /// Held while the session is not idle, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
     /// What the submissions gave that its workers ran.
     given: LastValues,
@@ -404,7 +251,7 @@ impl SessionTask {
         }
     }
 
-    /// Whether the session is at rest, with nothing that waits and nothing on its way to the disk.
+    /// Whether the session is idle, with nothing that waits and nothing on its way to the disk.
     fn is_idle(&self) -> bool {
         let Session { lane, asks, .. } = &self.session;
         self.session.state() == SessionState::Uninitialized
@@ -451,7 +298,7 @@ impl SessionTask {
         }
     }
 
-    /// Gives the place up when the session rests; takes one, where one is left, when it was brought back.
+    /// Gives its place among the live sessions up when the session becomes idle. A session that was brought back takes a place, where one is left.
     fn keep_slot(&mut self) {
         if self.session.state() == SessionState::Uninitialized {
             self.live = None;
@@ -498,51 +345,6 @@ impl SessionTask {
     fn decide_surely(&mut self, input: Input) {
         if let Err(error) = self.decide(input) {
             tracing::error!(session = %self.session.id, %error, "what is never refused was refused");
-        }
-    }
-
-    fn next_timer(&self) -> Option<Instant> {
-        let running = self.session.running().filter(|running| !running.is_answered);
-        let overdue = running.and_then(|running| running.deadline).map(|deadline| deadline.at);
-        let unanswered =
-            self.session.asks.iter().filter_map(|pending| pending.ask.deadline).map(|deadline| deadline.at);
-        // One at rest has a task until its rate can be forgotten.
-        let at_rest = self.is_open && self.session.state() == SessionState::Uninitialized;
-        let forgotten = at_rest.then(|| self.rate.idle_at()).filter(|at| *at > now());
-        let idle = self.idle_at();
-        let deadline = overdue
-            .into_iter()
-            .chain(forgotten)
-            .chain(self.lane.next_deadline())
-            .chain(unanswered)
-            .chain(idle)
-            .min();
-        let deadline = deadline.map(|at| Instant::now() + until(at));
-        [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
-    }
-
-    /// When an agent that has nothing to do goes to rest.
-    fn idle_at(&self) -> Option<Timestamp> {
-        let limit_ms = self.shared.limits.agent_idle_ms;
-        let is_idle = self.session.is_agent() && self.session.state() == SessionState::Ready;
-        (is_idle && limit_ms > 0).then(|| Deadline::after(self.session.last_activity, limit_ms).at)
-    }
-
-    fn on_timer(&mut self) {
-        self.end_overdue();
-        if self.idle_at().is_some_and(|at| at <= now()) {
-            self.notice(Notice::Idle);
-        }
-        let now = Instant::now();
-        if self.flush_at.is_some_and(|at| at <= now) {
-            self.flush_output();
-        }
-        if let Some((at, job)) = self.grace
-            && at <= now
-        {
-            self.grace = None;
-            self.hear_out();
-            self.notice(Notice::GraceExpired { job });
         }
     }
 
@@ -593,129 +395,11 @@ impl SessionTask {
         }
     }
 
-    fn commit(&mut self, at: Timestamp, events: Vec<(Metadata, EventBody)>, mut outcomes: Vec<Answer>) {
-        outcomes.retain(|answer| {
-            let is_of = |(principal, command): &CommandKey| {
-                *principal == answer.principal && *command == answer.command
-            };
-            !self.answered.as_ref().is_some_and(is_of)
-        });
-        let live = outcomes.iter_mut().filter_map(|answer| answer.outcome.live_mut());
-        live.for_each(|live| live.put_out.append(&mut self.unstored));
-        let first = self.session.last_seq.next();
-        let mut new_events = Vec::with_capacity(events.len());
-        for (metadata, body) in events {
-            let (session, seq) = (self.session.id, self.session.last_seq.next());
-            // The position is the log's to give, and nothing here depends on it.
-            let event = Event { session, seq, position: Position::ZERO, at, metadata, body };
-            self.session.evolve(&event);
-            new_events.push(NewEvent { at, metadata: event.metadata, body: event.body });
-        }
-        self.append(first, new_events, outcomes, self.session.version);
-    }
-
-    /// Appends events that the session has been through, and outcomes whose commands ended in this version of it.
-    fn append(&mut self, first: Seq, events: Vec<NewEvent>, outcomes: Vec<Answer>, version: Version) {
-        let outcomes = self.accepted.with_aliases(outcomes);
-        let ended =
-            outcomes.iter().map(|answer| (answer.principal.clone(), answer.command.clone())).collect();
-        let mut replies = Vec::new();
-        for answer in &outcomes {
-            let waiting = self.accepted.decided(answer, version);
-            replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
-        }
-        self.shared.single_process.outcomes.add(outcomes.len() as u64);
-        let (span, trace) = self.traces.commit(&events, &outcomes);
-        let appended = self.shared.log.append(Append {
-            session: self.session.id,
-            epoch: self.epoch,
-            first,
-            events,
-            outcomes,
-            version,
-            projection: self.session.clone(),
-            trace: span,
-        });
-        self.hand_over(appended, ended, replies, version, trace);
-    }
-
-    fn hand_over(
-        &mut self,
-        appended: Appended,
-        ended: Vec<CommandKey>,
-        replies: Vec<(Reply, Outcome)>,
-        version: Version,
-        trace: CommitTrace,
-    ) {
-        self.accepted.commit_handed_over();
-        // The committer outlives this task.
-        let after = Arc::new(self.session.clone());
-        let decided = Instant::now();
-        let forgets = self.session.deleted_at.map(|_| Arc::clone(&self.shared));
-        self.commits.send(Commit { decided, appended, after, ended, replies, version, trace, forgets }).ok();
-    }
-
-    fn carry_out_effect(&mut self, effect: Effect) {
-        match effect {
-            Effect::StartWorker { after } => self.start_worker(after),
-            Effect::Reload => self.reload(),
-            Effect::ResetWorker => self.reset_worker(),
-            Effect::KillWorker => self.drop_worker(),
-            Effect::Run { job, code, file, command_line } => {
-                self.unstored.clear();
-                self.secrets.clear();
-                self.traces.job_begins(&self.session, job);
-                self.run_job(Submission { job, code, file, command_line, is_withheld: false });
-            }
-            Effect::Work { job, work } => {
-                self.traces.job_begins(&self.session, job);
-                let requested = self.session.running().map(|running| running.requested);
-                let requested = requested.unwrap_or(self.session.last_seq);
-                self.give(Order::Work { job, work, requested });
-            }
-            Effect::Steer { queued } => {
-                self.order(Order::Steer(queued));
-            }
-            Effect::Answer { ask, answer } => {
-                if let Ok(answer) = answer.as_ref()
-                    && self.session.is_secret(ask)
-                {
-                    self.secrets.add(answer);
-                }
-                // Where no worker takes it, the job that asked is gone with its worker.
-                self.order(Order::Answer { ask, answer });
-            }
-            Effect::Interrupt { job } => {
-                let grace = self.grace();
-                self.grace = Some((Instant::now() + grace, job));
-                // Where no worker takes it, none runs the job, and its exit is on its way.
-                self.order(Order::Interrupt);
-            }
-        }
-    }
-
-    /// How long a job may take to stop.
-    fn grace(&self) -> Duration {
-        let (limits, kind) = (&self.shared.limits, &self.session.kind);
-        Duration::from_millis(match (self.session.is_agent(), kind.is_fsharp()) {
-            (true, _) => limits.agent_cancel_grace_ms,
-            (false, true) => limits.cancel_grace_ms,
-            (false, false) => limits.jupyter_cancel_grace_ms,
-        })
-    }
-
     fn shut_down(&mut self) {
         self.begin_draining();
         self.hear_out();
         self.notice(Notice::DaemonStopping);
     }
-}
-
-/// Closes a mailbox and drops what is in it, and what was on its way there. Dropping the mailbox alone would leave the latter, whose
-/// senders would wait for ever: each has the way to the mailbox with it, and so keeps it.
-async fn turn_away_all(mut mailbox: mpsc::Receiver<Envelope>) {
-    mailbox.close();
-    while mailbox.recv().await.is_some() {}
 }
 
 /// Output alone does not make held output leave.
@@ -733,34 +417,8 @@ fn is_output(input: &Input) -> bool {
     )
 }
 
-/// How long it is until then; nothing where it is past.
-fn until(at: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default()
-}
-
 /// The present moment, as exact as the log keeps it.
 pub(crate) fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn who_was_about_to_send_when_a_mailbox_closes_is_not_left_waiting() {
-        let (requests, mailbox) = mpsc::channel::<Envelope>(2);
-        let envelope = |reply| Envelope { request: Request::Drain { reply }, door: requests.clone() };
-        let (reply, early) = oneshot::channel();
-        requests.send(envelope(reply)).await.ok().unwrap();
-        let place = requests.reserve().await.unwrap();
-        let closing = tokio::spawn(turn_away_all(mailbox));
-        requests.closed().await;
-        let (reply, late) = oneshot::channel();
-        place.send(envelope(reply));
-        assert!(early.await.is_err());
-        assert!(late.await.is_err());
-        closing.await.unwrap();
-    }
 }

@@ -1,0 +1,61 @@
+//! Carrying out the effects that `model::decide` answers.
+
+use std::time::Duration;
+
+use mainstay_model::Effect;
+use mainstay_runner::Submission;
+
+use super::SessionTask;
+use crate::sync::time::Instant;
+use crate::worker::Order;
+
+impl SessionTask {
+    pub(super) fn carry_out_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::StartWorker { after } => self.start_worker(after),
+            Effect::Reload => self.reload(),
+            Effect::ResetWorker => self.reset_worker(),
+            Effect::KillWorker => self.drop_worker(),
+            Effect::Run { job, code, file, command_line } => {
+                self.unstored.clear();
+                self.secrets.clear();
+                self.traces.job_begins(&self.session, job);
+                self.run_job(Submission { job, code, file, command_line, is_withheld: false });
+            }
+            Effect::Work { job, work } => {
+                self.traces.job_begins(&self.session, job);
+                let requested = self.session.running().map(|running| running.requested);
+                let requested = requested.unwrap_or(self.session.last_seq);
+                self.give(Order::Work { job, work, requested });
+            }
+            Effect::Steer { queued } => {
+                self.order(Order::Steer(queued));
+            }
+            Effect::Answer { ask, answer } => {
+                if let Ok(answer) = answer.as_ref()
+                    && self.session.is_secret(ask)
+                {
+                    self.secrets.add(answer);
+                }
+                // Where no worker takes it, the job that asked is gone with its worker.
+                self.order(Order::Answer { ask, answer });
+            }
+            Effect::Interrupt { job } => {
+                let grace = self.grace();
+                self.grace = Some((Instant::now() + grace, job));
+                // Where no worker takes it, none runs the job, and its exit is on its way.
+                self.order(Order::Interrupt);
+            }
+        }
+    }
+
+    /// How long a job may take to stop.
+    pub(super) fn grace(&self) -> Duration {
+        let (limits, kind) = (&self.shared.limits, &self.session.kind);
+        Duration::from_millis(match (self.session.is_agent(), kind.is_fsharp()) {
+            (true, _) => limits.agent_cancel_grace_ms,
+            (false, true) => limits.cancel_grace_ms,
+            (false, false) => limits.jupyter_cancel_grace_ms,
+        })
+    }
+}

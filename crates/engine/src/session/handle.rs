@@ -1,0 +1,118 @@
+//! The way to a session's task: the requests that it serves, and who keeps it alive.
+
+use std::sync::Arc;
+
+use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Session, TextPosition};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{AgentQuestion, Completions, ResourceUsage};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::pending_commands::Reply;
+use crate::reload::ReadyKernel;
+use crate::sync::Mutex;
+use crate::trace::CommandTrace;
+
+/// What a session's task is asked.
+pub(crate) enum Request {
+    /// A command, and who waits for its outcome.
+    Submit {
+        command: Command,
+        fingerprint: CommandFingerprint,
+        reply: Reply,
+        /// The client whose connection asks for it.
+        asked_by: Option<u64>,
+        trace: CommandTrace,
+    },
+    /// Check code without running it.
+    Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
+    /// Complete at a cursor.
+    Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
+    /// What a kernel knows of what its session has.
+    Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
+    /// The kernel, where it is up and runs nothing.
+    Kernel { reply: oneshot::Sender<ReadyKernel> },
+    /// What an agent says of itself.
+    Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
+    /// What the worker uses.
+    Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
+    /// Something became known from outside.
+    Hear { notice: Notice },
+    /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
+    Drain { reply: oneshot::Sender<()> },
+    /// The daemon goes down; answered when the session is idle.
+    ShutDown { reply: oneshot::Sender<()> },
+}
+
+/// The way to a session's task. As long as someone holds one, the task stays.
+#[derive(Clone)]
+pub(crate) struct SessionHandle {
+    pub(super) requests: mpsc::Sender<Envelope>,
+    /// The session as committed.
+    pub(crate) visible: watch::Receiver<Arc<Session>>,
+}
+
+/// What the engine has of a session's task. As long as the door is open, the task stays: it opens it while the session is not
+/// idle, so an idle session costs nothing.
+pub(crate) struct Entry {
+    pub(super) requests: mpsc::WeakSender<Envelope>,
+    pub(super) visible: watch::Receiver<Arc<Session>>,
+    pub(super) _door: Arc<KeepAlive>,
+}
+
+/// Has the way to a task while it is to stay.
+pub(super) type KeepAlive = Mutex<Option<mpsc::Sender<Envelope>>>;
+
+/// A request, with what keeps the task until it has served it.
+pub(super) struct Envelope {
+    pub(super) request: Request,
+    pub(super) door: mpsc::Sender<Envelope>,
+}
+
+impl SessionHandle {
+    /// Sends the task a request; says whether it is there to hear it.
+    pub(crate) async fn send(&self, request: Request) -> bool {
+        self.requests.send(Envelope { request, door: self.requests.clone() }).await.is_ok()
+    }
+
+    /// Whether the task takes requests.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.requests.is_closed()
+    }
+}
+
+impl Entry {
+    /// The way to the task, while there is one that takes requests.
+    pub(crate) fn upgrade(&self) -> Option<SessionHandle> {
+        let handle = SessionHandle { requests: self.requests.upgrade()?, visible: self.visible.clone() };
+        handle.is_open().then_some(handle)
+    }
+}
+
+/// Closes a mailbox and drops what is in it, and what was on its way there. Dropping the mailbox alone would leave the latter, whose
+/// senders would wait for ever: each has the way to the mailbox with it, and so keeps it.
+pub(super) async fn turn_away_all(mut mailbox: mpsc::Receiver<Envelope>) {
+    mailbox.close();
+    while mailbox.recv().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_was_about_to_send_when_a_mailbox_closes_is_not_left_waiting() {
+        let (requests, mailbox) = mpsc::channel::<Envelope>(2);
+        let envelope = |reply| Envelope { request: Request::Drain { reply }, door: requests.clone() };
+        let (reply, early) = oneshot::channel();
+        requests.send(envelope(reply)).await.ok().unwrap();
+        let place = requests.reserve().await.unwrap();
+        let closing = tokio::spawn(turn_away_all(mailbox));
+        requests.closed().await;
+        let (reply, late) = oneshot::channel();
+        place.send(envelope(reply));
+        assert!(early.await.is_err());
+        assert!(late.await.is_err());
+        closing.await.unwrap();
+    }
+}

@@ -1,0 +1,92 @@
+//! What every session's task shares with the engine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mainstay_log::Log;
+use mainstay_model::{Capabilities, ChosenProject, CreateSession, Error, Limits, SessionKind};
+use mainstay_runner::{Environment, RunnerFactory};
+use tokio::sync::Semaphore;
+
+use crate::breakers::Breakers;
+use crate::environments::Environments;
+use crate::hub::Hub;
+use crate::presence::Clients;
+use crate::single_process::SingleProcess;
+use crate::validity::KnownRecords;
+use crate::warm_up_progress::WarmUps;
+use crate::watch::Watch;
+
+/// What every session's task shares with the engine.
+pub(crate) struct Shared {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) limits: Limits,
+    pub(crate) factories: Vec<Arc<dyn RunnerFactory>>,
+    /// What sessions' creators have in their environments.
+    pub(crate) environments: Environments,
+    /// How many workers may start at once.
+    pub(crate) starts: Arc<Semaphore>,
+    /// How many more sessions may be live.
+    pub(crate) live: Arc<Semaphore>,
+    /// What is true only as long as no other process uses the store.
+    pub(crate) single_process: SingleProcess,
+    /// Whether runners are started.
+    pub(crate) breakers: Arc<Breakers>,
+    /// The clients that are connected.
+    pub(crate) clients: Arc<Clients>,
+    /// The present state of the files that the code of sessions depends on.
+    pub(crate) watch: Watch,
+    /// What their evals ran against.
+    pub(crate) records: KnownRecords,
+    /// How far those are that are given their definitions back.
+    pub(crate) warm_ups: Arc<WarmUps>,
+}
+
+impl Shared {
+    /// Whether sessions of a kind can be started here.
+    pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
+        self.factories.iter().any(|factory| factory.serves(kind))
+    }
+
+    /// What sessions of a kind can do.
+    pub(crate) fn capabilities_of(&self, kind: &SessionKind) -> Capabilities {
+        let factory = self.factories.iter().find(|factory| factory.serves(kind));
+        factory.map_or_else(|| Capabilities::of_kind(kind), |factory| factory.capabilities(kind))
+    }
+
+    /// Refuses what needs a worker where there is none of the kind.
+    pub(crate) fn must_serve(&self, kind: &SessionKind) -> Result<(), Error> {
+        if self.serves(kind) { Ok(()) } else { Err(Error::KernelUnknown { kind: kind.clone() }) }
+    }
+
+    /// Refuses to create what could not be started here.
+    pub(crate) async fn must_find(
+        &self,
+        kind: &SessionKind,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<(), Error> {
+        match self.factories.iter().find(|factory| factory.serves(kind)) {
+            Some(factory) => factory.find(kind, folder, environment).await,
+            None => Err(Error::KernelUnknown { kind: kind.clone() }),
+        }
+    }
+
+    /// What a session that is to be created is for.
+    pub(crate) async fn project_of(&self, create: &CreateSession) -> Result<ChosenProject, Error> {
+        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+            Some(factory) => factory.project(Path::new(&create.working_directory), &create.project).await,
+            // What only reads an agent's conversation needs nobody who goes on with it.
+            None => Ok(ChosenProject::Nothing),
+        }
+    }
+
+    /// What the compiler of a session that is to be created is told.
+    pub(crate) fn arguments_of(&self, create: &CreateSession) -> Result<Vec<String>, Error> {
+        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+            Some(factory) => factory.arguments(&create.arguments),
+            None => Ok(Vec::new()),
+        }
+    }
+}
