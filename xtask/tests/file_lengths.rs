@@ -41,7 +41,6 @@ const STILL_LONG: &[&str] = &[
     "crates/pi-protocol/src/connection.rs",
     "crates/pi-protocol/src/decode.rs",
     "crates/pi-protocol/src/events.rs",
-    "crates/plot/src/chart.rs",
     "crates/rpc/src/api.rs",
     "crates/rpc/src/dispatch.rs",
     "xtask/src/soak/load.rs",

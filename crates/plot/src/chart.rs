@@ -1,12 +1,16 @@
 //! Charts as they are described for Vega-Lite and Plotly: the plain ones, of lines, areas, bars and points over two axes, which `plot.rs` draws.
 //! What a description asks for besides is not passed over: then there is no chart of it here, and people see what it says.
-//!
-//! Sources: <https://vega.github.io/vega-lite/docs/encoding.html>, <https://plotly.com/javascript/reference/>.
+
+mod plotly;
+mod vega_lite;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mainstay_model::{Base64, Timestamp};
-use serde_json::{Map, Value};
+use mainstay_model::Timestamp;
+use serde_json::Value;
+
+use self::plotly::plotly;
+use self::vega_lite::vega_lite;
 
 /// Points over two axes.
 #[derive(Debug, PartialEq)]
@@ -153,264 +157,6 @@ fn scaled(series: Vec<Trace>, wants_names: bool, is_sorted: bool) -> (Scale, Vec
     (if are_numbers { Scale::Numbers } else { Scale::Names(names) }, series)
 }
 
-fn vega_lite(chart: &Map<String, Value>) -> Option<Chart> {
-    // What says how it looks changes nothing of what it says.
-    const KNOWN: [&str; 14] = [
-        "$schema",
-        "autosize",
-        "background",
-        "config",
-        "data",
-        "datasets",
-        "description",
-        "encoding",
-        "height",
-        "mark",
-        "name",
-        "params",
-        "title",
-        "width",
-    ];
-    const MARK: [&str; 8] = ["type", "point", "tooltip", "color", "opacity", "size", "filled", "strokeWidth"];
-    if !chart.keys().all(|key| KNOWN.contains(&key.as_str())) {
-        return None;
-    }
-    let (mark, is_pointed) = match chart.get("mark")? {
-        Value::Object(mark) => {
-            if !mark.keys().all(|key| MARK.contains(&key.as_str())) {
-                return None;
-            }
-            let has_points = mark.get("point").is_some_and(|point| *point != Value::Bool(false));
-            (mark.get("type")?.as_str()?, has_points)
-        }
-        mark => (mark.as_str()?, false),
-    };
-    let mark = match (mark, is_pointed) {
-        ("line", false) => Mark::Line,
-        ("line", true) => Mark::LineWithPoints,
-        ("point" | "circle" | "square", _) => Mark::Points,
-        ("area", _) => Mark::Area,
-        ("bar", _) => Mark::Bars,
-        _ => return None,
-    };
-    let encoding = chart.get("encoding")?.as_object()?;
-    if !encoding.keys().all(|channel| ["x", "y", "color", "tooltip"].contains(&channel.as_str())) {
-        return None;
-    }
-    let x = Channel::read(encoding.get("x")?)?;
-    let y = Channel::read(encoding.get("y")?)?;
-    let colour = match encoding.get("color") {
-        Some(colour) if colour.get("field").is_some() => Some(Channel::read(colour)?),
-        Some(_) | None => None,
-    };
-    // Coloured areas lie on each other, bars between two numbers stand or lie, and colours that are numbers run into each other.
-    let is_stacked = colour.is_some() && [Mark::Area, Mark::Bars].contains(&mark);
-    let is_unclear = mark == Mark::Bars && x.kind == "quantitative";
-    let is_gradual =
-        colour.as_ref().is_some_and(|colour| ["quantitative", "temporal"].contains(&colour.kind));
-    let rows = rows(chart)?;
-    if y.kind != "quantitative" || is_stacked || is_unclear || is_gradual || rows.len() > MOST_POINTS {
-        return None;
-    }
-    let mut series: Vec<Trace> = Vec::new();
-    for row in rows {
-        let place = match x.kind {
-            "temporal" => row.get(x.field).and_then(moment),
-            _ => row.get(x.field).and_then(Place::read),
-        };
-        let (Some(place), Some(value)) = (place, row.get(y.field)?.as_f64()) else {
-            // Vega-Lite leaves out what is missing.
-            continue;
-        };
-        let name = colour.as_ref().and_then(|colour| Some(Place::read(row.get(colour.field)?)?.name()));
-        match series.iter().position(|(of, _, _)| *of == name) {
-            Some(at) => series[at].2.push((place, value)),
-            None if series.len() == MOST_SERIES => return None,
-            None => series.push((name, mark, vec![(place, value)])),
-        }
-    }
-    let (mut scale, mut series) = scaled(series, ["nominal", "ordinal"].contains(&x.kind), x.is_sorted);
-    if x.kind == "temporal" {
-        scale = Scale::Moments;
-    }
-    for series in &mut series {
-        if mark != Mark::Points {
-            series.points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        }
-    }
-    let title = chart.get("title").and_then(|title| title.as_str().or_else(|| title.get("text")?.as_str()));
-    Some(Chart { title: title.map(str::to_owned), words: [x.title, y.title], scale, series })
-}
-
-/// What an axis or a colour stands for.
-struct Channel<'a> {
-    field: &'a str,
-    kind: &'a str,
-    /// What stands at it; none where nothing is to.
-    title: Option<String>,
-    is_sorted: bool,
-}
-
-impl<'a> Channel<'a> {
-    /// None where it asks for something to be reckoned or ordered.
-    fn read(channel: &'a Value) -> Option<Self> {
-        let channel = channel.as_object()?;
-        let is_known =
-            |key: &String| ["field", "type", "title", "axis", "legend", "sort"].contains(&key.as_str());
-        let (field, kind) = (channel.get("field")?.as_str()?, channel.get("type")?.as_str()?);
-        let is_sorted = match channel.get("sort") {
-            None => true,
-            Some(Value::String(order)) if order == "ascending" => true,
-            Some(Value::Null) => false,
-            Some(_) => return None,
-        };
-        let has_plain_axis = channel.get("axis").is_none_or(|axis| {
-            axis.as_object().is_some_and(|axis| {
-                axis.keys().all(|key| key == "title" || key == "grid" || key.starts_with("label"))
-            })
-        });
-        if !channel.keys().all(is_known)
-            || !has_plain_axis
-            || !["quantitative", "temporal", "nominal", "ordinal"].contains(&kind)
-        {
-            return None;
-        }
-        let title = channel.get("title").or_else(|| channel.get("axis")?.get("title"));
-        let title = match title {
-            Some(Value::Null) => None,
-            Some(title) => Some(title.as_str()?.to_owned()),
-            None => Some(field.to_owned()),
-        };
-        Some(Self { field, kind, title, is_sorted })
-    }
-}
-
-/// The rows of its data, which is with it.
-fn rows(chart: &Map<String, Value>) -> Option<&Vec<Value>> {
-    let data = chart.get("data")?.as_object()?;
-    if data.contains_key("format") {
-        return None;
-    }
-    match data.get("values") {
-        Some(values) => values.as_array(),
-        None => chart.get("datasets")?.get(data.get("name")?.as_str()?)?.as_array(),
-    }
-}
-
-fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
-    // What a trace may say besides its points without meaning another chart.
-    const PLAIN: [(&str, &str); 8] = [
-        ("xaxis", "x"),
-        ("yaxis", "y"),
-        ("orientation", "v"),
-        ("fill", "none"),
-        ("stackgroup", ""),
-        ("base", ""),
-        ("error_x", ""),
-        ("error_y", ""),
-    ];
-    let mut series = Vec::new();
-    for trace in figure.get("data")?.as_array()? {
-        let trace = trace.as_object()?;
-        if !PLAIN.iter().all(|(key, plain)| trace.get(*key).is_none_or(|value| value == plain)) {
-            return None;
-        }
-        if trace.get("visible").is_some_and(|visible| *visible != Value::Bool(true)) {
-            return None;
-        }
-        let shape = trace.get("line").and_then(|line| line.get("shape")).and_then(Value::as_str);
-        let y = column(trace.get("y")?)?;
-        let tells_more =
-            |name: &str| trace.get("marker").and_then(|marker| marker.get(name)).is_some_and(is_column);
-        if !matches!(shape, None | Some("linear"))
-            || ["size", "color", "symbol"].into_iter().any(tells_more)
-            || y.len() > MOST_POINTS
-        {
-            return None;
-        }
-        let mode = trace.get("mode").and_then(Value::as_str);
-        let mark = match (trace.get("type").and_then(Value::as_str).unwrap_or("scatter"), mode) {
-            ("bar", _) => Mark::Bars,
-            ("scatter" | "scattergl", Some("lines")) => Mark::Line,
-            ("scatter" | "scattergl", Some("markers")) => Mark::Points,
-            ("scatter" | "scattergl", Some("lines+markers")) => Mark::LineWithPoints,
-            ("scatter" | "scattergl", None) if y.len() < 20 => Mark::LineWithPoints,
-            ("scatter" | "scattergl", None) => Mark::Line,
-            _ => return None,
-        };
-        let x = match trace.get("x") {
-            Some(x) => column(x)?,
-            None => (0..y.len()).map(Value::from).collect(),
-        };
-        let points: Vec<(Place, f64)> =
-            x.iter().zip(&y).filter_map(|(x, y)| Some((Place::read(x)?, y.as_f64()?))).collect();
-        // A line has a gap where a value is missing.
-        if [Mark::Line, Mark::LineWithPoints].contains(&mark) && points.len() < y.len() {
-            return None;
-        }
-        let name = trace.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-        series.push((name.map(str::to_owned), mark, points));
-    }
-    let layout = figure.get("layout");
-    let is_there = |value: &Value| match value {
-        Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
-        _ => true,
-    };
-    // An animation, words and forms that stand in the picture, and what one picks other data with.
-    let more = ["annotations", "shapes", "images", "updatemenus", "sliders", "grid"];
-    let mut of_layout = more.iter().filter_map(|name| layout?.get(*name));
-    if figure.get("frames").is_some_and(is_there) || of_layout.any(is_there) {
-        return None;
-    }
-    let axis = |name: &str| layout.and_then(|layout| layout.get(name));
-    let kind = |name: &str| axis(name).and_then(|axis| axis.get("type")?.as_str()).unwrap_or("-");
-    let is_reversed =
-        |name: &str| axis(name).and_then(|axis| axis.get("autorange")?.as_str()) == Some("reversed");
-    if !["-", "linear", "date", "category"].contains(&kind("xaxis"))
-        || !["-", "linear"].contains(&kind("yaxis"))
-        || ["xaxis", "yaxis"].into_iter().any(is_reversed)
-        || axis("xaxis").is_some_and(|axis| axis.get("categoryorder").or(axis.get("categoryarray")).is_some())
-    {
-        return None;
-    }
-    let text = |title: &Value| title.as_str().or_else(|| title.get("text")?.as_str()).map(str::to_owned);
-    let title = |of: Option<&Value>| of.and_then(|of| of.get("title")).and_then(text);
-    let is_category = kind("xaxis") == "category";
-    let (scale, series) = match series.iter().map(at_moments).collect::<Option<Vec<Trace>>>() {
-        Some(series) if !is_category => (Scale::Moments, scaled(series, false, false).1),
-        Some(_) | None if series.iter().any(is_misread) => return None,
-        Some(_) | None => scaled(series, is_category, false),
-    };
-    Some(Chart { title: title(layout), words: [title(axis("xaxis")), title(axis("yaxis"))], scale, series })
-}
-
-/// The trace over time, where all its places are moments.
-fn at_moments((name, mark, points): &Trace) -> Option<Trace> {
-    let at = |(place, value): &(Place, f64)| match place {
-        Place::Name(text) => Some((Place::Number(seconds(text)?), *value)),
-        Place::Number(_) => None,
-    };
-    Some((name.clone(), *mark, points.iter().map(at).collect::<Option<_>>()?))
-}
-
-/// Whether Plotly takes one of its names for a number or a moment.
-fn is_misread((_, _, points): &Trace) -> bool {
-    let is_other = |text: &str| text.trim().parse::<f64>().is_ok() || seconds(text).is_some();
-    points.iter().any(|(place, _)| matches!(place, Place::Name(text) if is_other(text)))
-}
-
-/// A moment as Vega-Lite has it: as text, or in milliseconds.
-fn moment(value: &Value) -> Option<Place> {
-    match value {
-        Value::Number(milliseconds) => {
-            milliseconds.as_f64().map(|milliseconds| Place::Number(milliseconds / 1_000.0))
-        }
-        Value::String(text) => seconds(text).map(Place::Number),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
 /// The seconds since 1970; of a day its beginning. What names no zone is taken as it is written.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -423,38 +169,9 @@ fn seconds(text: &str) -> Option<f64> {
     Some(moment.as_millisecond() as f64 / 1_000.0)
 }
 
-/// Whether it is one value for each point.
-fn is_column(value: &Value) -> bool {
-    value.is_array() || value.is_object()
-}
-
-/// Values, as a list or as the bytes of an array of numbers.
-fn column(values: &Value) -> Option<Vec<Value>> {
-    if let Value::Array(values) = values {
-        return Some(values.clone());
-    }
-    let bytes = Base64::new(values.get("bdata")?.as_str()?)?.bytes();
-    if values.get("shape").is_some() {
-        return None;
-    }
-    fn numbers<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> f64) -> Vec<Value> {
-        bytes.as_chunks().0.iter().map(|bytes| Value::from(read(*bytes))).collect()
-    }
-    match values.get("dtype")?.as_str()? {
-        "f8" => Some(numbers(&bytes, f64::from_le_bytes)),
-        "f4" => Some(numbers(&bytes, |bytes| f32::from_le_bytes(bytes).into())),
-        "i4" => Some(numbers(&bytes, |bytes| i32::from_le_bytes(bytes).into())),
-        "u4" => Some(numbers(&bytes, |bytes| u32::from_le_bytes(bytes).into())),
-        "i2" => Some(numbers(&bytes, |bytes| i16::from_le_bytes(bytes).into())),
-        "u2" => Some(numbers(&bytes, |bytes| u16::from_le_bytes(bytes).into())),
-        "i1" => Some(numbers(&bytes, |bytes| i8::from_le_bytes(bytes).into())),
-        "u1" => Some(numbers(&bytes, |[byte]: [u8; 1]| byte.into())),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use mainstay_model::Base64;
     use serde_json::json;
 
     use super::*;
