@@ -19,7 +19,7 @@ use mainstay_gateway::json_rpc::{Failure, Incoming, Request, params};
 /// Where a promise is broken.
 pub(crate) fn check_request(line: &str) {
     let Ok(request) = serde_json::from_str::<Request>(line) else { return };
-    for (name, reader) in READERS {
+    for (name, reader) in READERS.iter().copied().flatten() {
         if request.method == *name {
             reader(&request);
         }
