@@ -16,7 +16,8 @@ use super::api::{
 };
 use super::dispatch::dispatch;
 use super::follow::follow;
-use super::trace::Call;
+use super::handlers::call::Call;
+use super::trace;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_gateway::json_rpc::{
     Method, Outgoing, Request, Version, answer, failure, line, params, unreadable,
@@ -43,7 +44,7 @@ pub(super) async fn serve(stream: LocalStream, daemon: Daemon, client: Client) {
             }
         }
     });
-    let connection = Arc::new(Connection { daemon, client, outbox });
+    let connection = Arc::new(Connection { daemon: Arc::new(daemon), client, outbox });
     let mut tasks = Tasks::default();
     loop {
         let text = tokio::select! {
@@ -131,16 +132,17 @@ impl Tasks {
 }
 
 struct Connection {
-    daemon: Daemon,
+    daemon: Arc<Daemon>,
     client: Client,
     outbox: mpsc::Sender<String>,
 }
 
 impl Connection {
     async fn serve(&self, id: &Value, request: &Request) {
-        let call = Call::begin(&request.method);
-        let answered = dispatch(&self.daemon, &call.client(&self.client), request).await;
-        call.answered(&answered);
+        let span = trace::Call::begin(&request.method);
+        let call = Call { daemon: Arc::clone(&self.daemon), client: span.client(&self.client) };
+        let answered = dispatch(call, request).await;
+        span.answered(&answered);
         self.send(answer(id, answered)).await;
     }
 

@@ -12,6 +12,7 @@ mod fuzz_invariants;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod handlers;
 mod protocol;
 mod trace;
 

@@ -1,0 +1,46 @@
+//! Asks: questions to whoever is attached, and their answers.
+
+use super::call::{Call, unexpected};
+use crate::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_engine::WaitingAsk;
+use mainstay_gateway::command::{answered_before, id_of};
+use mainstay_gateway::view::AskView;
+use mainstay_model::{Command, Error, Outcome, Response, SessionCommand, command};
+
+pub(crate) async fn raise(call: Call, raise: RaiseAsk) -> Result<AskAnswer, Error> {
+    let RaiseAsk { session, question, sent } = raise;
+    let session = call.resolve(&session).await?;
+    let command = call.command_of(SessionCommand::Ask(question), sent)?;
+    let answered = call.client.submit(session, command).await?;
+    match answered.outcome {
+        Outcome::Done { response: Response::Answered { ask, value, by } } => {
+            Ok(AskAnswer { ask, value, by, replayed: answered.is_replay })
+        }
+        outcome => Err(unexpected(&outcome)),
+    }
+}
+
+pub(crate) async fn list(call: Call, list: ListAsks) -> Result<Vec<AskView>, Error> {
+    let session = call.optional(list.session).await?;
+    let mut asks = call.client.asks().await?;
+    asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
+    Ok(asks.into_iter().map(AskView::from).collect())
+}
+
+/// Answers an ask of a session.
+pub(crate) async fn answer(call: Call, answer: AnswerAsk) -> Result<Answered, Error> {
+    let AnswerAsk { ask, command, value } = answer;
+    let (session, ask) = match answered_before(&call.client, &ask, command.as_ref()).await? {
+        Some(before) => before,
+        None => {
+            let WaitingAsk { session, pending } = call.client.ask(&ask).await?;
+            (session.id, pending.ask.ask)
+        }
+    };
+    let body = SessionCommand::Answer(command::Answer { ask, value });
+    let command = Command::new(id_of(command)?, call.client.source(), body);
+    match call.client.submit(session, command).await?.outcome {
+        Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),
+        outcome => Err(unexpected(&outcome)),
+    }
+}

@@ -1,0 +1,19 @@
+//! The store: its statistics, collections and backups.
+
+use super::call::Call;
+use crate::api::{BackUp, Collect, CollectedPart, GetStoreStatistics};
+use mainstay_log::{Manifest, StoreStatistics};
+use mainstay_model::Error;
+
+pub(crate) async fn statistics(call: Call, _: GetStoreStatistics) -> Result<StoreStatistics, Error> {
+    call.client.store_statistics().await
+}
+
+pub(crate) async fn collect(call: Call, asked: Collect) -> Result<CollectedPart, Error> {
+    let (collected, next) = call.client.collect(asked.from).await?;
+    Ok(CollectedPart { collected, next })
+}
+
+pub(crate) async fn back_up(call: Call, asked: BackUp) -> Result<Manifest, Error> {
+    call.client.back_up(asked.folder.into()).await
+}
