@@ -1,0 +1,75 @@
+//! The job that runs in a session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::agent::JobKind;
+use crate::event::{Deadline, Event, Source};
+use crate::fingerprint::CommandFingerprint;
+use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq};
+
+/// The job that runs, and whose command it answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningJob {
+    /// The id of the job.
+    pub job: JobId,
+    /// The command that asked for it.
+    pub command: CommandId,
+    /// The source that asked for the job.
+    pub source: Source,
+    /// What the command said.
+    pub fingerprint: CommandFingerprint,
+    /// The event that accepted it.
+    pub requested: Seq,
+    /// When the job was requested.
+    pub requested_at: Timestamp,
+    /// Whether someone asked for it to stop.
+    pub cancel_requested: bool,
+    /// The client's name for what it wants done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
+    /// When its command must have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// Whether its command has been answered already: it took longer than it may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_answered: bool,
+    /// Whether its code, and what comes of it, is stored nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+    /// What kind of job it is.
+    #[serde(default, skip_serializing_if = "JobKind::is_eval")]
+    pub kind: JobKind,
+}
+
+impl RunningJob {
+    /// One that an event has accepted, of which nothing else is known.
+    pub(super) fn begun(
+        event: &Event,
+        job: JobId,
+        command: &CommandId,
+        fingerprint: &CommandFingerprint,
+        kind: JobKind,
+    ) -> Self {
+        Self {
+            job,
+            command: command.clone(),
+            source: event.metadata.source.clone(),
+            fingerprint: fingerprint.clone(),
+            requested: event.seq,
+            requested_at: event.at,
+            cancel_requested: false,
+            key: None,
+            deadline: None,
+            is_answered: false,
+            withheld: false,
+            kind,
+        }
+    }
+
+    /// Whether it answers this command.
+    pub fn answers(&self, principal: &Principal, command: &CommandId) -> bool {
+        self.command == *command && self.source.principal() == *principal
+    }
+}
