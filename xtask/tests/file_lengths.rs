@@ -34,7 +34,6 @@ const STILL_LONG: &[&str] = &[
     "crates/model/src/display.rs",
     "crates/model/src/event.rs",
     "crates/model/src/reload.rs",
-    "crates/model/src/replay.rs",
     "crates/model/src/transcript.rs",
     "crates/model/src/validity.rs",
     "crates/pi-protocol/src/connection.rs",
