@@ -31,7 +31,6 @@ const STILL_LONG: &[&str] = &[
     "crates/mcp/src/call.rs",
     "crates/mcp/src/server.rs",
     "crates/model/src/agent.rs",
-    "crates/model/src/display.rs",
     "crates/model/src/event.rs",
     "crates/model/src/reload.rs",
     "crates/model/src/transcript.rs",
