@@ -31,7 +31,6 @@ const STILL_LONG: &[&str] = &[
     "crates/mcp/src/call.rs",
     "crates/mcp/src/server.rs",
     "crates/model/src/event.rs",
-    "crates/model/src/validity.rs",
     "crates/pi-protocol/src/connection.rs",
     "crates/pi-protocol/src/decode.rs",
     "crates/pi-protocol/src/events.rs",
