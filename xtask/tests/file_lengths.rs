@@ -30,7 +30,6 @@ const STILL_LONG: &[&str] = &[
     "crates/mainstay/src/repl/history_cache.rs",
     "crates/mcp/src/call.rs",
     "crates/mcp/src/server.rs",
-    "crates/model/src/event.rs",
     "crates/pi-protocol/src/connection.rs",
     "crates/pi-protocol/src/decode.rs",
     "crates/pi-protocol/src/events.rs",

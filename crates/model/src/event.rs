@@ -3,12 +3,19 @@
 //! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
 
 mod description;
+mod job_details;
 mod job_part;
+mod metadata;
 mod points;
 mod queued;
 mod table;
 
+pub use description::{Description, Tone};
+pub use job_part::{JobEnd, JobPart};
+pub use points::{ForkPoint, MergePoint};
+pub use queued::{Deadline, QueuedCommand};
 use serde::{Deserialize, Serialize};
+pub use table::{EventKind, Subject};
 
 use crate::Timestamp;
 use crate::agent::{AgentState, Delta, JobSpec, Note, QueuedPrompt, WorkEnding};
@@ -19,8 +26,8 @@ use crate::command_line::CommandLine;
 use crate::display::Display;
 use crate::entry::Origin;
 use crate::error::Error;
-use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
-use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint, References};
+use crate::eval::{EvalResult, Failure, WorkerExit};
+use crate::fingerprint::{CommandFingerprint, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind};
 use crate::language::Language;
 use crate::message::{Compaction, Message};
@@ -29,11 +36,8 @@ use crate::reload::Reload;
 use crate::replay::Divergence;
 use crate::startup::Startup;
 
-pub use description::{Description, Tone};
-pub use job_part::{JobEnd, JobPart};
-pub use points::{ForkPoint, MergePoint};
-pub use queued::{Deadline, QueuedCommand};
-pub use table::{EventKind, Subject};
+pub use self::job_details::{Blame, CancelEnding, CompletedPart, OutputStream, WarmUpReason};
+pub use self::metadata::{Metadata, Source};
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -53,115 +57,6 @@ pub struct Event {
     /// What the event says.
     #[serde(flatten)]
     pub body: EventBody,
-}
-
-/// Who caused an event, and how it hangs together with others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Metadata {
-    /// The source that caused the event.
-    pub source: Source,
-    /// The command it belongs to: a command's events share this from acceptance to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correlation: Option<CommandId>,
-    /// The earlier event of this session that led to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub causation: Option<Seq>,
-    /// What the code ran against, where it is known: the references of the last `environmentChanged`, and the runtime of the last
-    /// `warmUpCompleted`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<EnvironmentFingerprint>,
-}
-
-/// Who caused an event.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Source {
-    /// A client, by a command.
-    Client {
-        /// The principal for whom the client acts.
-        principal: Principal,
-        /// Through what: `terminal`, `cli`, `mcp:NAME`.
-        name: String,
-    },
-    /// The worker of the session.
-    Worker,
-    /// The daemon itself, without a client.
-    System,
-}
-
-impl Source {
-    /// On whose behalf. What the daemon and its workers do by themselves is the local principal's.
-    pub fn principal(&self) -> Principal {
-        match self {
-            Self::Client { principal, .. } => principal.clone(),
-            Self::Worker | Self::System => Principal::local(),
-        }
-    }
-}
-
-/// A stream of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum OutputStream {
-    /// The standard output of the worker.
-    Stdout,
-    /// The standard error of the worker.
-    Stderr,
-}
-
-/// Why a worker is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum WarmUpReason {
-    /// The session is new, or comes back from rest.
-    Started,
-    /// A reset: definitions are dropped.
-    Reset,
-    /// A hard reset: definitions and the worker are dropped.
-    HardReset,
-    /// The definitions run again against the files that are there now.
-    Refreshed,
-    /// The worker was killed to end a cancelled job.
-    Cancelled,
-    /// The worker was lost.
-    WorkerLost,
-    /// The daemon was lost, and its workers with it.
-    DaemonLost,
-    /// Entries were put into the transcript: the session is built anew with what they define. Of an agent: a summary, too.
-    Merged,
-}
-
-/// How a cancelled job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum CancelEnding {
-    /// The code yielded to the interrupt.
-    Yielded,
-    /// It did not within the grace: the worker was killed.
-    Killed,
-}
-
-/// Whose code ended a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Blame {
-    /// The job: the one that ran, or one that had left something running.
-    pub job: JobId,
-    /// Whether the worker said so. Otherwise it was lost without a word while the job's code was run again, and only a second
-    /// time makes sure of it. Code that surely ended a worker is not run again to rebuild the session.
-    pub is_sure: bool,
-}
-
-/// The part of a cancelled submission that had run to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CompletedPart {
-    /// How many bytes of the code, from its beginning.
-    pub bytes: usize,
-    /// The names that the code defined.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bindings: Vec<Binding>,
 }
 
 /// What an event says, by its kind.
