@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bounds::Within;
+use super::bounds::{LONGEST_WAIT, Within};
 use super::call::Call;
 use super::get_result::{Awaited, awaited};
 use super::merge::{CherryPick, MergeSession};
+use super::needs::{Waits, Works};
 use super::notebook::RunNotebook;
-use super::offer::Works;
 use super::running_calls::RunningCall;
-use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::tool::{Answer, Effect, Tool};
 
 /// Answers an ask that waits.
 #[derive(Deserialize, JsonSchema)]

@@ -6,6 +6,9 @@ use mainstay_model::Error;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+/// The longest wait that a client may ask for, in seconds.
+pub(super) const LONGEST_WAIT: u32 = 3600;
+
 /// A number from `LEAST` to `MOST`, as a client gives it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(transparent)]

@@ -19,17 +19,15 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use super::bounds::Within;
+use super::bounds::{LONGEST_WAIT, Within};
 use super::clients::{ClientProfile, RESULTS, Results};
-use super::elicitation::InvalidAnswers;
+use super::listed::Listed;
 use super::names::Names;
-use super::orphans::{Orphan, orphans};
 use super::repeats::Repeatable;
 use super::running_calls::{Origin, RunningCall, RunningCalls};
-use super::running_command::RunningCommand;
+use super::running_command::{Continued, RunningCommand};
 use super::server::Server;
 use super::session_resolver::{SessionPredicate, SessionResolver};
-use super::tool::LONGEST_WAIT;
 use mainstay_gateway::command::anonymous;
 use mainstay_gateway::trace::within;
 
@@ -43,6 +41,8 @@ const RESULTS_HEADER: &str = "mainstay-results";
 /// One call of a tool, with what it needs to answer.
 pub(super) struct Call {
     server: Server,
+    /// Every tool, in the order in which clients list them.
+    tools: &'static [Listed],
     context: RequestContext<RoleServer>,
     client: Client,
     /// What its client calls itself.
@@ -69,13 +69,6 @@ pub(super) struct Call {
     continued: OnceLock<Continued>,
 }
 
-/// What a repeated call goes on with.
-pub(super) struct Continued {
-    pub(super) running: RunningCommand,
-    /// What it brought that is no answer.
-    pub(super) invalid: InvalidAnswers,
-}
-
 impl Call {
     /// A call of this tool, or another request, that just came in.
     ///
@@ -85,6 +78,7 @@ impl Call {
         server: &Server,
         context: &RequestContext<RoleServer>,
         tool: &str,
+        tools: &'static [Listed],
     ) -> Result<Self, Error> {
         let name = client_name(context);
         let request = context.extensions.get::<Parts>();
@@ -105,6 +99,7 @@ impl Call {
         let under_way = RunningCall::new(id, client.source(), tool, origin);
         Ok(Self {
             server: server.clone(),
+            tools,
             context: context.clone(),
             client,
             name,
@@ -188,6 +183,21 @@ impl Call {
         &self.server
     }
 
+    /// Every tool, in the order in which clients list them.
+    pub(super) fn tools(&self) -> &'static [Listed] {
+        self.tools
+    }
+
+    /// Whether the tool of this neutral name comes after what runs in its session.
+    pub(super) fn is_in_turn(&self, tool: &str) -> bool {
+        self.tools.iter().any(|listed| listed.called(tool).is_some() && listed.is_in_turn())
+    }
+
+    /// The client's folder, where it is known.
+    pub(super) fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
     /// On whose behalf it came.
     pub(super) fn client(&self) -> &Client {
         &self.client
@@ -206,16 +216,6 @@ impl Call {
     /// Whether it came by the newest protocol, whose calls stand each for itself.
     pub(super) fn is_of_newest(&self) -> bool {
         self.context.meta.protocol_version().is_some()
-    }
-
-    /// What the first answer on a connection says of code that others left behind; nothing in any later one.
-    pub(super) async fn left_behind(&self) -> Vec<Orphan> {
-        // Requests that stand each for itself would all be the first.
-        if (self.is_of_newest() && !self.server.is_connection()) || !self.server.first_answer.take() {
-            return Vec::new();
-        }
-        // The answer itself does not depend on it.
-        orphans(&self.client, self.calls(), self.folder.clone()).await.unwrap_or_default()
     }
 
     /// A key for one purpose.
@@ -491,6 +491,15 @@ impl Call {
     /// Its client's user has cancelled it.
     pub(super) fn cancel(&self) {
         self.cancelled.cancel();
+    }
+
+    /// Why it was cancelled, where its client says it.
+    pub(super) async fn reason_of_cancel(&self) -> Option<String> {
+        // It is said by a notification, which the newest protocol has none of over HTTP: its connection ends.
+        if self.is_of_newest() && !self.server.is_connection() {
+            return None;
+        }
+        self.server.cancelled_by_client(self.request()).await?
     }
 
     /// Waits until the client takes no answer any more, because it cancelled the call or gave it up. That it goes is neither: what it began

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::call::{Call, unexpected};
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// How long the answer waits for the session to be Ready again.

@@ -11,9 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use super::call::Call;
 use super::get_result::{Awaited, still_running};
-use super::orphans::Orphan;
+use super::orphans::{Orphan, left_behind};
 use super::running_calls::{CallResult, RunningCall};
-use super::tool::answered;
+use super::tool_result::answered;
 
 /// The longest that a client which wants to hear of a call hears nothing: some give a silent call up.
 const PULSE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(super) async fn answer(
     carried_out: impl Future<Output = CallResult> + Send + 'static,
 ) -> Result<CallToolResponse, ErrorData> {
     // Looked for first: the call itself may be what stops it.
-    let left_behind = call.left_behind().await;
+    let left_behind = left_behind(call).await;
     let under_way = Arc::clone(call.under_way());
     call.calls().begin(&under_way);
     let most = call.limits().mcp_results;
@@ -96,7 +96,7 @@ async fn first_answer(
             }
             () = call.is_unwanted(), if !is_unwanted => {
                 is_unwanted = true;
-                let reason = call.server().reason_of_cancel(call).await;
+                let reason = call.reason_of_cancel().await;
                 match call.habits().is_given_up(reason.as_deref(), under_way.began.elapsed()) {
                     true => under_way.give_up(),
                     false => call.cancel(),

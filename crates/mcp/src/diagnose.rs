@@ -20,7 +20,7 @@ use super::eval::SendCode;
 use super::events::GetRecentEvents;
 use super::lifecycle::StopSession;
 use super::names::Names;
-use super::offer::Works;
+use super::needs::Works;
 use super::rebuild::HardResetSession;
 use super::status::GetStatus;
 use super::text::beginning;

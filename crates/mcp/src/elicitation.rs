@@ -1,7 +1,6 @@
 //! Elicitation is an ask: what a command asks is put to the client that called for it, where that one asks people. Over a session it is
 //! asked; in the newest protocol the call is answered with what is asked, and repeated with the answers. Whoever answers first wins.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::ClientSubscription;
@@ -15,16 +14,13 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::running_command::RunningCommand;
+use super::running_command::{InvalidAnswers, RunningCommand};
 use super::state;
 
 /// The member that has the answer where that is no object: forms have members.
 const ANSWER: &str = "answer";
 /// How often a client may answer what is no answer to the question before it is left to others.
 const ATTEMPTS: usize = 3;
-
-/// Why answers are none, by the ask.
-pub(super) type InvalidAnswers = BTreeMap<AskId, String>;
 
 /// How a client is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

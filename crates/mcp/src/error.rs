@@ -2,7 +2,7 @@
 //!
 //! Whatever the engine refuses or fails at is an answer of the tool, marked as an error, since then the model reads it and
 //! can do better; so are arguments that are not of the tool's form. Errors of the protocol are left for what is no tool's: one that does
-//! not exist ([`super::tool`]).
+//! not exist ([`super::tools`]).
 
 use std::fmt::{Display, Formatter};
 
@@ -15,11 +15,11 @@ use super::call::Call;
 use super::eval::SendCode;
 use super::kinds;
 use super::lifecycle::ResetSession;
+use super::listed::Listed;
 use super::names::Names;
 use super::offer::Offered;
 use super::rebuild::HardResetSession;
 use super::status::GetStatus;
-use super::tool::TOOLS;
 use mainstay_gateway::problem::status_of;
 
 /// Why a call was refused or failed, and what to do.
@@ -51,11 +51,11 @@ struct Remedy {
 }
 
 impl Remedy {
-    fn of(error: &Error) -> Option<Self> {
+    fn of(error: &Error, tools: &[Listed]) -> Option<Self> {
         let Error::NotOffered { action, state, .. } = error else { return None };
         let is_done = |state: &SessionState| {
             availability(*state, *action) != Availability::Refused
-                || TOOLS.iter().any(|tool| tool.needs.works.does(*action, *state))
+                || tools.iter().any(|tool| tool.needs.works.does(*action, *state))
         };
         let states = SessionState::ALL.into_iter().filter(is_done).map(SessionState::name).collect();
         Some(Self { action: *action, states, how: remedy(*state, *action) })
@@ -98,10 +98,10 @@ pub(super) async fn explain(call: &Call, error: &Error) -> ErrorAnswer {
         code: error.code().to_string(),
         message: error.to_string(),
         offered: match is_refused {
-            true => Offered::now(call.client(), session.as_ref(), &kind, names),
+            true => Offered::now(call, session.as_ref(), &kind),
             false => Offered::nothing(),
         },
-        remedy: Remedy::of(error),
+        remedy: Remedy::of(error, call.tools()),
         next_step: match error {
             Error::DaemonStopping => what_is_kept(call).await,
             Error::KernelUnknown { kind } if !kind.is_agent() => kinds::instead_of(call, kind).await,

@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
+use super::command_wait::carried_out;
 use super::diagnostic::{DiagnosticLine, wants_change};
-use super::offer::Works;
-use super::running_command::carried_out;
+use super::needs::{Waits, Works};
 use super::text::{TEXT_BYTES, shortened, shortened_again};
-use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
+use super::tool::{Answer, Effect, PictureBlock, Tool};
 use mainstay_gateway::view::{DisplayView, EvalView};
 
 /// Types of pictures that models look at.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Within;
 use super::call::Call;
-use super::offer::Works;
+use super::needs::Works;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 

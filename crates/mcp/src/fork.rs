@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
 use super::lifecycle::SessionAnswer;
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// Forks a session into a new one.

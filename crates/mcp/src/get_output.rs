@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Within;
 use super::call::Call;
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::view::for_each_between;
 

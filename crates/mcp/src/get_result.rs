@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::ask::AnswerAsk;
-use super::bounds::Within;
+use super::bounds::{LONGEST_WAIT, Within};
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::get_output::{GetOutput, put_out};
+use super::needs::{Waits, Works};
 use super::notebook::RunNotebook;
-use super::offer::Works;
 use super::running_calls::{CallResult, RunningCall};
 use super::running_command::{WAITS_TURN, asks_of};
-use super::tasks::result_of;
+use super::stored_result::result_of;
 use super::text::ending;
-use super::tool::{Answer, Effect, LONGEST_WAIT, Listed, Tool, Waits};
+use super::tool::{Answer, Effect, Tool};
 
 /// How much of what code has printed so far is told, in bytes.
 const PRINTED_BYTES: usize = 4 * 1024;
@@ -205,7 +205,7 @@ pub(super) async fn still_running(
         under_way.tool == RunNotebook::NAME && *under_way.source() == running.source
     };
     let is_own = is_of(&running.command) || under_way.is_some_and(is_cell_of);
-    let is_in_turn = under_way.is_some_and(|under_way| Listed::is_in_turn(&under_way.tool));
+    let is_in_turn = under_way.is_some_and(|under_way| call.is_in_turn(&under_way.tool));
     let waits = matches!(call.client().command(id).await, Ok(CommandStatus::Waits { .. }));
     match is_own {
         // It has come to its turn since.

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::call::{Call, unexpected};
 use super::lifecycle::SessionAnswer;
-use super::offer::Works;
+use super::needs::Works;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::path::absolute;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::SendCode;
-use super::offer::Works;
-use super::tool::{Answer, Effect, Tool, Waits};
+use super::needs::{Waits, Works};
+use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::command::arguments_in;
 use mainstay_gateway::view::StartupView;
 

@@ -13,8 +13,8 @@ use tokio::io::AsyncReadExt;
 use super::call::Call;
 use super::eval::{Code, EvalAnswer, run};
 use super::import_export::unusable;
-use super::offer::Works;
-use super::tool::{Effect, Tool, Waits};
+use super::needs::{Waits, Works};
+use super::tool::{Effect, Tool};
 use mainstay_gateway::path::absolute;
 
 /// Runs a script file in a session.

@@ -11,7 +11,6 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer};
 use serde_json::json;
 
-use super::call::Call;
 use super::text::beginning;
 
 /// How much of an event's text is logged, in bytes.
@@ -109,13 +108,13 @@ impl Log {
 
 /// Carries out what a request asks for, with the log that it wants beside it.
 pub(super) async fn beside<T>(
-    call: &Call,
+    client: &Client,
     peer: &Peer<RoleServer>,
     wanted: Option<LoggingLevel>,
     carried_out: impl Future<Output = T>,
 ) -> T {
     let Some(level) = wanted else { return carried_out.await };
-    match Log::begin(call.client(), peer, Arc::new(Mutex::new(level))).await {
+    match Log::begin(client, peer, Arc::new(Mutex::new(level))).await {
         Ok(log) => log.beside(carried_out).await,
         Err(error) => {
             tracing::debug!(%error, "a request has no log");

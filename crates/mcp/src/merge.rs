@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::command_wait;
 use super::error::next_step_in;
 use super::eval::EvalAnswer;
 use super::names::Names;
-use super::offer::Works;
-use super::running_command;
+use super::needs::Works;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use mainstay_gateway::entries::{numbered, with_context};
 use mainstay_gateway::view::{BroughtView, MergeView, RefusedView};
@@ -171,8 +171,7 @@ impl MergeRequest {
             call.say("other code runs; this waits for its turn").await;
         }
         let merged =
-            running_command::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge))
-                .await??;
+            command_wait::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge)).await??;
         let view = MergeView::load(client, session, merged).await?;
         Ok(MergeAnswer::of_run(session, call.names(), view))
     }

@@ -3,8 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tool::Tool;
-
 /// The tool names that clients are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -14,14 +12,4 @@ pub enum Names {
     Neutral,
     /// The names of SageFs where it has the tool, such as `send_fsharp_code`.
     Sagefs,
-}
-
-impl Names {
-    /// The name of a tool.
-    pub(super) const fn of<T: Tool>(self) -> &'static str {
-        match (self, T::SEED_NAME) {
-            (Self::Sagefs, Some(name)) => name,
-            (Self::Neutral | Self::Sagefs, _) => T::NAME,
-        }
-    }
 }

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::command_wait::carried_out_among;
 use super::eval::{EvalAnswer, view_of};
-use super::offer::Works;
-use super::running_command::{RunningCommand, carried_out_among};
-use super::tool::{Answer, Effect, PictureBlock, Tool, Waits};
+use super::needs::{Waits, Works};
+use super::running_command::RunningCommand;
+use super::tool::{Answer, Effect, PictureBlock, Tool};
 use mainstay_gateway::notebook::{CellRun, CellSelection, CellView, Evaluate, NotebookFile, NotebookView};
 use mainstay_gateway::path::absolute;
 use mainstay_gateway::view::EvalView;

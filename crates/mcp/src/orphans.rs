@@ -3,17 +3,15 @@
 //! and not know why.
 
 use std::fmt::{Display, Formatter};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Session, Source, Timestamp};
 
+use super::call::Call;
 use super::get_result::GetResult;
 use super::names::Names;
-use super::running_calls::{RunningCall, RunningCalls};
-use super::tool::Listed;
+use super::running_calls::RunningCall;
 use mainstay_gateway::view::Orphaned;
 
 /// Among how many live sessions such code is looked for.
@@ -21,17 +19,6 @@ const LOOKED_AT: usize = 100;
 
 /// How many ends are told of at most.
 const ENDED: usize = 5;
-
-/// Whether a connection has been told.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FirstAnswer(Arc<AtomicBool>);
-
-impl FirstAnswer {
-    /// Whether this is the first answer; from now on none is.
-    pub(super) fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
-    }
-}
 
 /// What was left behind in a session.
 #[derive(Debug, PartialEq, Eq)]
@@ -101,21 +88,29 @@ impl Display for Orphan {
     }
 }
 
-/// What was left behind in the sessions of a folder, or in all where none is known: what still runs, as far as the client may stop it, and what
-/// of its principal has ended untold.
-pub(super) async fn orphans(
-    client: &Client,
-    calls: &RunningCalls,
-    folder: Option<String>,
-) -> Result<Vec<Orphan>, Error> {
+/// What the first answer on a connection says of code that others left behind; nothing in any later one.
+pub(super) async fn left_behind(call: &Call) -> Vec<Orphan> {
+    // Requests that stand each for itself would all be the first.
+    let server = call.server();
+    if (call.is_of_newest() && !server.is_connection()) || !server.first_answer.take() {
+        return Vec::new();
+    }
+    // The answer itself does not depend on it.
+    orphans(call).await.unwrap_or_default()
+}
+
+/// What was left behind in the sessions of the client's folder, or in all where none is known: what still runs, as far as the client may
+/// stop it, and what of its principal has ended untold.
+async fn orphans(call: &Call) -> Result<Vec<Orphan>, Error> {
+    let client = call.client();
     let mut orphans = Vec::new();
-    for call in calls.left_by_gone(client.principal()) {
-        if orphans.len() < ENDED && Listed::is_in_turn(&call.tool) {
-            orphans.extend(Orphan::ended(client, &call, folder.as_deref()).await);
+    for left in call.calls().left_by_gone(client.principal()) {
+        if orphans.len() < ENDED && call.is_in_turn(&left.tool) {
+            orphans.extend(Orphan::ended(client, &left, call.folder()).await);
         }
     }
     let filter = SessionFilter {
-        working_directory: folder,
+        working_directory: call.folder().map(str::to_owned),
         live: true,
         limit: Some(LOOKED_AT),
         ..SessionFilter::default()

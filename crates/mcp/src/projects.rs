@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::call::Call;
 use super::import_export::unusable;
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::path::absolute;
 

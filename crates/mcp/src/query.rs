@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, is_for_people};
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// The most completions in one answer.

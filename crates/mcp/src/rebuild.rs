@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
+use super::command_wait::carried_out;
 use super::diagnostic::{DiagnosticLine, wants_change};
-use super::offer::Works;
-use super::running_command::carried_out;
+use super::needs::{Waits, Works};
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, Tool, Waits};
+use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::view::for_each_between;
 
 /// How much is told of what a build printed: its last lines.

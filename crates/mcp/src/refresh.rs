@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::offer::Works;
+use super::needs::Works;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::view::for_each_between;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::DiagnosticLine;
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// The most suggestions in an answer.

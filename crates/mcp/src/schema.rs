@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::tool::{LONGEST_WAIT, Tool, WAIT, Waits};
+use super::bounds::LONGEST_WAIT;
+use super::needs::{WAIT, Waits};
+use super::tool::Tool;
 
 /// Keywords that only matter to code generators.
 const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];

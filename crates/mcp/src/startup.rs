@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, wants_change};
-use super::offer::Works;
+use super::needs::Works;
 use super::text::{beginning, shortened};
 use super::tool::{Answer, Effect, Tool};
 

@@ -13,11 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::bounds::Within;
+use super::bounds::{LONGEST_WAIT, Within};
 use super::call::Call;
-use super::offer::{Offered, Works};
+use super::needs::{Waits, Works};
+use super::offer::Offered;
 use super::running_calls::RunningCall;
-use super::tool::{Answer, Effect, LONGEST_WAIT, Tool, Waits};
+use super::tool::{Answer, Effect, Tool};
 
 /// Asks for the status.
 #[derive(Deserialize, JsonSchema)]
@@ -192,7 +193,7 @@ impl StatusAnswer {
         Self {
             session_id: None,
             state: state.name(),
-            offered: Offered::now(call.client(), None, kind, call.names()),
+            offered: Offered::now(call, None, kind),
             fault: None,
             warm_up: None,
             rebuilt: None,
@@ -216,7 +217,7 @@ impl StatusAnswer {
         Self {
             session_id: Some(session.id.short()),
             state: session.state().name(),
-            offered: Offered::now(call.client(), Some(session), &session.kind, call.names()),
+            offered: Offered::now(call, Some(session), &session.kind),
             fault: session.fault().map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::lifecycle::runs;
-use super::offer::Works;
+use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// Uses another session from now on.

@@ -5,43 +5,24 @@ use mainstay_engine::CommandStatus;
 use mainstay_log::StoredOutcome;
 use mainstay_model::command;
 use mainstay_model::{
-    CommandId, Error, EvalEnding, EventBody, Outcome, Response, Seq, SessionCommand, SessionId,
-    TestSelection, Timestamp, WorkEnding,
+    CommandId, Error, EvalEnding, Outcome, Response, SessionCommand, SessionId, Timestamp, WorkEnding,
 };
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult,
-    InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
+    CallToolRequestParams, CallToolResult, DetailedTask, GetTaskResult, InputResponses, JsonObject,
+    TaskPayload,
 };
 use serde_json::Value;
 
-use super::call::{Call, Continued, unexpected};
+use super::call::Call;
+use super::command_wait::ended;
 use super::eval::EvalAnswer;
-use super::lifecycle::{CreatedAnswer, SessionAnswer};
-use super::rebuild::ResetAnswer;
-use super::running_command::{RunningCommand, asks_of, ended};
+use super::running_command::{Continued, asks_of};
 use super::state::OpenedState;
-use super::tests::RunAnswer;
-use super::{elicitation, error, tool};
-use mainstay_gateway::view::EvalView;
-
-/// How often a client should ask after a task, in milliseconds.
-const POLL_MS: u64 = 1_000;
-
-/// Whether the client of a call knows tasks. In older versions answers do not say of what type they are, so that a client takes a task
-/// for the answer itself, even where it says that it knows tasks.
-pub(super) fn are_known(call: &Call) -> bool {
-    call.is_of_newest() && call.capabilities().is_some_and(|declared| declared.supports_tasks())
-}
-
-/// The answer to a call whose command goes on as a task.
-pub(super) async fn begun(call: &Call, running: &RunningCommand) -> Result<CallToolResponse, Error> {
-    let session = call.client().status(running.session).await?.session;
-    let began = session.running().filter(|job| job.command == running.command);
-    let began = began.map_or(session.last_activity, |job| job.requested_at);
-    let task = task(&running.command, TaskStatus::Working, (began, session.last_activity));
-    Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
-}
+use super::stored_result::{event, result_of};
+use super::task_start::task;
+use super::tool_result::answered;
+use super::{elicitation, error, tools};
 
 /// How far a task has come.
 ///
@@ -122,15 +103,15 @@ pub(super) async fn resume(
     };
     let invalid = match taken.await {
         Ok(invalid) => invalid,
-        Err(error) => return tool::answered::<EvalAnswer>(call, Err(error)).await,
+        Err(error) => return answered::<EvalAnswer>(call, Err(error)).await,
     };
     let Continued { running, .. } = call.continues(Continued { running, invalid });
     if running.cells.is_some() {
-        return tool::carry_out(&request.name, request.arguments.unwrap_or_default(), call).await;
+        return tools::carry_out(&request.name, request.arguments.unwrap_or_default(), call).await;
     }
     match ended(call, running).await {
         Ok(stored) => result_of(call, &running.command, stored).await,
-        Err(error) => tool::answered::<EvalAnswer>(call, Err(error)).await,
+        Err(error) => answered::<EvalAnswer>(call, Err(error)).await,
     }
 }
 
@@ -152,11 +133,6 @@ fn unknown(id: &str, error: &Error) -> ErrorData {
         }
         error => error::of_protocol(error),
     }
-}
-
-fn task(command: &CommandId, status: TaskStatus, (began, changed): (Timestamp, Timestamp)) -> Task {
-    Task::new(command.to_string(), status, began.to_string(), changed.to_string())
-        .with_poll_interval_ms(POLL_MS)
 }
 
 /// What became of a task that is over, and when it began and ended.
@@ -211,58 +187,5 @@ async fn times(call: &Call, stored: &StoredOutcome) -> Result<(Timestamp, Timest
             let session = call.client().status(session).await?.session;
             Ok((session.created_at, session.last_activity))
         }
-    }
-}
-
-/// When an event was, and the code that it says was to run.
-async fn event(call: &Call, session: SessionId, at: Seq) -> Result<(Timestamp, Option<String>), Error> {
-    let events = call.client().events(session, Seq(at.0.saturating_sub(1)), 1).await?;
-    let Some(event) = events.into_iter().next() else { return Ok((Timestamp::now(), None)) };
-    let code = if let EventBody::EvalRequested { code, .. } = event.body { Some(code) } else { None };
-    Ok((event.at, code))
-}
-
-/// The answer that a call has whose command ended so.
-pub(super) async fn result_of(
-    call: &Call,
-    command: &CommandId,
-    stored: StoredOutcome,
-) -> Result<CallToolResult, ErrorData> {
-    if let Some(session) = stored.session {
-        call.is_about(session);
-    }
-    match (stored.outcome, stored.session) {
-        (Outcome::Done { response: Response::Evaluated(outcome) }, Some(session)) => {
-            let requested = event(call, session, outcome.requested).await;
-            let is_run = requested
-                .as_ref()
-                .is_ok_and(|(_, code)| code.as_deref().is_some_and(TestSelection::is_run_by));
-            let view = match requested {
-                Ok(_) => EvalView::load(call.client(), session, command.clone(), outcome).await,
-                Err(error) => Err(error),
-            };
-            match is_run {
-                true => tool::answered(call, view.map(RunAnswer::from)).await,
-                false => tool::answered(call, view.map(EvalAnswer::from)).await,
-            }
-        }
-        (Outcome::Done { response: Response::Worked(outcome) }, Some(session)) => {
-            tool::answered(call, ResetAnswer::of_build(call, session, outcome).await).await
-        }
-        (Outcome::Done { response: Response::Created { session } | Response::Forked { session, .. } }, _) => {
-            call.use_session(session);
-            let status = call.client().status(session).await;
-            let made = status
-                .map(|status| CreatedAnswer::from(&status.session).saying_language(call, &status.session));
-            tool::answered(call, made).await
-        }
-        (Outcome::Done { .. }, Some(session)) => {
-            let status = call.client().status(session).await;
-            tool::answered(call, status.map(|status| SessionAnswer::from(&status.session))).await
-        }
-        (Outcome::Done { response }, None) => {
-            tool::answered::<EvalAnswer>(call, Err(unexpected(&response))).await
-        }
-        (Outcome::Failed { error }, _) => tool::answered::<EvalAnswer>(call, Err(error)).await,
     }
 }

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::evaluated;
-use super::offer::Works;
+use super::needs::{Waits, Works};
 use super::rebuild::HardResetSession;
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, Tool, Waits};
+use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::view::EvalView;
 
 /// The most tests in one answer: of a run, of those that did not pass.
