@@ -1,113 +1,27 @@
-//! What an editor asks of code that does not run: diagnostics and completions. Nothing of it is stored; who subscribes hears of it, and the
-//! diagnostics of each file are kept until they are others, so that whoever comes later sees them.
+//! What an editor asks of code that does not run: diagnostics and completions. Nothing of it is stored; whoever subscribes hears of it, from
+//! [`super::checks`].
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::response::Response;
-use mainstay_model::{Action, CommandId, Diagnostic, Error, Principal, Seq, SessionId, TextPosition};
+use mainstay_model::{Action, CommandId, Diagnostic, Error, Seq, SessionId, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, broadcast};
 
 use super::bare::{record, told};
 use super::body::Body;
 use super::caller::Caller;
+use super::checks::Finding;
 use super::prefer::Prefer;
 use super::signals::CompletionsSignal;
 use super::submission::{AT_ONCE, Accepted, waited};
 use mainstay_gateway::command::id_of;
 use mainstay_gateway::problem::Problem;
 
-/// Results that a subscriber may be behind with; then it is told only the newest.
-const BEHIND: usize = 256;
-/// Files of a session whose diagnostics are kept.
-const FILES: usize = 200;
-/// Sessions of whose files they are.
-const SESSIONS: usize = 200;
 /// Diagnostics of one file that are kept.
 const DIAGNOSTICS: usize = 500;
 /// Bytes of a file's name. Source: protocols/pi.md, "Limits", has the same for paths.
 const NAME_BYTES: usize = 4096;
-/// Pieces of code that are looked at at once, whoever asks.
-const UNDER_WAY: usize = 256;
-
-/// Whose code it is, and the session in which it was looked at: nobody else is told of it.
-pub(super) type Place = (Principal, SessionId);
-
-/// The diagnostics of each file.
-pub(super) type Files = BTreeMap<String, Vec<Diagnostic>>;
-
-/// What is found out from now on.
-pub(super) type Findings = broadcast::Receiver<Arc<(Place, Finding)>>;
-
-/// What was found out about code.
-#[derive(Clone, Debug)]
-pub(super) enum Finding {
-    /// The diagnostics of a file; of code that is in none, under an empty name.
-    Diagnostics { file: String, diagnostics: Vec<Diagnostic> },
-    /// What could stand at a cursor.
-    Completions { signal: CompletionsSignal },
-}
-
-/// What was found out lately, and who listens.
-pub(super) struct Checks {
-    diagnostics: Mutex<HashMap<Place, SessionDiagnostics>>,
-    findings: broadcast::Sender<Arc<(Place, Finding)>>,
-    /// Places for what is being found out.
-    under_way: Arc<Semaphore>,
-}
-
-/// The diagnostics of a session's files, behind its last reset then.
-#[derive(Default)]
-struct SessionDiagnostics {
-    since: Seq,
-    files: Files,
-}
-
-impl Default for Checks {
-    fn default() -> Self {
-        Self {
-            diagnostics: Mutex::default(),
-            findings: broadcast::channel(BEHIND).0,
-            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
-        }
-    }
-}
-
-impl Checks {
-    /// The diagnostics there are behind this reset, and what is found out from now on.
-    pub(super) fn listen(&self, place: &Place, since: Seq) -> (Files, Findings) {
-        let kept = self.kept();
-        let files = kept.get(place).filter(|kept| kept.since == since).map(|kept| kept.files.clone());
-        (files.unwrap_or_default(), self.findings.subscribe())
-    }
-
-    /// Something was found out, behind this reset.
-    fn found(&self, place: Place, since: Seq, finding: Finding) {
-        let mut all = self.kept();
-        if let Finding::Diagnostics { file, diagnostics } = &finding {
-            if all.len() >= SESSIONS && !all.contains_key(&place) {
-                all.clear();
-            }
-            let kept = all.entry(place.clone()).or_default();
-            if kept.since > since {
-                // The session was reset meanwhile.
-                return;
-            }
-            if kept.since < since || kept.files.len() >= FILES && !kept.files.contains_key(file) {
-                *kept = SessionDiagnostics { since, files: Files::default() };
-            }
-            kept.files.insert(file.clone(), diagnostics.clone());
-        }
-        // There may be nobody.
-        self.findings.send(Arc::new((place, finding))).ok();
-    }
-
-    fn kept(&self) -> MutexGuard<'_, HashMap<Place, SessionDiagnostics>> {
-        self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Checks code without running it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -215,8 +129,7 @@ async fn answered(
     Prefer(wait): Prefer,
     found: impl Future<Output = Result<Response, Error>> + Send + 'static,
 ) -> Result<Response, Problem> {
-    let place = Arc::clone(&caller.daemon.http.checks.under_way).try_acquire_owned();
-    let place = place.map_err(|_| Error::TooManyRequests { what: "checks".to_owned(), limit: UNDER_WAY })?;
+    let place = caller.daemon.http.checks.place()?;
     let seq = caller.client.status(session).await?.session.last_seq;
     let accepted = Accepted { command_id, session, seq };
     let found = tokio::spawn(async move {

@@ -9,8 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use axum::body::Bytes;
 use mainstay_model::{Event, Seq, SessionId};
 
-use super::flow::SignalEncoding;
-
 /// How many are kept: more than a session's events that streams are told without looking into the log.
 const KEPT: usize = 1024;
 /// Bytes of the largest that is kept.
@@ -25,6 +23,17 @@ pub(super) enum EventView {
     OfSession,
     /// The event itself, among those of all sessions.
     OfAll,
+}
+
+/// In which encoding signals are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum SignalEncoding {
+    /// As server-sent events (`text/event-stream`).
+    Events,
+    /// As frames in JSON.
+    Json,
+    /// As frames in BARE.
+    Bare,
 }
 
 /// Which event, told in which way and in which words.

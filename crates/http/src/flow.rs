@@ -21,6 +21,7 @@ use super::bare;
 use super::caller::Caller;
 use super::coding::{self, Gzip};
 use super::daemon::HttpDaemon;
+use super::encode_cache::SignalEncoding;
 use super::signals::{AnySignals, Frame};
 
 /// How often something is sent where nothing happens, so that nobody on the way takes the connection for dead.
@@ -158,17 +159,6 @@ impl<T: ChunkSource> Flow<T> {
 fn pause(streams: usize) -> Duration {
     let streams = u32::try_from(streams).unwrap_or(u32::MAX);
     PIECE_COST.saturating_mul(streams).min(LONGEST_PAUSE)
-}
-
-/// In which words signals are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum SignalEncoding {
-    /// As server-sent events (`text/event-stream`).
-    Events,
-    /// As frames in JSON.
-    Json,
-    /// As frames in BARE.
-    Bare,
 }
 
 impl SignalEncoding {

@@ -1,17 +1,11 @@
-//! How the daemon was: a note now and then from its start on, the last ones kept. So who looks sees what was, whoever looked before.
+//! How the daemon was: the last notes that were taken of its health. So whoever looks sees what was before.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use mainstay_engine::Pulse;
-use mainstay_log::SessionFilter;
-use mainstay_model::{Access, Error, SessionId, Timestamp};
+use mainstay_model::{SessionId, Timestamp};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
-
-use super::daemon::HttpDaemon;
-use mainstay_os::system::own_resident_bytes;
 
 /// How the daemon was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +41,7 @@ impl Health {
         Self { notes: Mutex::default(), keep, written: watch::Sender::new(()) }
     }
 
-    fn push(&self, note: HealthNote) {
+    pub(super) fn push(&self, note: HealthNote) {
         let mut notes = self.lock();
         while notes.len() >= self.keep.max(1) {
             notes.pop_front();
@@ -70,55 +64,6 @@ impl Health {
     fn lock(&self) -> MutexGuard<'_, VecDeque<HealthNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Notes how the daemon is until it stops.
-pub(super) async fn keep(daemon: HttpDaemon) {
-    let rhythm = daemon.engine.limits().health_ms;
-    if rhythm == 0 {
-        return;
-    }
-    let mut ticks = interval(Duration::from_millis(rhythm));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    loop {
-        tokio::select! {
-            () = daemon.stop.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
-        match note(&daemon).await {
-            Ok(note) => daemon.http.health.push(note),
-            Err(error) => tracing::debug!(%error, "how the daemon is was not noted"),
-        }
-    }
-}
-
-async fn note(daemon: &HttpDaemon) -> Result<HealthNote, Error> {
-    let engine = &daemon.engine;
-    // It is there for a moment only: nobody who is listed among the clients.
-    let client = engine.attach(Access::local(), "health");
-    let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
-    let mut workers = Vec::with_capacity(live.len());
-    for session in &live {
-        if let Some(usage) = client.usage(session.id).await {
-            workers.push((session.id, usage.resident_bytes));
-        }
-    }
-    let mut log_bytes = 0;
-    // The database, and what was written to it last.
-    for file in ["store/mainstay.db", "store/mainstay.db-wal"] {
-        log_bytes += tokio::fs::metadata(daemon.home.join(file)).await.map_or(0, |file| file.len());
-    }
-    Ok(HealthNote {
-        at: Timestamp::now(),
-        pulse: engine.take_pulse(),
-        waiting: live.iter().map(|session| session.lane.len() as u64).sum(),
-        subscribers: engine.subscribers() as u64,
-        in_use: engine.sessions_in_use() as u64,
-        position: client.last_position().await?.0,
-        log_bytes,
-        own_bytes: own_resident_bytes().unwrap_or_default(),
-        workers,
-    })
 }
 
 #[cfg(test)]

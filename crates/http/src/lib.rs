@@ -1,8 +1,8 @@
 //! HTTP for editors, pages and scripts: commands in, streams out. Source: seed 000, "The Tao of Datastar"; protocols/sagefs.md, "HTTP".
 //!
 //! A POST hands a command over and is answered `202` with where to hear of it ([`submission`]); a GET is a stream of Datastar's events
-//! ([`streams`], [`signals`], [`flow`]), the same over WebSocket ([`socket`]), or reads what is there now ([`queries`]). [`endpoint`] is what the router and the document of the
-//! API ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads what was sent, [`problem`] is the one
+//! ([`streams`], [`signals`], [`flow`]), the same over WebSocket ([`socket`]), or reads what is there now ([`queries`]). [`routes`] lists every endpoint ([`endpoint`]), of which the router and the
+//! document of the API ([`openapi`]) are made. [`caller`] says who asks and which session is meant, [`body`] reads what was sent, [`problem`] is the one
 //! table from errors to answers, and [`coding`] compresses them. Commands
 //! and sockets speak JSON or BARE ([`media`], [`bare`]).
 
@@ -10,6 +10,7 @@ mod agents;
 mod bare;
 mod body;
 mod caller;
+mod checks;
 mod coding;
 mod commands;
 mod create;
@@ -23,6 +24,7 @@ mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
+mod health_record;
 mod history;
 mod import_export;
 mod media;
@@ -37,324 +39,17 @@ mod protocol;
 mod queries;
 mod recorders;
 mod requested_kind;
+mod routes;
+mod shared;
 mod signals;
 mod socket;
 mod streams;
 mod submission;
 mod web;
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::middleware::from_fn;
-use axum::routing::get;
-use mainstay_model::{Binding, Error, Event, HistoryPage, Limits, NewLine, Startup};
-use mainstay_runner::query::{Members, Symbols, Tests};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
 pub use daemon::HttpDaemon;
+pub use metrics::{Gauge, gauges};
 pub use openapi::schemas;
 pub use protocol::Http;
-
-use self::diagnostics::Checks;
-use self::encode_cache::EncodeCache;
-use self::endpoint::{Answer, Endpoint};
-use self::health::Health;
-use self::problem::{no_such_method, no_such_path};
-use self::signals::{
-    CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
-};
-use mainstay_gateway::KnownKind;
-use mainstay_gateway::notebook::NotebookView;
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_gateway::view::{
-    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
-};
-
-/// What all requests share.
-pub struct Shared {
-    checks: Checks,
-    /// How the daemon was.
-    pub(crate) health: Health,
-    /// Permits for open streams, which bound their number.
-    streams: Arc<Semaphore>,
-    /// Places for those of them that are compressed.
-    compressed: Arc<Semaphore>,
-    /// What streams tell of events.
-    written: EncodeCache,
-}
-
-impl Shared {
-    /// With as many places as the limits give. The process records metrics from then on.
-    pub fn new(limits: &Limits) -> Self {
-        let places = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
-        metrics::record();
-        Self {
-            checks: Checks::default(),
-            health: Health::new(limits.health_notes),
-            streams: places(limits.streams),
-            compressed: places(limits.compressed_streams),
-            written: EncodeCache::default(),
-        }
-    }
-
-    /// A place for a stream, which has it until it ends. `limit` is how many there are.
-    pub(crate) fn place(&self, limit: usize) -> Result<OwnedSemaphorePermit, Error> {
-        let place = Arc::clone(&self.streams).try_acquire_owned();
-        place.map_err(|_| Error::TooManyConnections { limit })
-    }
-}
-
-/// Returns every endpoint of the HTTP interface.
-fn endpoints() -> Vec<Endpoint> {
-    use agents::{Compact, Say, Settings, Shell};
-    use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-    use queries::{ListAsks, ListEntries, ListKinds, ListSessions, RecentEvents, Search};
-    use submission::Terms;
-    vec![
-        Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
-        Endpoint::command::<Load, EvalView, _, _>("/load", "Runs a script", commands::load).of_a_session(),
-        Endpoint::command::<Cancel, CommandView, _, _>(
-            "/cancel",
-            "Ends the job that runs, or takes back a command that waits",
-            commands::cancel,
-        )
-        .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/reset", "Drops the definitions", commands::reset)
-            .of_a_session(),
-        Endpoint::command::<commands::HardReset, CommandView, _, _>(
-            "/hard-reset",
-            "Drops the definitions and the worker, maybe once the session's project is built",
-            commands::hard_reset,
-        )
-        .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/start", "Starts a session at rest", commands::start)
-            .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/stop", "Puts a session to rest", commands::stop)
-            .of_a_session(),
-        Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
-            .of_a_session(),
-        Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", agents::prompt)
-            .of_a_session(),
-        Endpoint::command::<Say, CommandView, _, _>(
-            "/steer",
-            "Says something to an agent that works",
-            agents::steer,
-        )
-        .of_a_session(),
-        Endpoint::command::<Settings, WorkView, _, _>(
-            "/settings",
-            "Has an agent go on with another model, or otherwise",
-            agents::settings,
-        )
-        .of_a_session(),
-        Endpoint::command::<Compact, WorkView, _, _>(
-            "/compact",
-            "Has an agent shorten what it is shown of the conversation",
-            agents::compact,
-        )
-        .of_a_session(),
-        Endpoint::command::<Shell, WorkView, _, _>(
-            "/shell",
-            "Runs a line of a shell where an agent's tools act",
-            agents::shell,
-        )
-        .of_a_session(),
-        Endpoint::command::<MergeFrom, MergeView, _, _>(
-            "/merge",
-            "Runs inputs of another session, up to the first that does not run to its end",
-            commands::merge,
-        )
-        .of_a_session(),
-        Endpoint::command::<notebooks::RunNotebook, NotebookView, _, _>(
-            "/notebooks",
-            "Runs a file of this machine cell by cell, up to the first that does not run to its end; asked again, it goes on there",
-            notebooks::run,
-        )
-        .of_a_session()
-        .answers(Answer::Json(endpoint::schema_of::<NotebookView>)),
-        Endpoint::command::<diagnostics::Check, diagnostics::Checked, _, _>(
-            "/diagnostics",
-            "Checks code without running it",
-            diagnostics::check,
-        )
-        .of_a_session(),
-        Endpoint::command::<diagnostics::Complete, CompletionsSignal, _, _>(
-            "/completions",
-            "Asks what could stand at a cursor",
-            diagnostics::complete,
-        )
-        .of_a_session(),
-        Endpoint::creation::<create::Fork, _, _>(
-            "/fork",
-            "Creates a session that begins with entries of another, and has its values",
-            create::fork,
-        )
-        .of_a_session(),
-        Endpoint::creation::<create::Create, _, _>("/sessions", "Creates a session", create::create),
-        Endpoint::command::<Terms, CommandView, _, _>(
-            "/sessions/{session}",
-            "Deletes a session; those that were forked off it stay whole",
-            commands::delete,
-        )
-        .deletes(commands::delete),
-        Endpoint::text(
-            "/export",
-            "A session as the text of a file: whole, to read, or as code",
-            import_export::export,
-        )
-        .of_a_session()
-        .with_query::<import_export::Export>(),
-        Endpoint::creation_in_json::<import_export::Import, import_export::ImportView, _, _>(
-            "/import",
-            "Creates a session of a session file; its code runs again, and in an agent's conversation nothing runs",
-            import_export::import,
-        ),
-        Endpoint::command::<AnswerAsk, CommandView, _, _>(
-            "/asks/{ask}",
-            "Answers an ask; the first valid answer wins",
-            commands::answer,
-        ),
-        Endpoint::command::<Terms, CommandView, _, _>(
-            "/shutdown",
-            "Ends the daemon, once every session is at rest",
-            commands::shut_down,
-        )
-        .answers(Answer::Nothing),
-        Endpoint::stream::<EvalSignals<'_>, _, _>(
-            "/eval",
-            "The last job from its beginning, then each as it runs",
-            streams::eval,
-        ),
-        Endpoint::stream::<StatusSignals, _, _>(
-            "/status",
-            "How the session is, and what may be done",
-            streams::status,
-        ),
-        Endpoint::stream::<EventSignals, _, _>(
-            "/events",
-            "Every event; with `*` as the session those of all, behind places in the log",
-            streams::events,
-        )
-        .with_query::<streams::EventsQuery>(),
-        Endpoint::stream::<DiagnosticsSignals, _, _>(
-            "/diagnostics",
-            "The diagnostics of code that was checked",
-            streams::diagnostics,
-        ),
-        Endpoint::stream::<CompletionsSignals, _, _>(
-            "/completions",
-            "The completions that were asked for",
-            streams::completions,
-        ),
-        Endpoint::socket("/stream", "Any of these streams as a WebSocket, in JSON or BARE", socket::stream)
-            .with_query::<socket::SocketQuery>(),
-        Endpoint::read::<Vec<KnownKind>, _, _>(
-            "/kinds",
-            "The kinds of sessions that can be created, the one used last first; then those that lack something, with what that is",
-            queries::kinds,
-        )
-        .with_query::<ListKinds>(),
-        Endpoint::read::<Vec<SessionView>, _, _>(
-            "/sessions",
-            "The sessions, the most recently active first",
-            queries::sessions,
-        )
-        .with_query::<ListSessions>(),
-        Endpoint::read::<SessionView, _, _>("/sessions/{session}", "A session", queries::session),
-        Endpoint::read::<Vec<EntryView>, _, _>(
-            "/sessions/{session}/entries",
-            "Entries of a session's transcript",
-            queries::entries,
-        )
-        .with_query::<ListEntries>(),
-        Endpoint::read::<Vec<Event>, _, _>(
-            "/events/recent",
-            "The newest events of a session, or those behind one, oldest first",
-            queries::recent_events,
-        )
-        .of_a_session()
-        .with_query::<RecentEvents>(),
-        Endpoint::read::<queries::DaemonView, _, _>(
-            "/daemon",
-            "The daemon, and how much it has to do",
-            queries::daemon,
-        ),
-        Endpoint::read::<Vec<RelativeView>, _, _>(
-            "/sessions/{session}/lineage",
-            "The sessions it comes from, and those that come from it",
-            queries::lineage,
-        ),
-        Endpoint::read::<Members, _, _>(
-            "/members",
-            "What a namespace, module or type holds",
-            explore::members,
-        )
-        .of_a_session()
-        .with_query::<explore::ListMembers>(),
-        Endpoint::read::<Symbols, _, _>(
-            "/symbols",
-            "What is loaded or referred to that has a text in its name",
-            explore::symbols,
-        )
-        .of_a_session()
-        .with_query::<explore::FindSymbols>(),
-        Endpoint::read::<Vec<Binding>, _, _>(
-            "/values",
-            "What the session's code bound, the newest first",
-            explore::values,
-        )
-        .of_a_session(),
-        Endpoint::read::<Startup, _, _>(
-            "/startup",
-            "What the session's worker brought in before its own code: its project, and the scripts of its user",
-            queries::startup,
-        )
-        .of_a_session(),
-        Endpoint::read::<Tests, _, _>(
-            "/tests",
-            "The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them",
-            explore::tests,
-        )
-        .of_a_session()
-        .with_query::<explore::ListTests>(),
-        Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", queries::asks)
-            .with_query::<ListAsks>(),
-        Endpoint::read::<CommandView, _, _>(
-            "/commands/{command}",
-            "What became of a command",
-            queries::command,
-        ),
-        Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", queries::search)
-            .with_query::<Search>(),
-        Endpoint::command::<NewLine, history::StoredLine, _, _>(
-            "/history",
-            "Keeps a line of the principal's own history, once under its id",
-            history::keep,
-        )
-        .answers(Answer::Json(endpoint::schema_of::<history::StoredLine>)),
-        Endpoint::read::<HistoryPage, _, _>(
-            "/history",
-            "Lines of the principal's own history, newest first",
-            history::list,
-        )
-        .with_query::<history::ListHistory>(),
-        Endpoint::read::<history::Line, _, _>("/history/{number}", "All that a line says", history::line),
-    ]
-}
-
-/// Every path but those of other protocols.
-pub(crate) fn routes() -> Router<HttpDaemon> {
-    let router = Router::new()
-        .route("/openapi.json", get(openapi::get))
-        .route("/metrics", get(metrics::get))
-        .route("/mainstay.bare", get(openapi::bare_schema));
-    endpoints()
-        .into_iter()
-        .fold(router, |router, endpoint| endpoint.serve(router))
-        .fallback(|| async { no_such_path() })
-        .method_not_allowed_fallback(|| async { no_such_method() })
-        .layer(from_fn(coding::compress))
-        .layer(from_fn(metrics::measure))
-}
+pub use recorders::{SECONDS, record_also};
+pub use shared::Shared;

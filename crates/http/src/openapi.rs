@@ -80,7 +80,7 @@ fn document(port: u16) -> Value {
     settings.definitions_path = SCHEMAS.into();
     let mut generator = settings.into_generator();
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in super::endpoints() {
+    for endpoint in super::routes::endpoints() {
         for path in endpoint.paths() {
             let operation = operation(&endpoint, &path, &mut generator);
             let methods = paths.entry(path).or_insert_with(|| json!({}));

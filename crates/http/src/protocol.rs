@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use mainstay_model::Limits;
 
 use super::problem::no_such_path;
-use super::{HttpDaemon, Shared, health, routes};
+use super::routes::routes;
+use super::{HttpDaemon, Shared, health_record};
 use crate::web;
 use mainstay_gateway::browser;
 use mainstay_gateway::daemon::Daemon;
@@ -58,7 +59,7 @@ impl Protocol for Http {
     }
 
     fn run(&self, daemon: Daemon) -> Option<BoxFuture<'static, ()>> {
-        Some(Box::pin(health::keep(self.daemon(daemon))))
+        Some(Box::pin(health_record::keep(self.daemon(daemon))))
     }
 }
 

@@ -1,11 +1,68 @@
-//! Two places in which counts and times are recorded alike: `metrics` knows but one for a process.
+//! Where the process records counts and times: for Prometheus, and where the daemon also exports them, in both places alike, since `metrics`
+//! knows but one recorder for a process.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+/// Bounds of times, in seconds: from what is in memory to what people wait for.
+pub const SECONDS: [f64; 14] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
+
+/// What each metric is.
+const DESCRIPTIONS: [(&str, &str); 6] = [
+    ("mainstay_commit_seconds", "From a decision to its durable commit"),
+    ("mainstay_events_total", "Events committed"),
+    ("mainstay_jobs_total", "Jobs that have ended, by the kind of session and how they ended"),
+    ("mainstay_job_seconds", "How long jobs ran"),
+    ("mainstay_http_requests_total", "Requests over HTTP that were answered"),
+    ("mainstay_http_request_seconds", "From a request over HTTP to the head of its answer"),
+];
+
+/// Where this process records. None where something else in it records elsewhere already.
+static RECORDED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+
+/// Begins to record, in this place too. To be called before [`Shared`](super::shared::Shared) is made, which begins to record here alone.
+pub fn record_also(other: impl Recorder + Sync + 'static) {
+    begin(|own| metrics::set_global_recorder(Both(own, other)).is_ok());
+}
+
+/// Installs the recorder of metrics.
+pub(super) fn record() {
+    begin(|own| metrics::set_global_recorder(own).is_ok());
+}
+
+fn begin(install: impl FnOnce(PrometheusRecorder) -> bool) {
+    let recorded = RECORDED.get_or_init(|| {
+        let builder = PrometheusBuilder::new();
+        let builder =
+            builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS).ok()?;
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        if !install(recorder) {
+            return None;
+        }
+        for (name, description) in DESCRIPTIONS {
+            match name.ends_with("_seconds") {
+                true => metrics::describe_histogram!(name, description),
+                false => metrics::describe_counter!(name, description),
+            }
+        }
+        Some(handle)
+    });
+    if recorded.is_none() {
+        tracing::warn!("metrics are recorded elsewhere in this process; /metrics has none");
+    }
+}
+
+/// What is recorded so far, as Prometheus reads it; empty where this process records elsewhere.
+pub(super) fn render() -> String {
+    RECORDED.get().and_then(Option::as_ref).map(PrometheusHandle::render).unwrap_or_default()
+}
 
 /// A recorder that passes everything on to two others.
 pub(super) struct Both<A, B>(pub(super) A, pub(super) B);

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::daemon::HttpDaemon;
-use super::flow::{ChunkSource, KEEP_ALIVE, PIECE_BYTES, Pace, SignalEncoding};
+use super::encode_cache::SignalEncoding;
+use super::flow::{ChunkSource, KEEP_ALIVE, PIECE_BYTES, Pace};
 use super::media::Media;
 use super::params::QueryParams;
 use super::streams::{After, Completions, Diagnostics, EventChunks, Kinds, Status};

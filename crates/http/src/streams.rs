@@ -17,11 +17,11 @@ use mainstay_model::{
 use schemars::JsonSchema;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Shared;
 use super::caller::{Caller, query};
-use super::diagnostics::{Files, Finding, Findings, Place};
-use super::encode_cache::EventView;
-use super::flow::{self, ChunkSource, SignalEncoding};
+use super::checks::{Files, Finding, Findings, Place};
+use super::encode_cache::{EventView, SignalEncoding};
+use super::flow::{self, ChunkSource};
+use super::shared::Shared;
 use super::signals::{
     self, AnySignals, CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EventSignals,
 };

@@ -7,6 +7,7 @@
 //!
 //! A message carries no version: the media type does (`application/bare; version=1`), and what a version says never changes.
 
+mod document;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz_invariants;
 mod macros;
@@ -17,10 +18,11 @@ mod schema;
 mod tests;
 mod vocabulary;
 
+pub(super) use document::document;
 pub(super) use macros::{choice, record, told};
 pub(super) use plain::member;
 pub(super) use reader::{Malformed, Reader};
-pub(super) use schema::{Field, Schema, document, field, flattened};
+pub(super) use schema::{Field, Schema, field, flattened};
 
 /// The version of all messages.
 pub(super) const VERSION: &str = "1";

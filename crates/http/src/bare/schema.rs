@@ -3,11 +3,7 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::super::endpoint::{Answer, Endpoint, Message};
-use super::super::signals::Frame;
-use super::super::submission::Accepted;
-use super::{Fields, Shape, VERSION};
-use mainstay_gateway::view::SessionView;
+use super::{Fields, Shape};
 
 /// What is named so far, in an order in which each comes behind what it is made of.
 #[derive(Default)]
@@ -83,6 +79,14 @@ impl Schema {
             format!("union {{ {} }}", members.collect::<Vec<_>>().join(" | "))
         })
     }
+
+    /// Every definition, each behind what it is made of.
+    pub(super) fn definitions(&self) -> String {
+        let definition = |(name, Definition { about, is }): &(String, Definition)| {
+            format!("\n{}type {name} {is}\n", comment(about, ""))
+        };
+        self.definitions.iter().map(definition).collect()
+    }
 }
 
 /// What a type's JSON Schema says.
@@ -115,46 +119,4 @@ fn upper(name: &str) -> String {
         gap.into_iter().chain(letter.to_uppercase())
     });
     letters.collect()
-}
-
-/// The whole schema: the bodies of commands and their answers, and the frames of streams.
-pub(crate) fn document() -> String {
-    let mut schema = Schema::default();
-    let mut commands = String::new();
-    for Endpoint { method, path, body, answer, .. } in super::super::endpoints() {
-        let Some(Message { bare: Some(body), .. }) = body else { continue };
-        let body = body(&mut schema);
-        let answers = match answer {
-            Answer::Command(Message { bare: Some(outcome), .. }) => {
-                format!("{} or {}", Accepted::shape(&mut schema), outcome(&mut schema))
-            }
-            Answer::Session => {
-                format!("{} or {}", Accepted::shape(&mut schema), SessionView::shape(&mut schema))
-            }
-            Answer::Command(Message { bare: None, .. }) | Answer::Json(_) | Answer::Created(_) => {
-                "JSON alone".to_owned()
-            }
-            Answer::Text | Answer::Stream(_) | Answer::Frames | Answer::Nothing => "nothing".to_owned(),
-        };
-        commands.push_str(&format!("# {method} {path}: {body}, answered with {answers}\n"));
-    }
-    let frame = Frame::shape(&mut schema);
-    let definitions = schema
-        .definitions
-        .iter()
-        .map(|(name, Definition { about, is })| format!("\n{}type {name} {is}\n", comment(about, "")));
-    format!(
-        "# Mainstay over HTTP in BARE (draft-devault-bare): application/bare; version={VERSION}\n\
-         #\n\
-         # Made of the types; a test compares it, and has another implementation of BARE read with it what these\n\
-         # types write (vectors.json). Names and meanings are those of the JSON (openapi.json, signals.json); what\n\
-         # JSON leaves out is an empty list, false, 0, or none where it is optional.\n\
-         #\n\
-         # What a version says never changes. The next one may add fields, and members at the end of enums and unions;\n\
-         # a client says in Accept and Content-Type which one it speaks, and without a version it speaks 1.\n\
-         #\n\
-         # What clients say, and are answered (the second with Prefer: wait). Problems are application/problem+json.\n\
-         {commands}# GET /stream, as a WebSocket: each binary frame is a {frame}\n{}",
-        definitions.collect::<String>()
-    )
 }
