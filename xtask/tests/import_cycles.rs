@@ -24,7 +24,6 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("crates/mainstay/src/main.rs", "commands/mod.rs", 59),
     ("crates/mainstay/src/main.rs", "config.rs", 10),
     ("crates/model/src/lib.rs", "command/mod.rs", 40),
-    ("crates/pi-protocol/src/lib.rs", "connection.rs", 8),
 ];
 
 #[test]

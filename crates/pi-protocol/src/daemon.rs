@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::Shared;
+use super::shared::Shared;
 use mainstay_gateway::daemon::Daemon;
 
 /// The daemon, with what a connection of the pi protocol shares.

@@ -29,13 +29,15 @@ mod protocol;
 mod queries;
 mod rates;
 mod recovery;
+mod running_command;
 mod session_path;
+mod shared;
 mod socket;
 mod stdio;
 mod turn_catch_up;
 
-pub use connection::Shared;
 pub use daemon::PiDaemon;
 pub use limits::upstream_limits;
 pub use protocol::{AttachPi, PiProtocol};
+pub use shared::Shared;
 pub use stdio::serve_stream;
