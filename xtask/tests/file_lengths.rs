@@ -29,12 +29,8 @@ const STILL_LONG: &[&str] = &[
     "crates/mainstay/src/repl/evaluation.rs",
     "crates/mainstay/src/repl/history_cache.rs",
     "crates/mcp/src/call.rs",
-    "crates/mcp/src/server.rs",
-    "crates/pi-protocol/src/connection.rs",
     "crates/pi-protocol/src/decode.rs",
     "crates/pi-protocol/src/events.rs",
-    "crates/rpc/src/api.rs",
-    "crates/rpc/src/dispatch.rs",
     "xtask/src/soak/load.rs",
 ];
 

@@ -1,4 +1,4 @@
-//! The daemon itself.
+//! Handlers of what is asked about the daemon itself: its status, its link, its stop.
 
 use super::call::Call;
 use crate::api::{DaemonStatus, GetLink, GetStatus, Link, Nothing, StopDaemon};
