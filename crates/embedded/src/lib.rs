@@ -25,6 +25,11 @@ pub fn kernel_file(path: &str) -> Option<Cow<'static, str>> {
 
 /// Returns the manual's page on an error, by the code of the error.
 pub fn error_page(code: &str) -> Option<Cow<'static, str>> {
+    // The code may be a user's word, and in development a path is looked for in the file system.
+    let is_code = code.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if !is_code {
+        return None;
+    }
     Errors::get(&format!("{code}.md")).and_then(text)
 }
 
@@ -45,5 +50,6 @@ mod tests {
         assert!(error_page("session_not_found").is_some());
         assert_eq!(kernel_file("fsharp/Nowhere.fs"), None);
         assert_eq!(kernel_file("../Cargo.toml"), None);
+        assert_eq!(error_page("../errors/session_not_found"), None);
     }
 }

@@ -112,7 +112,7 @@ impl Identity {
 pub struct WrittenFile {
     /// The path of the file.
     pub path: String,
-    /// When the file was written or put in its place last; none where it is not there.
+    /// When the file was written or put in its place last; none where that is not known, as of one that is not there.
     pub written: Option<Timestamp>,
 }
 

@@ -100,14 +100,6 @@ impl SessionTask {
 
     /// Goes on with a command that was looked up, and with those behind it.
     pub(super) fn has_looked_up(&mut self, arriving: ArrivingCommand, known: Known) {
-        let is_running =
-            |meant: &(JobId, CommandId)| self.session.running().is_some_and(|running| running.job == meant.0);
-        let known = match (known, &arriving.meant) {
-            (Ok(None), Some(meant)) if !is_running(meant) => {
-                Err(Error::NotRunning { command: meant.1.clone() })
-            }
-            (known, _) => known,
-        };
         self.admit_known(arriving, known);
         self.take_arrivals();
     }
@@ -119,6 +111,14 @@ impl SessionTask {
     }
 
     fn admit_known(&mut self, arriving: ArrivingCommand, known: Known) {
+        let is_running =
+            |meant: &(JobId, CommandId)| self.session.running().is_some_and(|running| running.job == meant.0);
+        let known = match (known, &arriving.meant) {
+            (Ok(None), Some(meant)) if !is_running(meant) => {
+                Err(Error::NotRunning { command: meant.1.clone() })
+            }
+            (known, _) => known,
+        };
         let ArrivingCommand { command, identity, asked_by, reply, trace, .. } = arriving;
         match known {
             Ok(None) => self.admit_new(command, (identity, asked_by), reply, trace),

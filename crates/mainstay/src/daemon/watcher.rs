@@ -10,7 +10,7 @@ mod folders;
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
@@ -71,6 +71,7 @@ pub(super) async fn watch(engine: Engine, how: Watch, limits: Limits) {
         folders: Folders::new(watcher, limits.watch_folders),
         files: Files::default(),
         changes: Changes::new(&limits),
+        in_new_folders: HashSet::new(),
         held: Deferred::default(),
         submitted: BTreeMap::new(),
     };
@@ -95,6 +96,8 @@ struct WatcherTask {
     folders: Folders,
     files: Files,
     changes: Changes,
+    /// Those of them whose folder is another one. When they were written says nothing of when they came there.
+    in_new_folders: HashSet<PathBuf>,
     held: Deferred,
     /// What each session was given last.
     submitted: BTreeMap<SessionId, Submitted>,
@@ -166,7 +169,8 @@ impl WatcherTask {
                 }
                 Some(told) = told.recv() => {
                     let anew = self.folders.hear(&told);
-                    let missed = anew.iter().flat_map(|folder| self.files.within(folder)).cloned();
+                    let missed: Vec<_> = anew.iter().flat_map(|folder| self.files.within(folder)).cloned().collect();
+                    self.in_new_folders.extend(missed.iter().cloned());
                     self.changes.add(told.paths.into_iter().chain(missed), Instant::now());
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -174,6 +178,7 @@ impl WatcherTask {
                     for (session, due) in self.files.due(&changed) {
                         self.attend_to(session, due).await;
                     }
+                    self.in_new_folders.clear();
                 }
             }
         }
@@ -206,7 +211,7 @@ impl WatcherTask {
 
     async fn attend(&mut self, session: SessionId, due: DueWork) -> Result<(), Error> {
         if !due.written.is_empty() {
-            let files = due.written.iter().map(|path| written_file(path)).collect();
+            let files = due.written.iter().map(|path| self.written_file(path)).collect();
             self.engine.files_written(session, files).await?;
         }
         if !self.reloads {
@@ -226,6 +231,17 @@ impl WatcherTask {
             }
             SessionActivity::Nothing => Ok(()),
         }
+    }
+
+    /// A file as it is now. A file that takes the place of another may keep the time at which it was modified; its inode is changed then.
+    fn written_file(&self, path: &str) -> WrittenFile {
+        let is_placed = self.in_new_folders.contains(Path::new(path));
+        let metadata = std::fs::symlink_metadata(path).ok().filter(|_| !is_placed);
+        let changed = metadata.and_then(|metadata| {
+            let nanoseconds = i32::try_from(metadata.ctime_nsec()).ok()?;
+            Timestamp::new(metadata.ctime(), nanoseconds).ok()
+        });
+        WrittenFile { path: path.to_owned(), written: changed }
     }
 
     async fn bring_held(&mut self, session: SessionId) -> Result<(), Error> {
@@ -286,15 +302,6 @@ fn told(session: SessionId, attended: Result<(), Error>) {
     if let Err(error) = attended {
         tracing::debug!(%session, %error, "a change of a session's files came to nothing");
     }
-}
-
-/// A file as it is now. A file that takes the place of another may keep the time at which it was modified; its inode is changed then.
-fn written_file(path: &str) -> WrittenFile {
-    let changed = std::fs::symlink_metadata(path).ok().and_then(|metadata| {
-        let nanoseconds = i32::try_from(metadata.ctime_nsec()).ok()?;
-        Timestamp::new(metadata.ctime(), nanoseconds).ok()
-    });
-    WrittenFile { path: path.to_owned(), written: changed }
 }
 
 impl SessionActivity {
