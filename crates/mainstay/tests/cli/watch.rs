@@ -88,6 +88,35 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
 }
 
 #[test]
+fn what_comes_with_a_folder_that_takes_anothers_place_is_told_however_old_it_is() {
+    let world = World::new();
+    let in_work = |name: &str| world.work().join(name);
+    for (folder, price) in [("src", 1), ("other", 2)] {
+        std::fs::create_dir(in_work(folder)).unwrap();
+        write(
+            &world,
+            &format!("{folder}/Shop.fs"),
+            &format!("[<AutoOpen>]\nmodule Shop\nlet price = {price}\n"),
+        );
+    }
+    write(
+        &world,
+        "Shop.fsproj",
+        r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup><Compile Include="src/Shop.fs" /></ItemGroup>
+</Project>"#,
+    );
+    ok(world.run(["session", "new", "--project", "Shop.fsproj"]));
+    ok(world.run(["session", "rebuild"]));
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    std::fs::rename(in_work("src"), in_work("former")).unwrap();
+    std::fs::rename(in_work("other"), in_work("src")).unwrap();
+    let changed = follower.wait_for("sourcesChanged");
+    assert_eq!(changed["body"]["changed"], serde_json::json!([in_work("src/Shop.fs")]));
+}
+
+#[test]
 fn what_was_written_before_a_session_began_is_told_too() {
     let world = World::new();
     open_shop(&world);
