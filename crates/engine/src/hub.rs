@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use mainstay_log::Log;
-use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
+use mainstay_model::{Event, EventFilter, Live, Position, Seq, SessionId};
 use tokio::sync::{broadcast, watch};
 
 use crate::metering::PulseCounters;
@@ -23,7 +23,6 @@ mod tail;
 
 pub(crate) use feed::Feed;
 pub(crate) use live::Listener;
-pub use live::Live;
 use recent::{Place, Recent};
 pub use subscription::Cursor;
 use subscription::Sources;

@@ -59,7 +59,7 @@ pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};
 pub use engine::{AcceptedCommand, CommandStatus, Engine, LostJob, SessionStatus};
 pub use environments::Environments;
-pub use hub::{Cursor, Live};
+pub use hub::Cursor;
 pub use import_export::{ExportCursor, ExportPage, ImportSession};
 pub use insertion::Inserted;
 pub use lineage::Relative;

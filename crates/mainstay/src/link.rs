@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Event, EventBody, Seq};
+use mainstay_model::{Error, Event, EventBody, Live, Seq};
 use mainstay_rpc::api::Follow;
 use mainstay_rpc::client::Client;
 use tokio::sync::mpsc;

@@ -28,6 +28,7 @@ pub mod id;
 pub mod label;
 mod language;
 pub mod limits;
+pub mod live;
 pub mod message;
 pub mod object;
 pub mod outcome;
@@ -81,6 +82,7 @@ pub use id::{
 pub use label::{Label, Labels};
 pub use language::Language;
 pub use limits::Limits;
+pub use live::Live;
 pub use message::{Compaction, Cost, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};

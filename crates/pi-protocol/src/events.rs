@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_engine::Live;
 use mainstay_model::agent::{QueuedPrompt, ToolCall};
 use mainstay_model::{
-    AgentState, Ask, Delivery, Delta, Event, EventBody, JobId, JobSpec, Message, Note, PartRole, Timestamp,
-    WorkEnding,
+    AgentState, Ask, Delivery, Delta, Event, EventBody, JobId, JobSpec, Live, Message, Note, PartRole,
+    Timestamp, WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -114,7 +113,7 @@ impl EventEncoder {
     /// What a live piece tells.
     pub(super) fn hear(&mut self, live: &Live) -> Vec<Value> {
         match live {
-            Live::Said(delta) => self.said(delta),
+            Live::Delta(delta) => self.said(delta),
             Live::ToolOutput { call, output } => {
                 let turn = self.turn.as_mut();
                 turn.and_then(|turn| turn.tool_output(call, output)).into_iter().collect()
@@ -640,7 +639,7 @@ mod tests {
                     if are_stored {
                         events.push(event(events.len() as u64 + 1, EventBody::MessageStreamed(delta.clone())));
                     }
-                    live.push((events.len(), Live::Said(delta)));
+                    live.push((events.len(), Live::Delta(delta)));
                 }
                 let whole = Message { parts: vec![Part::text(PartRole::Assistant, text.as_str())], ..Message::default() };
                 events.push(event(events.len() as u64 + 1, EventBody::MessageAdded(Box::new(whole))));

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::Live;
-use mainstay_model::{CommandId, Error, Event, Outcome, Seq, SessionId};
+use mainstay_model::{CommandId, Error, Event, Live, Outcome, Seq, SessionId};
 use mainstay_runner::Environment;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};

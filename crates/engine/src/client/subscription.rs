@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstay_model::{Error, Event, EventBody, EventFilter, Rights, Seq, SessionId};
+use mainstay_model::{Error, Event, EventBody, EventFilter, Live, Rights, Seq, SessionId};
 
 use super::Client;
 use super::access::not_found;
-use crate::hub::{Cursor, Listener, Live, Subscription};
+use crate::hub::{Cursor, Listener, Subscription};
 use crate::presence::Following;
 
 impl Client {

@@ -9,14 +9,13 @@ use mainstay_model::breaker::is_of_provider;
 use mainstay_model::outcome::OutputItem;
 use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
-    Action, AgentNotice, Delta, Error, JobId, JobKind, Notice, RunnerNotice, RunningJob, WorkEnding,
+    Action, AgentNotice, Delta, Error, JobId, JobKind, Live, Notice, RunnerNotice, RunningJob, WorkEnding,
     WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
-use crate::hub::Live;
 use crate::output::{OutputBuffer, OutputPiece};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
@@ -221,7 +220,7 @@ impl SessionTask {
     fn hear_agent(&mut self, notice: AgentNotice) {
         match notice {
             AgentNotice::Said(delta) => {
-                self.shared.hub.tell(self.session.id, Live::Said(delta.clone()));
+                self.shared.hub.tell(self.session.id, Live::Delta(delta.clone()));
                 let ready = self.stream.push(delta);
                 self.record_stream(ready);
             }

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use mainstay_engine::Live;
 use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::breaker::BreakerState;
 use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, Admission, AgentNotice, AskId, Capabilities, Delivery, Error, ForkSession, JobSpec, Limits,
+    Action, Admission, AgentNotice, AskId, Capabilities, Delivery, Error, ForkSession, JobSpec, Limits, Live,
     Outcome, Part, PartRole, Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind,
     SessionState, Setting, ThinkingLevel, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
 };
@@ -106,7 +105,7 @@ async fn what_an_agent_says_is_heard_at_once_and_is_in_the_log_before_the_messag
     let mut said = String::new();
     while said != "hi there" {
         let Some(live) = heard.next().await else { panic!("it ended") };
-        let Live::Said(delta) = Arc::unwrap_or_clone(live) else { panic!("no tool runs") };
+        let Live::Delta(delta) = Arc::unwrap_or_clone(live) else { panic!("no tool runs") };
         assert_eq!(delta.offset, said.len() as u64);
         said.push_str(&delta.text);
     }

@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mainstay_engine::Live;
 use mainstay_model::agent::ToolCall;
 use mainstay_model::screen::settled;
 use mainstay_model::{
-    AskEnding, Delta, Display, Event, EventBody, JobId, Message, Note, OutputStream, PartRole, Seq, Source,
-    WorkEnding,
+    AskEnding, Delta, Display, Event, EventBody, JobId, Live, Message, Note, OutputStream, PartRole, Seq,
+    Source, WorkEnding,
 };
 use serde_json::Value;
 
@@ -162,7 +161,7 @@ impl Page {
     /// Takes in a piece of what is going on.
     pub(super) fn hear(&mut self, live: &Live) {
         match live {
-            Live::Said(delta) => self.said(delta, true),
+            Live::Delta(delta) => self.said(delta, true),
             Live::ToolOutput { call, output } => {
                 let text = text_of(output);
                 self.with_call(&call.call, |state| match state {

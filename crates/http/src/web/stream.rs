@@ -74,7 +74,7 @@ struct Connection {
 /// The next thing that a connection has to do.
 enum Next {
     Event(Result<std::sync::Arc<Event>, Error>),
-    Live(Option<std::sync::Arc<mainstay_engine::Live>>),
+    Live(Option<std::sync::Arc<mainstay_model::Live>>),
     WarmUp,
     Departure,
     Silence,

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_engine::Live;
 use mainstay_model::Language;
 use mainstay_model::agent::ToolCall;
 use mainstay_model::display::METADATA;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, CommandFingerprint, CommandId, Delta, Diagnostic, EvalResult, Event,
-    EventBody, Failure, JobId, JobSpec, Message, Metadata, OutputStream, Part, PartRole, Position, Principal,
-    Prompt, Question, RaisedError, Raiser, Seq, SessionId, Severity, Source, TextPosition, Timestamp,
-    WorkEnding, YieldReason,
+    EventBody, Failure, JobId, JobSpec, Live, Message, Metadata, OutputStream, Part, PartRole, Position,
+    Principal, Prompt, Question, RaisedError, Raiser, Seq, SessionId, Severity, Source, TextPosition,
+    Timestamp, WorkEnding, YieldReason,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -342,7 +341,7 @@ fn what_is_said_is_shown_while_it_is_said() {
             Some(ToolCall { call: "t1".to_owned(), tool: "read".to_owned() }),
         ),
     ] {
-        page.hear(&Live::Said(Delta { job, message: 0, part, role, offset, text: text.to_owned(), tool }));
+        page.hear(&Live::Delta(Delta { job, message: 0, part, role, offset, text: text.to_owned(), tool }));
     }
     let cells: String = page
         .cells()

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{CommandId, Error, Event, Seq};
+use mainstay_model::{CommandId, Error, Event, Live, Seq};
 use mainstay_rpc::api::{Conditions, Follow, Method, Sent};
 use mainstay_rpc::client::Client;
 use tokio::sync::mpsc::UnboundedReceiver;

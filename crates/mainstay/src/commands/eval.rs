@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_engine::Live;
 use mainstay_gateway::view::EvalView;
 use mainstay_model::{
-    Admission, CommandId, CommandLine, Display, Error, Event, EventBody, OutputStream, Seq, SessionState,
+    Admission, CommandId, CommandLine, Display, Error, Event, EventBody, Live, OutputStream, Seq,
+    SessionState,
 };
 use mainstay_rpc::api::{Eval as EvalCall, Sent};
 use mainstay_rpc::client::Client;

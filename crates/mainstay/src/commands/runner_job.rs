@@ -1,9 +1,8 @@
 //! Something that a runner does for one's own command and that is no code: a turn of an agent, or a rebuild. What happens meanwhile is shown.
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::WorkView;
-use mainstay_model::{Admission, CommandId, Event, EventBody, JobSpec, Seq};
+use mainstay_model::{Admission, CommandId, Event, EventBody, JobSpec, Live, Seq};
 use mainstay_rpc::api::{DoWork, Sent};
 
 use super::command_wait::AwaitedCommand;

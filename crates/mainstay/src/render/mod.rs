@@ -12,12 +12,11 @@ mod tool;
 
 use std::collections::BTreeMap;
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::agent::Note;
 use mainstay_model::transcript::total;
 use mainstay_model::{
-    AgentState, Delta, Diagnostic, Event, EventBody, JobId, JobKind, Message, Part, PartRole, Severity,
+    AgentState, Delta, Diagnostic, Event, EventBody, JobId, JobKind, Live, Message, Part, PartRole, Severity,
     ThinkingLevel, TokenUsage, WorkEnding, YieldReason,
 };
 use serde_json::Value;
@@ -147,7 +146,7 @@ impl TurnRenderer {
     /// Takes in a piece of what is going on in the session.
     pub(crate) fn live(&mut self, live: &Live) -> Vec<RenderItem> {
         match live {
-            Live::Said(delta) => self.said(delta),
+            Live::Delta(delta) => self.said(delta),
             Live::ToolOutput { call, output } => {
                 let running = self.calls.iter().find(|running| running.id == call.call);
                 let line = running.zip(last_line(output));

@@ -60,7 +60,7 @@ fn delta(message: u32, part: u32, role: PartRole, offset: usize, text: &str) -> 
 }
 
 fn live(message: u32, part: u32, role: PartRole, offset: usize, text: &str) -> Live {
-    Live::Said(delta(message, part, role, offset, text))
+    Live::Delta(delta(message, part, role, offset, text))
 }
 
 /// One thing that a terminal's test feeds in.
@@ -329,7 +329,7 @@ fn a_line_of_a_shell_gives_what_it_printed() {
 fn what_others_do_is_none_of_it() {
     let mut other = delta(0, 0, Assistant, 0, "not ours");
     other.job = "019a0000-0000-7000-8000-000000000009".parse().unwrap();
-    assert_eq!(story(vec![turn().into(), Live::Said(other).into()]), "");
+    assert_eq!(story(vec![turn().into(), Live::Delta(other).into()]), "");
 }
 
 proptest! {

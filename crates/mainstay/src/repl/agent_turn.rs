@@ -7,11 +7,10 @@ use std::io::stdin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
-    Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Prompt, QueuedPrompt,
+    Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Live, Prompt, QueuedPrompt,
     SessionState, Setting, ThinkingLevel, WarmUpReason,
 };
 use mainstay_rpc::api::{AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession};

@@ -1,7 +1,6 @@
 //! Events: pages of them, subscriptions, and the notifications that carry them.
 
-use mainstay_engine::Live;
-use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
+use mainstay_model::{Event, EventFilter, Live, Position, Seq, SessionId};
 use mainstay_runner::WarmUpProgress;
 use serde::{Deserialize, Serialize};
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstay_engine::Live;
 use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::{
-    Admission, AgentNotice, AgentState, CommandId, Delivery, Error, EventBody, JobKind, JobSpec, PartRole,
-    Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
+    Admission, AgentNotice, AgentState, CommandId, Delivery, Error, EventBody, JobKind, JobSpec, Live,
+    PartRole, Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
 };
 use mainstay_model::{Message, Part};
 use mainstay_rpc::api::{
@@ -101,7 +100,7 @@ async fn who_listens_hears_what_is_said_before_events_say_it() {
     script.stream("there").await;
     let mut heard = String::new();
     while heard != "hi there" {
-        let Live::Said(delta) = live.recv().await.unwrap() else { panic!("no tool runs") };
+        let Live::Delta(delta) = live.recv().await.unwrap() else { panic!("no tool runs") };
         assert_eq!(delta.offset, heard.len() as u64);
         heard.push_str(&delta.text);
     }
