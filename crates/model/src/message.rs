@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::agent::ToolCall;
 use crate::entry::{Content, Entry, Role};
 use crate::transcript::Segment;
 
@@ -109,6 +110,17 @@ impl Part {
         Self::text(PartRole::ToolResult, text).with(CALL, call)
     }
 
+    /// The id of the call that this part is, or is the result of.
+    pub fn call_id(&self) -> Option<&str> {
+        self.metadata.get(CALL).and_then(Value::as_str)
+    }
+
+    /// The call that this part is, or is the result of, where the part names the tool too.
+    pub fn call(&self) -> Option<ToolCall> {
+        let tool = self.metadata.get(TOOL).and_then(Value::as_str)?;
+        Some(ToolCall { call: self.call_id()?.to_owned(), tool: tool.to_owned() })
+    }
+
     /// With one more thing that belongs to it.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -145,6 +157,19 @@ impl std::fmt::Display for Message {
             write!(f, "{separator}{name}{tool}: {shown}{more}")?;
         }
         Ok(())
+    }
+}
+
+/// The text in a tool's output: the output itself, or its blocks of text, each from a line of its own.
+pub fn output_text(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(output_text).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => {
+            let inner = ["text", "output", "content"].iter().find_map(|name| fields.get(*name));
+            inner.map(output_text).unwrap_or_default()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 

@@ -1,6 +1,20 @@
 //! What goes on in a session right now: pieces of messages and of tools' output, told at once and stored nowhere.
 //!
 //! Every piece says something that an event says later, joined with what follows. A client that misses pieces loses nothing.
+//!
+//! [`LiveView`] folds both to one row of [`ViewChange`]s, each told once. The page, the terminal and the pi protocol are renderings of
+//! those. HTTP's signals are not: they have no state, since each is a projection of one event, and they carry no live pieces.
+
+mod change;
+mod partial_message;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use change::ViewChange;
+pub use partial_message::{PartialMessage, PartialPart};
+pub use view::{LiveView, OpenCall};
 
 use serde::{Deserialize, Serialize};
 
