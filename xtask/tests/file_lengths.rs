@@ -30,7 +30,6 @@ const STILL_LONG: &[&str] = &[
     "crates/mainstay/src/repl/history_cache.rs",
     "crates/mcp/src/call.rs",
     "crates/pi-protocol/src/decode.rs",
-    "crates/pi-protocol/src/events.rs",
     "xtask/src/soak/load.rs",
 ];
 
