@@ -1,8 +1,6 @@
 //! Telling what an agent does: [`TurnRenderer`] turns the events of a job, and the pieces of what is said meanwhile, into what people see;
 //! [`screen`] shows it, with [`stream`] for what is said, and [`outcome`] for what came of tools' calls ([`tool`], [`change`]).
-//!
-//! A piece is heard at once, an event comes later and is sure. Whatever came first is told once: what is said of a part is told from
-//! where it was last heard, and what a whole message has beyond that with the message.
+//! [`LiveView`] tells the renderer each piece once.
 
 mod change;
 mod outcome;
@@ -10,13 +8,12 @@ mod screen;
 mod stream;
 mod tool;
 
-use std::collections::BTreeMap;
-
 use mainstay_gateway::view::SessionView;
 use mainstay_model::agent::Note;
+use mainstay_model::live::{LiveView, OpenCall, ViewChange};
 use mainstay_model::transcript::total;
 use mainstay_model::{
-    AgentState, Delta, Diagnostic, Event, EventBody, JobId, JobKind, Live, Message, Part, PartRole, Severity,
+    AgentState, Diagnostic, Event, EventBody, JobId, JobKind, Live, Message, Part, PartRole, Severity,
     ThinkingLevel, TokenUsage, WorkEnding, YieldReason,
 };
 use serde_json::Value;
@@ -58,31 +55,17 @@ impl RenderItem {
 /// What is known of one job of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct TurnRenderer {
+    view: LiveView,
     /// Which, and what kind; none before it has begun.
     job: Option<(JobId, JobKind)>,
     /// Whether what it is to answer was said in the conversation.
     has_heard_prompt: bool,
-    /// How many messages it has added.
-    added: u32,
-    /// What was told of the next one.
-    said: BTreeMap<u32, RenderedPart>,
     /// The part that was told last.
     at: Option<u32>,
-    /// Pieces that came before what they follow.
-    held: Vec<Delta>,
-    /// Calls without a result.
-    calls: Vec<Call>,
     usage: TokenUsage,
     /// What the session's messages took before.
     before: TokenUsage,
     state: Option<AgentState>,
-}
-
-/// What was told of a part.
-#[derive(Debug)]
-struct RenderedPart {
-    role: PartRole,
-    text: String,
 }
 
 impl TurnRenderer {
@@ -108,134 +91,90 @@ impl TurnRenderer {
 
     /// Takes in an event of the job's command.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<RenderItem> {
-        if let EventBody::JobRequested { job, work, .. } = &event.body {
-            self.job = Some((*job, work.kind()));
-            return self.release();
-        }
-        let Some((_, kind)) = self.job else { return Vec::new() };
-        if let (JobKind::Build | JobKind::Rebuild, EventBody::OutputProduced { text, .. }) =
-            (kind, &event.body)
-        {
-            return vec![RenderItem::Output(text.clone())];
-        }
-        if let EventBody::MessageStreamed(delta) = &event.body {
-            return self.said(delta);
-        }
-        if let EventBody::MessageAdded(message) = &event.body {
-            return self.added(message);
-        }
-        if let EventBody::AgentNoted(note) = &event.body {
-            return self.noted(note);
-        }
-        if let EventBody::AgentChanged(state) = &event.body {
-            self.state = Some((**state).clone());
-        }
-        if let EventBody::TranscriptCompacted(compaction) = &event.body {
-            let entries = counted(total(&compaction.covers), "entry");
-            return vec![RenderItem::Line(
-                Tone::Faint,
-                format!("a summary stands for {entries} from here on"),
-            )];
-        }
-        if let EventBody::JobEnded { ending, .. } = &event.body {
-            return self.ended(kind, ending);
-        }
-        Vec::new()
+        let is_whole = matches!(event.body, EventBody::MessageAdded(_));
+        let changes = self.view.event(event).into_iter();
+        // A call that comes with a whole message runs at once, and is told then.
+        let is_told = |change: &ViewChange<'_>| !is_whole || !matches!(change, ViewChange::PartBegan { .. });
+        changes.filter(is_told).flat_map(|change| self.change(change)).collect()
     }
 
     /// Takes in a piece of what is going on in the session.
     pub(crate) fn live(&mut self, live: &Live) -> Vec<RenderItem> {
-        match live {
-            Live::Delta(delta) => self.said(delta),
-            Live::ToolOutput { call, output } => {
-                let running = self.calls.iter().find(|running| running.id == call.call);
-                let line = running.zip(last_line(output));
+        let changes = self.view.live(live);
+        changes.into_iter().flat_map(|change| self.change(change)).collect()
+    }
+
+    fn change(&mut self, change: ViewChange<'_>) -> Vec<RenderItem> {
+        match change {
+            ViewChange::JobBegan { job, spec, .. } => {
+                self.job = Some((job, spec.kind()));
+                Vec::new()
+            }
+            ViewChange::PartBegan { call, .. } => {
+                call.map(|call| RenderItem::Passing(format!("{} …", call.tool))).into_iter().collect()
+            }
+            ViewChange::PartGrew { part, role, text, .. } => self.grew(part, role, text),
+            ViewChange::PartEnded { .. } => Vec::new(),
+            ViewChange::MessageAdded { message, .. } => self.added(message),
+            ViewChange::ToolBegan { call, arguments, .. } => {
+                vec![RenderItem::Passing(format!("{} …", Call::new(call, arguments)))]
+            }
+            ViewChange::ToolProgressed { call, output, .. } => {
+                let running = self.view.open_call(&call.call).map(Call::from);
+                let line = running.zip(last_line(&output));
                 line.map(|(running, line)| RenderItem::Passing(format!("{running}: {line}")))
                     .into_iter()
                     .collect()
             }
+            ViewChange::ToolAnswered { call, result, .. } => {
+                let call = call.as_ref().map_or_else(|| Call::of(result), Call::from);
+                vec![RenderItem::Tool(call.outcome(result))]
+            }
+            ViewChange::JobEnded { ending, unanswered, .. } => self.ended(ending, &unanswered),
+            ViewChange::Event(event) => self.happened(event),
         }
     }
 
-    /// A piece that comes too early is held, one whose beginning was missed is left to the event that has it.
-    fn said(&mut self, delta: &Delta) -> Vec<RenderItem> {
-        match self.job {
-            Some((job, _)) if job != delta.job || delta.message < self.added => return Vec::new(),
-            Some(_) if delta.message == self.added => {}
-            Some(_) | None => {
-                self.held.push(delta.clone());
+    fn happened(&mut self, event: &Event) -> Vec<RenderItem> {
+        let Some((_, kind)) = self.job else { return Vec::new() };
+        match &event.body {
+            EventBody::OutputProduced { text, .. } if matches!(kind, JobKind::Build | JobKind::Rebuild) => {
+                vec![RenderItem::Output(text.clone())]
+            }
+            EventBody::AgentNoted(note) => noted(note).into_iter().collect(),
+            EventBody::AgentChanged(state) => {
+                self.state = Some((**state).clone());
+                Vec::new()
+            }
+            EventBody::TranscriptCompacted(compaction) => {
+                let entries = counted(total(&compaction.covers), "entry");
+                let words = format!("a summary stands for {entries} from here on");
+                vec![RenderItem::Line(Tone::Faint, words)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// More of a part. Each part begins on a line of its own.
+    fn grew(&mut self, part: u32, role: PartRole, text: String) -> Vec<RenderItem> {
+        let piece = match role {
+            PartRole::Thinking => RenderItem::Thinking(text),
+            PartRole::Assistant => RenderItem::Answer(text),
+            PartRole::System | PartRole::User | PartRole::ToolCall | PartRole::ToolResult => {
                 return Vec::new();
             }
-        }
-        let said = self.said.entry(delta.part);
-        let said = said.or_insert_with(|| RenderedPart { role: delta.role, text: String::new() });
-        let known = (said.text.len() as u64).checked_sub(delta.offset);
-        let news = known.and_then(|known| delta.text.get(usize::try_from(known).ok()?..));
-        let Some(news) = news.filter(|news| !news.is_empty()) else { return Vec::new() };
-        said.text.push_str(news);
-        match delta.role {
-            PartRole::Assistant | PartRole::Thinking => self.tell(delta.part, delta.role, news),
-            PartRole::ToolCall => {
-                let tool = delta.tool.as_ref();
-                tool.map(|call| RenderItem::Passing(format!("{} …", call.tool))).into_iter().collect()
-            }
-            PartRole::System | PartRole::User | PartRole::ToolResult => Vec::new(),
-        }
-    }
-
-    /// Each part begins on a line of its own.
-    fn tell(&mut self, part: u32, role: PartRole, text: &str) -> Vec<RenderItem> {
-        let is_new = self.at.replace(part) != Some(part);
-        let piece = match role {
-            PartRole::Thinking => RenderItem::Thinking(text.to_owned()),
-            PartRole::Assistant
-            | PartRole::System
-            | PartRole::User
-            | PartRole::ToolCall
-            | PartRole::ToolResult => RenderItem::Answer(text.to_owned()),
         };
+        let is_new = self.at.replace(part) != Some(part);
         is_new.then_some(RenderItem::Break).into_iter().chain([piece]).collect()
     }
 
     fn added(&mut self, message: &Message) -> Vec<RenderItem> {
         self.usage = self.usage.plus(message.usage.unwrap_or_default());
-        let mut told = Vec::new();
-        for (part, index) in message.parts.iter().zip(0..) {
-            match part.role {
-                PartRole::Assistant | PartRole::Thinking => {
-                    let (at, rest) = self.rest_of(part, index);
-                    if !rest.is_empty() {
-                        told.extend(self.tell(at, part.role, &rest));
-                    }
-                }
-                PartRole::ToolCall => self.calls.push(Call::of(part)),
-                PartRole::ToolResult => told.push(self.answered(part)),
-                PartRole::User => told.extend(self.heard(part)),
-                PartRole::System => {}
-            }
-        }
-        self.added += 1;
-        self.said.clear();
         self.at = None;
+        let said = message.parts.iter().filter(|part| part.role == PartRole::User);
+        let mut told: Vec<RenderItem> = said.filter_map(|part| self.heard(part)).collect();
         told.push(RenderItem::Break);
-        told.extend(self.release());
         told
-    }
-
-    /// What was not told of a part, and which part that goes on with. What was told is found by what it says: an agent may leave parts
-    /// out of a whole message that it had begun to say.
-    fn rest_of(&mut self, part: &Part, index: u32) -> (u32, String) {
-        let is_it = |said: &RenderedPart| {
-            said.role == part.role && (part.text.starts_with(&said.text) || said.text.starts_with(&part.text))
-        };
-        let found = self.said.iter().find(|(_, said)| !said.text.is_empty() && is_it(said));
-        match found.map(|(at, _)| *at) {
-            Some(at) => {
-                let told = self.said.remove(&at).map_or(0, |said| said.text.len());
-                (at, part.text.get(told..).unwrap_or_default().to_owned())
-            }
-            None => (index, part.text.clone()),
-        }
     }
 
     /// What someone said. What the job is to answer was typed by who sees this.
@@ -248,35 +187,11 @@ impl TurnRenderer {
         is_told.then(|| RenderItem::Line(Tone::Faint, format!("› {}", part.text.trim_end())))
     }
 
-    fn answered(&mut self, result: &Part) -> RenderItem {
-        let call = tool::id_of(result);
-        let running = self.calls.iter().position(|running| Some(running.id.as_str()) == call);
-        let running = running.map_or_else(|| Call::of(result), |at| self.calls.remove(at));
-        running.answered(result)
-    }
-
-    fn noted(&self, note: &Note) -> Vec<RenderItem> {
-        let line = |tone| vec![RenderItem::Line(tone, note.to_string())];
-        match note {
-            Note::ToolStarted { call, arguments } => {
-                vec![RenderItem::Passing(format!("{} …", Call::new(&call.call, &call.tool, arguments)))]
-            }
-            Note::ToolEnded { .. } | Note::RetryEnded { success: true, .. } => Vec::new(),
-            Note::CompactionStarted { .. } => line(Tone::Faint),
-            Note::CompactionFailed { .. } | Note::RetryStarted { .. } => line(Tone::Warning),
-            Note::RetryEnded { success: false, .. } => line(Tone::Error),
-            Note::Told { level, .. } => line(match level.as_str() {
-                "error" => Tone::Error,
-                "warning" => Tone::Warning,
-                _ => Tone::Faint,
-            }),
-        }
-    }
-
-    fn ended(&mut self, kind: JobKind, ending: &WorkEnding) -> Vec<RenderItem> {
+    fn ended(&mut self, ending: &WorkEnding, unanswered: &[OpenCall]) -> Vec<RenderItem> {
+        let Some((_, kind)) = self.job else { return Vec::new() };
         let mut told = vec![RenderItem::Break];
-        let unanswered = |call: Call| RenderItem::Line(Tone::Warning, format!("… {call}: no result"));
-        told.extend(self.calls.drain(..).map(unanswered));
+        let line = |call| RenderItem::Line(Tone::Warning, format!("… {}: no result", Call::from(call)));
+        told.extend(unanswered.iter().map(line));
         match ending {
             WorkEnding::Done { reason, value } => {
                 if *reason == YieldReason::MaxTokens {
@@ -322,12 +237,24 @@ impl TurnRenderer {
         let words: Vec<String> = model.into_iter().chain([usage]).chain(so_far).chain(context).collect();
         Some(RenderItem::Line(Tone::Faint, words.join(" • ")))
     }
+}
 
-    /// What was held and follows now.
-    fn release(&mut self) -> Vec<RenderItem> {
-        let held = std::mem::take(&mut self.held);
-        held.iter().flat_map(|delta| self.said(delta)).collect()
-    }
+/// What a note tells people.
+fn noted(note: &Note) -> Option<RenderItem> {
+    let tone = match note {
+        Note::ToolStarted { .. } | Note::ToolEnded { .. } | Note::RetryEnded { success: true, .. } => {
+            return None;
+        }
+        Note::CompactionStarted { .. } => Tone::Faint,
+        Note::CompactionFailed { .. } | Note::RetryStarted { .. } => Tone::Warning,
+        Note::RetryEnded { success: false, .. } => Tone::Error,
+        Note::Told { level, .. } => match level.as_str() {
+            "error" => Tone::Error,
+            "warning" => Tone::Warning,
+            _ => Tone::Faint,
+        },
+    };
+    Some(RenderItem::Line(tone, note.to_string()))
 }
 
 /// With which model an agent goes on, how hard that thinks, and how full its context is.

@@ -4,7 +4,7 @@ use super::*;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::event::{CancelEnding, Metadata};
 use mainstay_model::fingerprint::CommandFingerprint;
-use mainstay_model::{CommandId, Cost, JobSpec, Position, Prompt, Seq, Source, ThinkingLevel};
+use mainstay_model::{CommandId, Cost, Delta, JobSpec, Position, Prompt, Seq, Source, ThinkingLevel};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -83,9 +83,9 @@ impl From<Live> for In {
 
 fn all_told(teller: &mut TurnRenderer, ins: Vec<In>) -> Vec<RenderItem> {
     let mut told = Vec::new();
-    for one in ins {
+    for (seq, one) in (1..).zip(ins) {
         told.extend(match one {
-            In::Event(event) => teller.event(&event),
+            In::Event(event) => teller.event(&Event { seq: Seq(seq), ..event }),
             In::Live(live) => teller.live(&live),
         });
     }

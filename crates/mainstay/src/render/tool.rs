@@ -3,11 +3,12 @@
 use std::fmt;
 
 use mainstay_model::Part;
-use mainstay_model::message::{CALL, IS_ERROR, TOOL};
+use mainstay_model::agent::ToolCall;
+use mainstay_model::live::OpenCall;
+use mainstay_model::message::{IS_ERROR, TOOL, output_text};
 use mainstay_model::screen::settled;
 use serde_json::Value;
 
-use super::RenderItem;
 use super::change::{Change, Line};
 use crate::terminal::Tone;
 
@@ -17,8 +18,6 @@ const SHOWN: usize = 80;
 /// A call of a tool.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// What ties it to its result.
-    pub(super) id: String,
     tool: String,
     arguments: Value,
 }
@@ -60,25 +59,19 @@ impl Outcome {
 }
 
 impl Call {
-    pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> Self {
-        Self { id: id.to_owned(), tool: tool.to_owned(), arguments: arguments.clone() }
+    pub(super) fn new(call: &ToolCall, arguments: &Value) -> Self {
+        Self { tool: call.tool.clone(), arguments: arguments.clone() }
     }
 
     /// The call that a part of a message is, or that it is the result of, as far as it says.
     pub(crate) fn of(part: &Part) -> Self {
-        let named = |name: &str| part.metadata.get(name).and_then(Value::as_str);
-        let arguments = serde_json::from_str(&part.text).unwrap_or(Value::Null);
-        Self::new(named(CALL).unwrap_or_default(), named(TOOL).unwrap_or("tool"), &arguments)
+        let tool = part.metadata.get(TOOL).and_then(Value::as_str).unwrap_or("tool");
+        Self { tool: tool.to_owned(), arguments: serde_json::from_str(&part.text).unwrap_or(Value::Null) }
     }
 
     fn whole_arguments(&self) -> String {
         let path = Change::path(&self.tool, &self.arguments).map(str::to_owned);
         path.unwrap_or_else(|| arguments_text(&self.arguments))
-    }
-
-    /// With what came of it.
-    pub(super) fn answered(&self, result: &Part) -> RenderItem {
-        RenderItem::Tool(self.outcome(result))
     }
 
     /// What came of it.
@@ -92,7 +85,7 @@ impl Call {
             let (short, below) = (change.to_string(), change.lines);
             return Outcome { tone, call, whole_call, short, below, worth: Excerpt::Change };
         }
-        let text = settled(&text_of(&Value::String(result.text.clone()))).into_owned();
+        let text = settled(&output_text(&Value::String(result.text.clone()))).into_owned();
         let tone_below = if is_error { Tone::Error } else { Tone::Faint };
         let lines: Vec<&str> = text.trim_end().lines().skip_while(|line| line.trim().is_empty()).collect();
         let below = match lines.as_slice() {
@@ -102,6 +95,12 @@ impl Call {
         };
         let worth = if self.tool == "bash" { Excerpt::End } else { Excerpt::Beginning };
         Outcome { tone, call, whole_call, short: beginning(&text), below, worth }
+    }
+}
+
+impl From<&OpenCall> for Call {
+    fn from(open: &OpenCall) -> Self {
+        Self::new(&open.call, &open.arguments)
     }
 }
 
@@ -116,14 +115,9 @@ impl fmt::Display for Call {
     }
 }
 
-/// The call that a result belongs to.
-pub(super) fn id_of(result: &Part) -> Option<&str> {
-    result.metadata.get(CALL).and_then(Value::as_str)
-}
-
 /// The last line of what a tool has given so far, in whatever words it says that.
 pub(super) fn last_line(output: &Value) -> Option<String> {
-    let text = text_of(output);
+    let text = output_text(output);
     let text = settled(&text);
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(shortened(line.trim_end()))
@@ -146,19 +140,6 @@ fn arguments_text(arguments: &Value) -> String {
             [..] => arguments.to_string(),
         },
         other => other.to_string(),
-    }
-}
-
-/// What is text in an answer: itself, or its text blocks.
-fn text_of(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        Value::Object(fields) => {
-            let inner = ["text", "output", "content"].iter().find_map(|name| fields.get(*name));
-            inner.map(text_of).unwrap_or_default()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 

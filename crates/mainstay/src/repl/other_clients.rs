@@ -357,7 +357,8 @@ mod tests {
 
     fn shown(events: &[Event]) -> String {
         let mut guests = OtherClients::new(Paint::plain());
-        events.iter().map(|event| guests.show(event)).collect()
+        let numbered = |(seq, event): (u64, &Event)| Event { seq: Seq(seq), ..event.clone() };
+        (1..).zip(events).map(numbered).map(|event| guests.show(&event)).collect()
     }
 
     #[test]
