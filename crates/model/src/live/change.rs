@@ -89,12 +89,12 @@ pub enum ViewChange<'a> {
     },
     /// A job other than an eval has ended.
     JobEnded {
-        /// The event that says so.
-        event: &'a Event,
         /// The job that has ended.
         job: JobId,
         /// The way in which the job ended.
         ending: &'a WorkEnding,
+        /// How long the job took, in milliseconds.
+        duration_ms: u64,
         /// The calls that have no result, and get none any more.
         unanswered: Vec<OpenCall>,
     },

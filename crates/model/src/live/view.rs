@@ -1,9 +1,11 @@
 //! The fold of events and live pieces to what a watcher of a session sees.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 
 use super::{Live, PartialMessage, ViewChange};
-use crate::agent::{Delta, JobSpec, Note, ToolCall, WorkEnding};
+use crate::agent::{Delta, JobSpec, Note, ToolCall};
 use crate::event::{Event, EventBody};
 use crate::id::{JobId, Seq};
 use crate::message::{Message, Part, PartRole};
@@ -74,12 +76,16 @@ impl LiveView {
         self.last = event.seq;
         match &event.body {
             EventBody::JobRequested { job, work, .. } => self.job_began(event, *job, work),
-            EventBody::MessageStreamed(delta) => self.delta(delta),
+            // An event is never early: one that fits nowhere is of a job whose beginning was not read.
+            EventBody::MessageStreamed(delta) => self.delta(delta).unwrap_or_default(),
             EventBody::MessageAdded(message) => self.message_added(event, message),
             EventBody::AgentNoted(Note::ToolStarted { call, arguments }) => {
                 self.tool_began(event, call, arguments)
             }
-            EventBody::JobEnded { job, ending, .. } => vec![self.job_ended(event, *job, ending)],
+            EventBody::JobEnded { job, ending, duration_ms } => {
+                let unanswered = self.job_ended(*job);
+                vec![ViewChange::JobEnded { job: *job, ending, duration_ms: *duration_ms, unanswered }]
+            }
             _ => vec![ViewChange::Event(event)],
         }
     }
@@ -87,7 +93,7 @@ impl LiveView {
     /// Takes in a live piece of the session.
     pub fn live(&mut self, live: &Live) -> Vec<ViewChange<'static>> {
         match live {
-            Live::Delta(delta) => self.delta(delta),
+            Live::Delta(delta) => self.live_delta(delta),
             Live::ToolOutput { call, output } => self.tool_output(call, output).into_iter().collect(),
         }
     }
@@ -99,16 +105,24 @@ impl LiveView {
         changes
     }
 
-    fn delta(&mut self, delta: &Delta) -> Vec<ViewChange<'static>> {
-        match &mut self.job {
-            _ if self.ended == Some(delta.job) => Vec::new(),
-            Some(open) if open.id == delta.job && delta.message < open.added => Vec::new(),
-            Some(open) if open.id == delta.job && delta.message == open.added => open.grow(delta),
-            Some(_) | None => {
-                self.keep_early(delta);
-                Vec::new()
-            }
+    /// Tells the piece of a message where the message is the next one; another piece is early, or its message is complete.
+    fn delta(&mut self, delta: &Delta) -> Option<Vec<ViewChange<'static>>> {
+        let open = self.job.as_mut().filter(|open| open.id == delta.job)?;
+        match delta.message.cmp(&open.added) {
+            Ordering::Less => Some(Vec::new()),
+            Ordering::Equal => Some(open.grow(delta)),
+            Ordering::Greater => None,
         }
+    }
+
+    fn live_delta(&mut self, delta: &Delta) -> Vec<ViewChange<'static>> {
+        if self.ended == Some(delta.job) {
+            return Vec::new();
+        }
+        self.delta(delta).unwrap_or_else(|| {
+            self.keep_early(delta);
+            Vec::new()
+        })
     }
 
     fn keep_early(&mut self, delta: &Delta) {
@@ -121,7 +135,7 @@ impl LiveView {
     /// Tells the early pieces that follow what is known now.
     fn release(&mut self) -> Vec<ViewChange<'static>> {
         let early = std::mem::take(&mut self.early);
-        early.iter().flat_map(|delta| self.delta(delta)).collect()
+        early.iter().flat_map(|delta| self.live_delta(delta)).collect()
     }
 
     fn message_added<'a>(&mut self, event: &'a Event, message: &'a Message) -> Vec<ViewChange<'a>> {
@@ -160,12 +174,12 @@ impl LiveView {
         Some(ViewChange::ToolProgressed { job, call: call.clone(), output: output.clone() })
     }
 
-    fn job_ended<'a>(&mut self, event: &'a Event, job: JobId, ending: &'a WorkEnding) -> ViewChange<'a> {
+    /// Ends a job. Returns its calls that have no result.
+    fn job_ended(&mut self, job: JobId) -> Vec<OpenCall> {
         let ended = self.job.take_if(|open| open.id == job);
         self.ended = Some(job);
         self.early.retain(|delta| delta.job != job);
-        let unanswered = ended.map(|open| open.calls).unwrap_or_default();
-        ViewChange::JobEnded { event, job, ending, unanswered }
+        ended.map(|open| open.calls).unwrap_or_default()
     }
 }
 
