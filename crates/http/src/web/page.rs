@@ -1,28 +1,27 @@
 //! What a page shows of a session's past: its events folded to cells, and what each event changes of them. Pure: events and live pieces
-//! in, changes out. [`growing`](super::cell_state) is one cell, [`happened`](super::notices) what is none; [`cell`](super::cell) makes HTML of it, [`stream`](super::stream) sends that.
-//!
-//! A cell has a head, parts that are only ever added or replaced, and a foot. What was said live is said again by an event; each piece
-//! has an offset, so whatever comes first is shown, once.
+//! in, changes out. [`cell_state`](super::cell_state) is one cell, [`notices`](super::notices) what is none; [`cell`](super::cell) makes HTML of it,
+//! [`stream`](super::stream) sends that. [`LiveView`] tells each piece of a message once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mainstay_model::agent::ToolCall;
+use mainstay_model::live::{LiveView, ViewChange};
+use mainstay_model::message::output_text;
 use mainstay_model::screen::settled;
 use mainstay_model::{
-    AskEnding, Delta, Display, Event, EventBody, JobId, Live, Message, Note, OutputStream, PartRole, Seq,
-    Source, WorkEnding,
+    AskEnding, Display, Event, EventBody, JobId, Live, Message, Note, OutputStream, PartRole, Seq, Source,
+    WorkEnding,
 };
 use serde_json::Value;
 
 use super::cell_state::{
-    Body, Cell, CellChanges, CellEnd, CellPart, Ending, ReturnedValue, Tone, ToolState, call_of, name_of,
-    text_of,
+    Body, Cell, CellChanges, CellEnd, CellPart, Ending, ReturnedValue, Tone, ToolState, name_of,
 };
 use super::notices::{happened, tone_of};
 
 /// The cells of a session, as far as its events were read.
 #[derive(Debug, Default)]
 pub(super) struct Page {
+    view: LiveView,
     cells: BTreeMap<Seq, Cell>,
     /// The jobs that have not ended, by their cells.
     open: BTreeMap<JobId, Seq>,
@@ -87,6 +86,51 @@ impl Page {
 
     /// Takes in an event of the session, each once, in order.
     pub(super) fn take(&mut self, event: &Event) {
+        self.view.event(event).into_iter().for_each(|change| self.take_change(change));
+    }
+
+    /// Takes in a piece of what is going on.
+    pub(super) fn hear(&mut self, live: &Live) {
+        self.view.live(live).into_iter().for_each(|change| self.take_change(change));
+    }
+
+    fn take_change(&mut self, change: ViewChange<'_>) {
+        match change {
+            ViewChange::JobBegan { event, job, spec } => {
+                let body = Body::Work { work: spec.clone(), has_messages: false };
+                self.begin(event, body, Some(job));
+            }
+            ViewChange::PartBegan { job, part, role, call } => {
+                self.with_open(job, |cell| cell.begin_part(part, role, call));
+            }
+            ViewChange::PartGrew { job, part, text, .. } => {
+                self.with_open(job, |cell| cell.grow_part(part, &text));
+            }
+            // The message that follows says so, and has the results of its tools.
+            ViewChange::PartEnded { .. } | ViewChange::ToolAnswered { .. } => {}
+            ViewChange::MessageAdded { job, message, .. } => self.with_open(job, |cell| cell.add(message)),
+            ViewChange::ToolBegan { job, call, .. } => self.with_open(job, |cell| {
+                cell.answer(&call.call, &|state| {
+                    if *state == ToolState::Said {
+                        *state = ToolState::Runs(String::new());
+                    }
+                })
+            }),
+            ViewChange::ToolProgressed { job, call, output } => {
+                let text = output_text(&output);
+                self.with_open(job, |cell| {
+                    cell.answer(&call.call, &|state| *state = ToolState::Runs(text.clone()))
+                });
+            }
+            ViewChange::JobEnded { job, ending, duration_ms, .. } => {
+                self.work_ended(job, ending, duration_ms);
+            }
+            ViewChange::Event(event) => self.happened(event),
+        }
+    }
+
+    /// Takes in an event that has no live pieces.
+    fn happened(&mut self, event: &Event) {
         match &event.body {
             EventBody::EvalRequested { job, code, file, origin, withheld, .. } => {
                 let body = Body::Eval {
@@ -96,9 +140,6 @@ impl Page {
                     is_brought: origin.is_some(),
                 };
                 self.begin(event, body, Some(*job));
-            }
-            EventBody::JobRequested { job, work, .. } => {
-                self.begin(event, Body::Work { work: work.clone(), added: 0 }, Some(*job));
             }
             EventBody::OutputProduced { job: Some(job), text, .. } if self.is_late(event, *job) => {
                 self.note(
@@ -136,9 +177,7 @@ impl Page {
             EventBody::EvalInterrupted { job } => {
                 self.end(*job, Ending::Interrupted, None, ReturnedValue::default())
             }
-            EventBody::JobEnded { job, ending, duration_ms } => self.work_ended(*job, ending, *duration_ms),
-            EventBody::MessageStreamed(delta) => self.said(delta, false),
-            EventBody::MessageAdded(message) => self.added(event, message),
+            EventBody::MessageAdded(message) => self.imported(event, message),
             EventBody::AgentNoted(note) => self.noted(note),
             EventBody::AskRaised(ask) => {
                 self.note(event, Tone::Plain, format!("asks: {}", ask.question.prompt));
@@ -158,20 +197,6 @@ impl Page {
         }
     }
 
-    /// Takes in a piece of what is going on.
-    pub(super) fn hear(&mut self, live: &Live) {
-        match live {
-            Live::Delta(delta) => self.said(delta, true),
-            Live::ToolOutput { call, output } => {
-                let text = text_of(output);
-                self.with_call(&call.call, |state| match state {
-                    ToolState::Said | ToolState::Runs(_) => *state = ToolState::Runs(text.clone()),
-                    ToolState::Answered { .. } | ToolState::Unanswered => {}
-                });
-            }
-        }
-    }
-
     fn begin(&mut self, event: &Event, body: Body, job: Option<JobId>) {
         let (at, source) = (event.at, event.metadata.source.clone());
         let cell = Cell {
@@ -181,6 +206,7 @@ impl Page {
             source,
             body,
             parts: Vec::new(),
+            open_parts: BTreeMap::new(),
             end: None,
             cancelled_by: None,
         };
@@ -276,29 +302,13 @@ impl Page {
         self.end(job, how, Some(duration_ms), ReturnedValue { words, ..ReturnedValue::default() });
     }
 
-    /// A piece of a message. A live one behind what was missed waits for the event that has it all.
-    fn said(&mut self, delta: &Delta, is_live: bool) {
-        self.with_open(delta.job, |cell| cell.say(delta, is_live));
-    }
-
-    fn added(&mut self, event: &Event, message: &Message) {
-        // Messages are added in turns, of which one goes on at a time.
-        let turn = self
-            .open
-            .iter()
-            .find(|(_, seq)| self.cells.get(seq).is_some_and(|cell| matches!(cell.body, Body::Work { .. })));
-        match turn {
-            Some((job, _)) => self.with_open(*job, |cell| cell.add(message)),
-            None => self.imported(event, message),
-        }
-    }
-
     /// A message outside any turn, as those of an imported conversation are: a cell of its own. The results in it stand with their calls.
     fn imported(&mut self, event: &Event, message: &Message) {
         let mut parts = Vec::new();
         for part in &message.parts {
             let is_result = part.role == PartRole::ToolResult;
-            let called = if is_result { self.calls.remove(call_of(part)) } else { None };
+            let called =
+                if is_result { part.call_id().and_then(|call| self.calls.remove(call)) } else { None };
             match called.and_then(|seq| Some((seq, self.cells.get_mut(&seq)?))) {
                 Some((seq, cell)) => {
                     let touched = cell.result(part);
@@ -317,18 +327,13 @@ impl Page {
         let Some(cell) = self.cells.get_mut(&event.seq) else { return };
         parts.iter().for_each(|part| cell.take_in(part));
         let calls = parts.iter().filter(|part| part.role == PartRole::ToolCall);
-        self.calls.extend(calls.map(|part| (call_of(part).to_owned(), event.seq)));
+        self.calls.extend(calls.filter_map(|part| Some((part.call_id()?.to_owned(), event.seq))));
     }
 
     fn noted(&mut self, note: &Note) {
         match note {
-            Note::ToolStarted { call: ToolCall { call, .. }, .. } => self.with_call(call, |state| {
-                if *state == ToolState::Said {
-                    *state = ToolState::Runs(String::new());
-                }
-            }),
-            // Its result says so, as its answer does.
-            Note::ToolEnded { .. } | Note::RetryEnded { success: true, .. } => {}
+            // The result of a tool says that the tool has ended, as the model's answer does of its retries.
+            Note::ToolStarted { .. } | Note::ToolEnded { .. } | Note::RetryEnded { success: true, .. } => {}
             Note::CompactionStarted { .. }
             | Note::CompactionFailed { .. }
             | Note::RetryStarted { .. }
@@ -339,14 +344,6 @@ impl Page {
                     self.part(job, part);
                 }
             }
-        }
-    }
-
-    fn with_call(&mut self, id: &str, change: impl Fn(&mut ToolState)) {
-        for seq in self.open.values().copied().collect::<Vec<_>>() {
-            let Some(cell) = self.cells.get_mut(&seq) else { continue };
-            let touched = cell.answer(id, &change);
-            self.mark(seq, touched);
         }
     }
 
