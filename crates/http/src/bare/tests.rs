@@ -35,7 +35,7 @@ fn must_be_in_docs(name: &str, written: &str) {
     }
     assert!(
         std::fs::read_to_string(&path).unwrap_or_default() == written,
-        "docs/schema/{name} is not what the types say; `{UPDATE}=1 cargo nextest run -p mainstay-gateway in_docs` writes it"
+        "docs/schema/{name} is not what the types say; `{UPDATE}=1 cargo xtask test -- -p mainstay-http --lib` writes it"
     );
 }
 
