@@ -9,7 +9,7 @@ use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal, Try};
 use mainstay_model::{Error, Limits, SessionKind};
 use tokio::sync::watch;
 
-use crate::session::now;
+use crate::clock::now;
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard};
 

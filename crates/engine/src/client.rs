@@ -3,6 +3,8 @@
 
 mod access;
 mod asks;
+mod commands;
+mod reloading;
 mod sessions;
 mod subscription;
 
@@ -10,13 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_log::{KeyScope, SessionFilter, StoredOutcome};
+use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::command::Lane;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, Content, Diagnostic, Error, Event, IdempotencyKey, Position,
-    Principal, Right, Rights, Seq, Session, SessionCommand, SessionId, SessionKind, Source, TextPosition,
-    TranscriptEntry,
+    Access, Content, Diagnostic, Error, Event, Position, Principal, Rights, Seq, Session, SessionId,
+    SessionKind, Source, TextPosition, TranscriptEntry,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{AgentQuestion, Completions, Conversation, Environment, ResourceUsage, WarmUpProgress};
@@ -24,14 +24,15 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tracing::Span;
 
+use crate::clock::now;
 use crate::context::conversation_of;
-use crate::engine::{AcceptedCommand, CommandStatus, Engine, SessionStatus};
+use crate::engine::{Engine, SessionStatus};
 use crate::presence::{ClientInfo, Presence};
-use crate::sync::task;
 use crate::warm_up_progress::FollowedWarmUp;
 
 use self::access::not_found;
 pub use self::asks::WaitingAsk;
+pub use self::reloading::Reloading;
 pub use self::subscription::{ClientSubscription, LiveSubscription};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
@@ -46,6 +47,14 @@ pub struct Client {
     trace: Span,
     /// What it has in its environment, where it says so: the sessions that it creates get it.
     environment: Option<Environment>,
+}
+
+impl Engine {
+    /// Attaches a client that acts for a principal with these rights and calls itself `name`.
+    pub fn attach(&self, access: Access, name: &str) -> Client {
+        let presence = self.shared.clients.come(access.principal.clone(), name, now());
+        Client::new(self.clone(), access, presence)
+    }
 }
 
 impl Client {
@@ -169,46 +178,6 @@ impl Client {
         self.without_own_reasons(self.engine.provider_breakers())
     }
 
-    /// Carries out a command, or gives the stored outcome of an earlier one with the same id. Its source is this client.
-    ///
-    /// # Errors
-    /// What `model` refuses; [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::CommandConflict`],
-    /// [`Error::LaneFull`], [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`],
-    /// [`Error::KeyConflict`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
-        self.begin(session, command).await?.ended().await
-    }
-
-    /// Hands a command over to its session: those that one client hands over one after the other come in that order. What comes of it
-    /// is told by what this gives.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn begin(&self, session: SessionId, command: Command) -> Result<AcceptedCommand, Error> {
-        let rules = command.body.rules();
-        match rules.right {
-            Right::See => self.must_see(session).await?,
-            Right::Drive => self.must_drive(session).await?,
-            Right::Own(to) => self.must_own(session, to).await?,
-        }
-        let asked_by = (self.is_connection && rules.runs_job).then(|| self.presence.number());
-        let command = Command { source: self.source(), ..command };
-        if rules.lane == Lane::Server {
-            return Ok(self.engine.begin_load(session, command, &self.trace));
-        }
-        if let SessionCommand::Rename(_) = &command.body {
-            let name = self.engine.name_of_rename(session, &command).await?;
-            let begun = self.engine.begin(session, command, &self.trace).await?;
-            // Whoever waits for it may go: the name is its own until it has ended.
-            return Ok(AcceptedCommand::by(task::spawn(async move {
-                let answered = begun.ended().await;
-                drop(name);
-                answered
-            })));
-        }
-        self.engine.begin_asked(session, command, asked_by, &self.trace).await
-    }
-
     /// What the agent of a session is shown of its transcript, whole, and how it goes on.
     ///
     /// # Errors
@@ -216,27 +185,6 @@ impl Client {
     pub async fn conversation(&self, session: SessionId) -> Result<Conversation, Error> {
         let session = self.status(session).await?.session;
         conversation_of(self.engine.shared.log.as_ref(), &session).await
-    }
-
-    /// How far one of the principal's commands has come.
-    ///
-    /// # Errors
-    /// [`Error::CommandNotFound`], [`Error::StoreFailed`].
-    pub async fn command(&self, command: &CommandId) -> Result<CommandStatus, Error> {
-        self.engine.command(&self.access.principal, command).await
-    }
-
-    /// What came of the principal's command to a session that had this idempotency key, once it has ended.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn ended_with_key(
-        &self,
-        session: SessionId,
-        key: &IdempotencyKey,
-    ) -> Result<Option<StoredOutcome>, Error> {
-        let log = &self.engine.shared.log;
-        log.outcome_of_key(&self.access.principal, KeyScope::Session(session), key).await
     }
 
     /// Checks code without running it.

@@ -17,7 +17,7 @@ use crate::hub::Hub;
 use crate::metering;
 use crate::pending_commands::Reply;
 use crate::retry::Retry;
-use crate::session::Shared;
+use crate::shared::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;

@@ -1,13 +1,11 @@
 //! Compaction: which entries a summary stands for. They end where a whole unit does; what it stands for stays readable.
 
-use mainstay_log::Log;
 use mainstay_model::command;
-use mainstay_model::transcript::{context, slice, total, whole_beginning};
-use mainstay_model::{Error, Segment, SessionCommand, SessionId, TranscriptEntry};
+use mainstay_model::transcript::{context, slice, total};
+use mainstay_model::{Error, SessionCommand, SessionId, TranscriptEntry};
 
 use crate::client::Client;
-use crate::entries::entries_of;
-use crate::fork::{UNIT, bonds};
+use crate::units::whole_beginning_of;
 
 impl Client {
     /// The command that has a summary stand for the entries before the one with the index `before`. Where a call would lose its
@@ -44,24 +42,5 @@ impl Client {
     pub async fn context(&self, session: SessionId) -> Result<Vec<TranscriptEntry>, Error> {
         let entries = self.entries(session, 0, usize::MAX).await?;
         Ok(context(&entries).into_iter().cloned().collect())
-    }
-}
-
-/// How many of the entries before the one with the index `wanted` leave no call without its result.
-pub(crate) async fn whole_beginning_of(
-    log: &dyn Log,
-    segments: &[Segment],
-    wanted: u64,
-) -> Result<u64, Error> {
-    let mut back = UNIT;
-    loop {
-        let first = wanted.saturating_sub(back);
-        let around = entries_of(log, &slice(segments, first..wanted.saturating_add(UNIT))).await?;
-        let whole = whole_beginning(&bonds(&around), usize::try_from(wanted - first).unwrap_or(usize::MAX));
-        // Where nothing is whole, the unit began before what was read.
-        if whole > 0 || first == 0 {
-            return Ok(first + whole as u64);
-        }
-        back = back.saturating_mul(2);
     }
 }

@@ -7,8 +7,8 @@ use mainstay_model::transcript::{context, slice};
 use mainstay_model::{Compaction, Error, Role, Segment, Session, TranscriptEntry};
 use serde_json::Value;
 
-use crate::compaction::whole_beginning_of;
 use crate::entries::{entries_of, segments_of, text_of};
+use crate::units::whole_beginning_of;
 use mainstay_runner::Conversation;
 
 /// What the agent of a session goes on from, once all that was said is in the log.

@@ -20,11 +20,11 @@ use tracing::Span;
 use uuid::Uuid;
 
 use crate::claims::{Claim, key_of};
+use crate::clock::now;
 use crate::dependencies::{Dependant, all_succeeded};
 use crate::engine::{AcceptedCommand, Engine};
 use crate::import_export::{ImportSession, imported_events, unplaced};
 use crate::naming::Numbering;
-use crate::session::now;
 use crate::sync::task;
 use crate::trace::CommandTrace;
 use mainstay_runner::Environment;

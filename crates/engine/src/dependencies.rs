@@ -8,7 +8,6 @@ use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Principal, Response,
 use tokio::sync::mpsc;
 
 use crate::claims::{Claims, CommandKey};
-use crate::client::Client;
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::{Instant, timeout_at};
 
@@ -57,26 +56,6 @@ impl Waiter {
     }
 }
 
-impl Client {
-    /// Waits until these commands of its principal have succeeded, as long as a command would wait for them.
-    ///
-    /// # Errors
-    /// [`Error::DependencyUnknown`], [`Error::DependencyPending`], [`Error::DependencyFailed`], [`Error::Cancelled`],
-    /// [`Error::StoreFailed`].
-    pub async fn succeeded(&self, commands: &[CommandId]) -> Result<(), Error> {
-        let shared = &self.engine().shared;
-        let limit_ms = shared.limits.dependency_wait_ms;
-        each_succeeded(
-            self.principal(),
-            commands,
-            limit_ms,
-            &shared.single_process.claims,
-            shared.log.as_ref(),
-        )
-        .await
-    }
-}
-
 impl Drop for Waiter {
     fn drop(&mut self) {
         self.task.abort();
@@ -98,7 +77,11 @@ pub(crate) async fn all_succeeded(
     each_succeeded(&key.0, depends_on, *limit_ms, claims, log).await
 }
 
-async fn each_succeeded(
+/// Waits until each of these commands of a principal has succeeded, at most `limit_ms`.
+///
+/// # Errors
+/// Why one of them has not.
+pub(crate) async fn each_succeeded(
     principal: &Principal,
     commands: &[CommandId],
     limit_ms: u64,

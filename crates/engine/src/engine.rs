@@ -4,6 +4,7 @@ mod accepted_command;
 mod lost_job;
 mod status;
 mod tasks;
+mod transcript;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -13,7 +14,7 @@ use futures::future::join_all;
 use mainstay_log::{Log, SessionFilter};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, Diagnostic, Error, Event, EventFilter, Limits, Position, Seq, Session, SessionId, SessionKind,
+    Diagnostic, Error, Event, EventFilter, Limits, Position, Seq, Session, SessionId, SessionKind,
     TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
@@ -22,13 +23,13 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::breakers::Breakers;
-use crate::client::Client;
 use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::keep_lease;
 use crate::metering::Pulse;
 use crate::presence::ClientInfo;
-use crate::session::{Entry, Request, SessionHandle, Shared, now};
+use crate::session::{Entry, Request, SessionHandle};
+use crate::shared::Shared;
 use crate::single_process::SingleProcess;
 use crate::sync::Mutex;
 use crate::sync::task;
@@ -150,12 +151,6 @@ impl Engine {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
-    }
-
-    /// A client that comes, on whose behalf and what it is.
-    pub fn attach(&self, access: Access, name: &str) -> Client {
-        let presence = self.shared.clients.come(access.principal.clone(), name, now());
-        Client::new(self.clone(), access, presence)
     }
 
     /// Returns the clients that are connected.

@@ -4,16 +4,14 @@ use std::ops::Range;
 
 use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
-    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Principal, ProjectChoice, Segment,
-    Seq, Session, SessionId, TranscriptEntry,
+    CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Principal, ProjectChoice, Segment, Seq,
+    Session, SessionId,
 };
 
 use crate::engine::Engine;
 use crate::entries::{end_of, events_of};
 use crate::naming::Numbering;
-
-/// How many entries on each side of a cut are looked at first.
-pub(crate) const UNIT: u64 = 64;
+use crate::units::{UNIT, bonds};
 
 impl Engine {
     /// What a fork is created as for this owner, and what it begins with.
@@ -149,11 +147,6 @@ impl Engine {
             reach = reach.saturating_mul(2);
         }
     }
-}
-
-/// What binds entries to each other.
-pub(crate) fn bonds(entries: &[TranscriptEntry]) -> Vec<Bond<'_>> {
-    entries.iter().map(|placed| placed.entry.bond()).collect()
 }
 
 /// What the first entries of a transcript are made of, as it was when the last of them was said.

@@ -11,9 +11,9 @@ use mainstay_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
+use crate::clock::now;
 use crate::engine::Engine;
 use crate::entries::{end_of, events_of};
-use crate::session::now;
 use crate::warm_up::is_no_reset;
 
 /// How many events are read from the log at once.

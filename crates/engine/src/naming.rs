@@ -1,62 +1,18 @@
 //! Names of sessions: each owner's are taken once in a folder, so that a name finds one session there. Sessions of other owners do not count.
 //! A session whose creator calls it by an alias of its own (the pi protocol) is found by that, and may be named like another.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
-
 use mainstay_log::{KeyScope, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::{Command, Error, Principal, Session, SessionCommand, SessionId};
 
 use crate::engine::Engine;
-use crate::sync::Mutex;
+use crate::reserved_names::Reservation;
 
 /// From this number on, the number in a name counts no sessions.
 const LARGEST_COUNTED: u32 = 1_000_000;
 /// Characters that a name keeps before its number.
 const STEM_CHARACTERS: usize = 108;
-
-/// Whose name, in which folder, and which.
-type NameKey = (Principal, String, String);
-
-/// Names that sessions are about to get.
-#[derive(Debug, Default)]
-pub(crate) struct Names(Mutex<HashMap<NameKey, (SessionId, usize)>>);
-
-impl Names {
-    /// Reserves a name for a session, which may do so several times; none where another has.
-    fn reserve(self: &Arc<Self>, key: NameKey, session: SessionId) -> Option<Reservation> {
-        let mut reserved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (holder, count) = reserved.entry(key.clone()).or_insert((session, 0));
-        let is_ours = *holder == session;
-        *count += usize::from(is_ours);
-        is_ours.then(|| Reservation { names: Arc::clone(self), key })
-    }
-
-    fn is_reserved(&self, key: &NameKey) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
-    }
-}
-
-/// A name that a session is about to get.
-#[derive(Debug)]
-pub(crate) struct Reservation {
-    names: Arc<Names>,
-    key: NameKey,
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        let mut reserved = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, count)) = reserved.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                reserved.remove(&self.key);
-            }
-        }
-    }
-}
 
 /// How a name that is taken is numbered.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 //! `model`'s; here is what it is told, and the worker is asked whether it may be so.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::Log;
@@ -10,10 +9,7 @@ use mainstay_model::reload::{Candidate, FullReplayReason, plan};
 use mainstay_model::replay::ReplayItem;
 use mainstay_model::validity::Records;
 use mainstay_model::{Environment, Error, Limits, Seq, Session, SessionId};
-use tokio::sync::oneshot;
 
-use crate::client::Client;
-use crate::session::Request;
 use crate::sync::time::timeout;
 use crate::warm_up::what_to_replay;
 use crate::watch::Watch;
@@ -35,48 +31,6 @@ pub(crate) struct Part {
     pub(crate) item: ReplayItem,
     /// The names that this part used.
     pub(crate) touched: Vec<String>,
-}
-
-/// What a refresh of a session would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reloading {
-    /// The submissions that would run again in the worker that is there, by the events that accepted them; or why a new worker would
-    /// run all of them.
-    pub in_place: Result<Vec<Seq>, FullReplayReason>,
-    /// How many a rebuilding runs.
-    pub of: u32,
-}
-
-impl Client {
-    /// What a refresh of a session would do now.
-    ///
-    /// # Errors
-    /// As [`Client::validity`].
-    pub async fn reloading(&self, session: SessionId) -> Result<Reloading, Error> {
-        let session = self.status(session).await?.session;
-        let shared = &self.engine().shared;
-        let (reply, kernel) = oneshot::channel();
-        let handle = self.engine().handle(session.id).await?;
-        handle.send(Request::Kernel { reply }).await;
-        let planned = match kernel.await.ok().flatten() {
-            Some(kernel) => {
-                plan_reload(shared.log.as_ref(), &shared.watch, &shared.limits, &session, kernel.as_ref())
-                    .await?
-            }
-            None => Err(FullReplayReason::NoWorker),
-        };
-        Ok(match planned {
-            Ok(Planned { items, of }) => {
-                let in_place = items.into_iter().map(|part| part.item.requested).collect();
-                Reloading { in_place: Ok(in_place), of }
-            }
-            Err(why) => {
-                let replay = what_to_replay(shared.log.as_ref(), &session).await?;
-                let of = u32::try_from(replay.items.len()).unwrap_or(u32::MAX);
-                Reloading { in_place: Err(why), of }
-            }
-        })
-    }
 }
 
 /// What of a session runs again in its worker, or why that cannot be.
@@ -158,6 +112,3 @@ async fn records_of(log: &dyn Log, session: SessionId) -> Result<Records, Error>
         page.iter().for_each(|event| records.push(event));
     }
 }
-
-/// The kernel of a session that is up and has its definitions.
-pub(crate) type ReadyKernel = Option<Arc<dyn Kernel>>;

@@ -13,7 +13,6 @@ mod arrival_order;
 mod arrivals;
 mod effects;
 mod handle;
-mod shared;
 mod timers;
 mod turns;
 mod workers;
@@ -29,19 +28,21 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
     Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Error, Input, JobId, Notice,
-    PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, Timestamp, decide,
+    PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use self::arrivals::Arrivals;
 use crate::claims::{CommandKey, key_of};
+use crate::clock::now;
 use crate::commit::{CommitReceivers, Commits, commit_in_order};
 use crate::dependencies::{WaitResult, Waiter};
 use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
 use crate::pending_commands::PendingCommands;
 use crate::retry::Retry;
+use crate::shared::Shared;
 use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::time::{Instant, sleep_until};
@@ -52,7 +53,6 @@ use crate::worker::Worker;
 
 pub(crate) use self::handle::{Entry, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
-pub(crate) use self::shared::Shared;
 
 /// How long output is held back to be joined with what follows.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
@@ -415,10 +415,4 @@ fn is_output(input: &Input) -> bool {
                 | RunnerNotice::Agent(AgentNotice::Said(_))
         ) | Notice::OutputCut { .. }
     )
-}
-
-/// The present moment, as exact as the log keeps it.
-pub(crate) fn now() -> Timestamp {
-    let now = Timestamp::now();
-    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }

@@ -9,9 +9,9 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::{Error, Limits, RateScope};
 
 use crate::claims::Claims;
-use crate::naming::Names;
+use crate::clock::now;
+use crate::reserved_names::Names;
 use crate::server_lane::ServerLane;
-use crate::session::now;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 

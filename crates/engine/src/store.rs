@@ -6,7 +6,7 @@ use mainstay_log::{Collected, Collection, Manifest, SessionStatistics, StoreStat
 use mainstay_model::{Error, Session, SessionId};
 
 use crate::client::Client;
-use crate::session::now;
+use crate::clock::now;
 
 /// A session in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

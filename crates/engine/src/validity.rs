@@ -14,15 +14,11 @@ use mainstay_model::{
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::session::Request;
-use crate::sync::Mutex;
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
 /// The records of how many sessions are kept.
 const KEPT: usize = 64;
-
-/// What is known of each session's evals, up to an event.
-pub(crate) type KnownRecords = Mutex<HashMap<SessionId, (Seq, Arc<Records>)>>;
 
 /// A session's evals, and what its code would run against now.
 struct KnownSession {

@@ -13,9 +13,10 @@ use mainstay_model::{
 };
 use uuid::Uuid;
 
+use super::SessionTask;
 use super::arrivals::{ArrivingCommand, Known, Stored, may_be_known};
-use super::{SessionTask, now};
 use crate::claims::{CommandKey, key_of};
+use crate::clock::now;
 use crate::lane::Queued;
 use crate::pending_commands::{Arrival, Reply};
 use crate::sync::atomic::Ordering;

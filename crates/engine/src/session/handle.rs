@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Session, TextPosition};
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
-use mainstay_runner::{AgentQuestion, Completions, ResourceUsage};
+use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::pending_commands::Reply;
-use crate::reload::ReadyKernel;
 use crate::sync::Mutex;
 use crate::trace::CommandTrace;
+
+/// The kernel of a session that is up and has its definitions.
+pub(crate) type ReadyKernel = Option<Arc<dyn Kernel>>;
 
 /// What a session's task is asked.
 pub(crate) enum Request {

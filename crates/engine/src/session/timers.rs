@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mainstay_model::{Deadline, Notice, SessionState, Timestamp};
 
-use super::{SessionTask, now};
+use super::SessionTask;
+use crate::clock::now;
 use crate::sync::time::Instant;
 
 impl SessionTask {

@@ -6,7 +6,8 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
 use mainstay_model::{Error, Input, Notice, Outcome, PendingAsk, Response, RunningJob, SessionState};
 
-use super::{SessionTask, now};
+use super::SessionTask;
+use crate::clock::now;
 use crate::dependencies::{Dependant, WaitResult, Waiter};
 use crate::lane::Queued;
 

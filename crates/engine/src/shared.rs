@@ -1,10 +1,14 @@
 //! What every session's task shares with the engine.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_log::Log;
-use mainstay_model::{Capabilities, ChosenProject, CreateSession, Error, Limits, SessionKind};
+use mainstay_model::validity::Records;
+use mainstay_model::{
+    Capabilities, ChosenProject, CreateSession, Error, Limits, Seq, SessionId, SessionKind,
+};
 use mainstay_runner::{Environment, RunnerFactory};
 use tokio::sync::Semaphore;
 
@@ -13,9 +17,12 @@ use crate::environments::Environments;
 use crate::hub::Hub;
 use crate::presence::Clients;
 use crate::single_process::SingleProcess;
-use crate::validity::KnownRecords;
+use crate::sync::Mutex;
 use crate::warm_up_progress::WarmUps;
 use crate::watch::Watch;
+
+/// What is known of each session's evals, up to an event.
+pub(crate) type KnownRecords = Mutex<HashMap<SessionId, (Seq, Arc<Records>)>>;
 
 /// What every session's task shares with the engine.
 pub(crate) struct Shared {
