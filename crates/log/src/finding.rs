@@ -376,21 +376,13 @@ impl fmt::Display for Finding {
             Self::TableUnreadable { table, reason } => {
                 write!(f, "the table `{table}` cannot be read to its end: {reason}")
             }
-            Self::EventsUnreadable { after, before: Some(before), reason } => {
-                write!(f, "the events between positions {after} and {before} cannot be read: {reason}")
-            }
-            Self::EventsUnreadable { after, before: None, reason } => {
-                write!(f, "the events after position {after} cannot be read: {reason}")
+            Self::EventsUnreadable { after, before, reason } => {
+                fmt_events_unreadable(f, *after, *before, reason)
             }
             Self::EventUnreadable { session, seq, reason } => {
                 write!(f, "event {seq} of session {session} cannot be read: {reason}")
             }
-            Self::EventsMissing { session, first, last } if first == last => {
-                write!(f, "event {first} of session {session} is missing")
-            }
-            Self::EventsMissing { session, first, last } => {
-                write!(f, "events {first} to {last} of session {session} are missing")
-            }
+            Self::EventsMissing { session, first, last } => fmt_events_missing(f, *session, *first, *last),
             Self::EventOutOfOrder { session, seq, position } => {
                 write!(f, "event {seq} of session {session}, at position {position}, is out of order")
             }
@@ -400,13 +392,7 @@ impl fmt::Display for Finding {
             Self::SessionUnreadable { session, reason } => {
                 write!(f, "session {session} cannot be read: {reason}")
             }
-            Self::HeadWrong { session, head: Some(head), newest } => write!(
-                f,
-                "the head of session {session} says that event {head} is its newest; event {newest} is"
-            ),
-            Self::HeadWrong { session, head: None, newest } => {
-                write!(f, "session {session} has no head; its newest event is {newest}")
-            }
+            Self::HeadWrong { session, head, newest } => fmt_head_wrong(f, *session, *head, *newest),
             Self::ProjectionWrong { session, fields } => write!(
                 f,
                 "session {session} is stored otherwise than its events tell it: {}",
@@ -437,5 +423,40 @@ impl fmt::Display for Finding {
             Self::TranscriptWrong { what, reason } => write!(f, "{what} is wrong: {reason}"),
             Self::ObjectDamaged { hash, reason } => write!(f, "object {hash} is damaged: {reason}"),
         }
+    }
+}
+
+fn fmt_events_unreadable(
+    f: &mut fmt::Formatter<'_>,
+    after: Position,
+    before: Option<Position>,
+    reason: &str,
+) -> fmt::Result {
+    match before {
+        Some(before) => {
+            write!(f, "the events between positions {after} and {before} cannot be read: {reason}")
+        }
+        None => write!(f, "the events after position {after} cannot be read: {reason}"),
+    }
+}
+
+fn fmt_events_missing(f: &mut fmt::Formatter<'_>, session: SessionId, first: Seq, last: Seq) -> fmt::Result {
+    match first == last {
+        true => write!(f, "event {first} of session {session} is missing"),
+        false => write!(f, "events {first} to {last} of session {session} are missing"),
+    }
+}
+
+fn fmt_head_wrong(
+    f: &mut fmt::Formatter<'_>,
+    session: SessionId,
+    head: Option<Seq>,
+    newest: Seq,
+) -> fmt::Result {
+    match head {
+        Some(head) => {
+            write!(f, "the head of session {session} says that event {head} is its newest; event {newest} is")
+        }
+        None => write!(f, "session {session} has no head; its newest event is {newest}"),
     }
 }
