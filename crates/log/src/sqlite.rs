@@ -22,6 +22,7 @@ mod entries;
 mod entry_index;
 mod event_log;
 mod examine;
+mod failure;
 mod files;
 mod history;
 mod index;
@@ -33,6 +34,7 @@ mod migrations;
 mod object_store;
 mod objects;
 mod open;
+mod options;
 mod prompt_history;
 mod queries;
 mod readers;
@@ -46,24 +48,15 @@ mod writer;
 
 pub use backup::{manifest, restore};
 pub use examine::examine;
-pub use lease::Sharing;
 pub use lock::LOCK_FILE;
+pub use options::{Sharing, SqliteOptions};
 
+use failure::failed;
 use known::KnownOutcomes;
 use lock::StoreLock;
 use objects::ObjectFiles;
 use readers::Readers;
 use writer::Writer;
-
-/// How a store is opened.
-#[derive(Clone, Debug, Default)]
-pub struct SqliteOptions {
-    /// The largest the database may become, in bytes, whole pages of 4 KiB; as large as the disk allows where absent.
-    /// Large objects and the write-ahead log are not counted.
-    pub max_bytes: Option<u64>,
-    /// Who else may use the store meanwhile.
-    pub sharing: Sharing,
-}
 
 /// A log in one folder of this machine. Dropping it lets what is queued finish, and blocks until then.
 pub struct SqliteLog {
@@ -151,20 +144,4 @@ impl SqliteLog {
         let mut kept = Vec::new();
         self.writer.submit(0, move |statements| transcribe::step(statements, &objects, &mut kept))
     }
-}
-
-/// Why, of an error of the store.
-fn reason_of(error: Error) -> String {
-    if let Error::StoreFailed { reason } = error { reason } else { error.to_string() }
-}
-
-/// The error for what a library below refused.
-fn failed(error: impl std::fmt::Display) -> Error {
-    // SQLite says that it cannot open a file, and not that no more can be opened.
-    let cause = std::fs::File::open("/dev/null").err().filter(|cause| {
-        let number = cause.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
-        matches!(number, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
-    });
-    let cause = cause.map_or_else(String::new, |cause| format!("; no file can be opened: {cause}"));
-    Error::StoreFailed { reason: format!("{error}{cause}") }
 }

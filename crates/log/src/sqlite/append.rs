@@ -6,10 +6,12 @@ use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, EventBody, IdempotencyKey, Position, Segment, Seq, SessionId};
 use rusqlite::{OptionalExtension, params};
 
+use super::failure::not_found;
+use super::options::Sharing;
 use super::rows::{CREATIONS, EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use super::{Sharing, index, lease, retention};
+use super::{index, lease, retention};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 use crate::{Append, AppendError, Epoch, NewEvent, Refusal};
@@ -416,11 +418,6 @@ pub(super) fn placed(
             body,
         })
         .collect()
-}
-
-/// The error for a session that is not there.
-pub(super) fn not_found(session: SessionId) -> Error {
-    Error::SessionNotFound { reference: session.to_string() }
 }
 
 #[cfg(test)]

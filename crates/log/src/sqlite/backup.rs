@@ -8,10 +8,12 @@ use mainstay_model::{Error, Timestamp};
 use rusqlite::Connection;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use super::failure::failed;
 use super::lock::StoreLock;
 use super::objects::{self, ObjectFiles};
+use super::options::Sharing;
 use super::queries::{collect, last_position};
-use super::{Sharing, examine, failed, files, open, statistics};
+use super::{examine, files, open, statistics};
 use crate::ObjectHash;
 use crate::backup::{MANIFEST, Manifest};
 #[cfg(feature = "failpoints")]

@@ -6,7 +6,7 @@ use mainstay_model::{
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
-use super::failed;
+use super::failure::failed;
 use super::queries::{collect, rows};
 use super::rows::{decode_count, decode_session_id, integer};
 

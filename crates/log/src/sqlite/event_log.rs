@@ -9,7 +9,9 @@ use futures::stream::{self, BoxStream};
 use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
 
-use super::{Sharing, SqliteLog, append, changes, lease, queries, reason_of};
+use super::failure::reason_of;
+use super::options::Sharing;
+use super::{SqliteLog, append, changes, lease, queries};
 use crate::trace::Steps;
 use crate::{
     Append, AppendError, Appended, ClaimError, Epoch, EventLog, FailedAppend, KeyScope, Refusal,

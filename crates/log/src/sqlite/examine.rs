@@ -8,9 +8,11 @@ use std::path::Path;
 use mainstay_model::Error;
 use rusqlite::Connection;
 
+use super::failure::{failed, reason_of};
 use super::lock::StoreLock;
 use super::migrations::{MIGRATIONS, steps_done};
-use super::{Sharing, failed, open, reason_of};
+use super::open;
+use super::options::Sharing;
 use crate::examination::{Examination, Progress, Stage};
 use crate::finding::Finding;
 

@@ -7,7 +7,7 @@ use mainstay_model::{
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::failed;
+use super::failure::failed;
 use super::objects::{self, ObjectRow};
 use super::queries::{collect, rows};
 use super::rows::{decode_session_id, integer};

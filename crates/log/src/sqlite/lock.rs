@@ -8,7 +8,9 @@ use mainstay_model::Error;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::{Sharing, failed, files};
+use super::failure::failed;
+use super::files;
+use super::options::Sharing;
 
 /// The file in a store's folder that whoever has the store open has open, and locked.
 pub const LOCK_FILE: &str = "store.lock";

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use mainstay_model::{Error, SessionId, Timestamp};
 use tokio::task::spawn_blocking;
 
-use super::{SqliteLog, backup, collect, failed, statistics};
+use super::failure::failed;
+use super::{SqliteLog, backup, collect, statistics};
 use crate::{Collected, Collection, Maintenance, Manifest, SessionStatistics, StoreStatistics};
 
 #[async_trait]

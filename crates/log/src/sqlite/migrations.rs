@@ -4,7 +4,7 @@
 use mainstay_model::Error;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failed;
+use super::failure::failed;
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 

@@ -14,10 +14,12 @@ use mainstay_model::Error;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::task::spawn_blocking;
 
+use super::failure::failed;
+use super::files;
+use super::options::Sharing;
 use super::rows::{count, integer};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use super::{Sharing, failed, files};
 use crate::ObjectHash;
 
 /// The largest object that is a row, in bytes.

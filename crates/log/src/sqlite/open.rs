@@ -11,9 +11,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{Access, access};
 
+use super::failure::failed;
+use super::files;
 use super::migrations::{MIGRATIONS, migrate};
+use super::options::{Sharing, SqliteOptions};
 use super::rows::integer;
-use super::{Sharing, SqliteOptions, failed, files};
 
 const PAGE_BYTES: u64 = 4096;
 

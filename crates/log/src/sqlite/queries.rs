@@ -8,11 +8,11 @@ use mainstay_model::{
 };
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
+use super::failure::{failed, reason_of};
 use super::rows::{
     CREATIONS, decode_count, decode_event, decode_head, decode_outcome, decode_position, decode_session,
     decode_session_id, integer,
 };
-use super::{failed, reason_of};
 use crate::{KeyScope, SessionFilter, StoredOutcome};
 
 /// Those that are in the index, then those that are not yet.

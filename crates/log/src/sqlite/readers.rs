@@ -10,8 +10,9 @@ use mainstay_model::Error;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::failure::failed;
 use super::known::KnownOutcomes;
-use super::{failed, open};
+use super::open;
 
 const THREADS: usize = 4;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{failed, reason_of};
+use super::failure::{failed, reason_of};
 use crate::{NewEvent, StoredOutcome};
 
 /// In place of a session's number, where the key of a command counts that creates one: no session has this number.

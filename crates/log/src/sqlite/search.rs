@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, ToSql};
 use serde_json::json;
 
 use super::entries::{PLACED, decode_placed};
-use super::failed;
+use super::failure::failed;
 use super::queries::{SessionClause, collect};
 use super::rows::{decode_session, decode_session_id};
 use crate::{EntryFilter, SessionFilter};

@@ -3,7 +3,7 @@
 use mainstay_model::{Error, SessionId};
 use rusqlite::Connection;
 
-use super::failed;
+use super::failure::failed;
 use super::rows::count;
 use crate::{SessionStatistics, StoreStatistics};
 

@@ -8,7 +8,7 @@ use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{Content, Entry, Error, Event, Position, Seq, SessionKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::failed;
+use super::failure::failed;
 use super::objects::{ObjectFiles, ObjectGuard};
 use super::queries;
 use super::rows::{decode_event, decode_position, decode_session_id, integer, to_json};

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-use super::failed;
+use super::failure::failed;
 use super::open::CHECKPOINT_PAGES;
 use super::statements::Statements;
 #[cfg(feature = "failpoints")]

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::super::reason_of;
+use super::super::failure::reason_of;
 use super::super::rows::decode_outcome;
 use super::Examiner;
 use crate::examination::Stage;

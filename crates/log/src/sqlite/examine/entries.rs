@@ -4,7 +4,7 @@ use mainstay_model::Content;
 use rusqlite::{Connection, Row};
 
 use super::super::entries::{ENTRY, decode_entry};
-use super::super::reason_of;
+use super::super::failure::reason_of;
 use super::Examiner;
 use crate::examination::Stage;
 use crate::finding::Finding;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mainstay_model::{EventBody, Position, Seq, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::super::reason_of;
+use super::super::failure::reason_of;
 use super::super::rows::{decode_event_at, decode_session_id};
 use super::Examiner;
 use crate::examination::Stage;

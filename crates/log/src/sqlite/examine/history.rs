@@ -3,8 +3,8 @@
 use mainstay_model::Content;
 use rusqlite::Connection;
 
+use super::super::failure::reason_of;
 use super::super::history::decode_line;
-use super::super::reason_of;
 use super::Examiner;
 use crate::examination::Stage;
 use crate::finding::Finding;

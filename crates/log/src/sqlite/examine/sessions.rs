@@ -6,8 +6,8 @@ use mainstay_model::{CommandId, EventBody, Position, Principal, RunningJob, Seq,
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 
+use super::super::failure::reason_of;
 use super::super::queries::EVENTS_NOT_INDEXED;
-use super::super::reason_of;
 use super::super::rows::{decode_event, decode_session, decode_session_id};
 use super::Examiner;
 use super::events::{EventSummary, SessionSummary};
