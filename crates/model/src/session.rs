@@ -3,8 +3,10 @@
 mod asks;
 mod build;
 mod evolve;
+mod jobs;
 mod running_job;
 mod surroundings;
+mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +29,7 @@ use crate::startup::Startup;
 use crate::state::{SessionState, WaitReason};
 use crate::transcript::{Segment, Transcript};
 
-pub(crate) use self::evolve::title;
+pub(crate) use self::jobs::title;
 pub use self::running_job::RunningJob;
 pub use self::surroundings::Surroundings;
 

@@ -1,10 +1,11 @@
-//! What a session knows of the builds of its project.
+//! What a session knows of the builds of its project, and of the files that its code depends on.
 
 use super::Session;
 use super::running_job::RunningJob;
 use crate::agent::JobKind;
-use crate::fingerprint::Reference;
+use crate::fingerprint::{Reference, References};
 use crate::id::Seq;
+use crate::startup::Startup;
 
 impl Session {
     /// What its project is made of and no build has taken in yet, in a sentence; none where there is nothing.
@@ -41,9 +42,37 @@ impl Session {
         self.unbuilt.get(file).is_some_and(|told| *told > since)
     }
 
-    pub(super) fn is_of_project(&self, reference: &Reference) -> bool {
+    fn is_of_project(&self, reference: &Reference) -> bool {
         let project = self.startup.as_ref().and_then(|startup| startup.project.as_ref());
         let mut assemblies = project.iter().flat_map(|project| &project.assemblies);
         assemblies.any(|assembly| reference.path.as_ref() == Some(&assembly.path))
+    }
+
+    /// Takes in what a worker brought in at its start. Files of its project that no build has taken in are known from then on.
+    pub(super) fn take_startup(&mut self, startup: Option<&Startup>, at: Seq) {
+        let project = startup.and_then(|startup| startup.project.as_ref());
+        let unbuilt = project.iter().flat_map(|project| &project.unbuilt);
+        self.unbuilt.extend(unbuilt.map(|file| (file.clone(), at)));
+        self.startup = startup.cloned().map(Box::new);
+    }
+
+    pub(super) fn change_environment(&mut self, references: &References) {
+        let surroundings = self.surroundings.get_or_insert_default();
+        surroundings.present = surroundings.present_with(references);
+        surroundings.loaded.clone_from(references);
+    }
+
+    pub(super) fn change_assemblies(&mut self, new: &References, changed: &[String]) {
+        self.surroundings.get_or_insert_default().present.clone_from(new);
+        // Whoever built it has built its sources.
+        if changed.iter().filter_map(|name| new.get(name)).any(|now| self.is_of_project(now)) {
+            self.unbuilt.clear();
+        }
+    }
+
+    pub(super) fn change_sources(&mut self, changed: &[String], in_build: bool, at: Seq) {
+        let build = self.build_under_way().filter(|_| in_build);
+        let told = build.map_or(at, |build| build.requested);
+        self.unbuilt.extend(changed.iter().map(|file| (file.clone(), told)));
     }
 }
