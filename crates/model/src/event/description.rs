@@ -5,7 +5,12 @@ use super::{CancelEnding, CompletedPart, EventBody, OutputStream, Subject, WarmU
 use crate::agent::{QueuedPrompt, WorkEnding};
 use crate::ask::AskEnding;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::eval::{EvalResult, Failure};
+use crate::display::Display;
+use crate::entry::Origin;
+use crate::error::Error;
+use crate::eval::{EvalResult, Failure, WorkerExit};
+use crate::fingerprint::References;
+use crate::id::CommandId;
 use crate::replay::Divergence;
 use crate::screen::settled;
 use crate::session::DIVERGENCES_KEPT;
@@ -104,9 +109,6 @@ impl EventBody {
     }
 
     fn described(&self) -> Description {
-        let plain = |lead: &str, detail: String| Description::new(Tone::Plain, lead, detail);
-        let faint = |lead: &str, detail: String| Description::new(Tone::Faint, lead, detail);
-        let warning = |lead: &str, detail: String| Description::new(Tone::Warning, lead, detail);
         match self {
             Self::SessionCreated { kind, name, .. } => plain("created", format!("`{name}` ({kind})")),
             Self::SessionForked(point) => {
@@ -134,19 +136,13 @@ impl EventBody {
                 Description::new(tone_of_rebuilt(diverged), "ready:", ready).took(*duration_ms)
             }
             Self::WorkerExited { exit, restart_after_ms, reason, .. } => {
-                let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-                warning("the worker ended with", format!("{exit}{why}"))
+                describe_exit(*exit, reason.as_deref())
                     .note(format!("({})", words_of_restart(*restart_after_ms)))
             }
             Self::CommandQueued(queued) => {
                 faint(&format!("queued {}:", queued.command), queued.body.action().name().to_owned())
             }
-            Self::CommandDequeued { command, error: Some(error), .. } => {
-                warning(&format!("{command} did not begin:"), error.to_string())
-            }
-            Self::CommandDequeued { command, error: None, .. } => {
-                faint(&format!("{command} had nothing to do"), String::new())
-            }
+            Self::CommandDequeued { command, error, .. } => describe_dequeued(command, error.as_ref()),
             Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
                 .note(format!("[ask {}]", ask.ask.short())),
             Self::AskEnded { ask, ending } => {
@@ -166,42 +162,23 @@ impl EventBody {
             Self::EvalCancelled { ending, kept, .. } => warning("", words_of_cancel(*ending, kept.as_ref())),
             Self::EvalInterrupted { .. } => warning("interrupted", String::new()),
             Self::CancelRequested { .. } => plain("cancel", String::new()),
-            Self::OutputProduced { stream, text, .. } => {
-                let stream = match stream {
-                    OutputStream::Stdout => "",
-                    OutputStream::Stderr => "stderr: ",
-                };
-                faint("printed", format!("{stream}{}", settled(text).trim_start_matches('\n')))
-            }
-            Self::OutputDisplayed { display, .. } => {
-                let what = if display.is_value { "has the value as" } else { "showed" };
-                let lead = format!("{what} {}:", display.data.kinds().join(", "));
-                faint(&lead, display.data.words().into_owned())
-            }
+            Self::OutputProduced { stream, text, .. } => describe_output(*stream, text),
+            Self::OutputDisplayed { display, .. } => describe_display(display),
             Self::OutputCleared { .. } => faint("took back what it had printed and shown", String::new()),
             Self::CommPublished { message, .. } => faint("comm:", message.to_string()),
             Self::OutputCut { limit, .. } => {
                 warning("output cut", format!("at {limit} bytes, but for its end"))
             }
-            Self::EnvironmentChanged { references } => {
-                let names: Vec<&str> = references.keys().map(String::as_str).collect();
-                plain("refers to", if names.is_empty() { "nothing".to_owned() } else { names.join(", ") })
-            }
+            Self::EnvironmentChanged { references } => plain("refers to", names_of(references)),
             Self::AssembliesChanged { changed, .. } => {
                 warning("changed:", changed.join(", ")).note("(what used it may be out of date)")
             }
             Self::SourcesChanged { changed, in_build } => {
-                let note = if *in_build { "(the build under way has it)" } else { "(no build has it yet)" };
-                warning("changed:", changed.join(", ")).note(note)
+                warning("changed:", changed.join(", ")).note(words_of_build(*in_build))
             }
             Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
             Self::JobEnded { ending, duration_ms, .. } => {
-                let tone = match ending {
-                    WorkEnding::Done { .. } => Tone::Good,
-                    WorkEnding::Cancelled { .. } => Tone::Warning,
-                    WorkEnding::Failed { .. } | WorkEnding::Interrupted => Tone::Error,
-                };
-                Description::new(tone, "", ending.to_string()).took(*duration_ms)
+                Description::new(tone_of_ending(ending), "", ending.to_string()).took(*duration_ms)
             }
             Self::MessageStreamed(delta) => faint("says", delta.text.clone()),
             Self::PromptQueued(queued) => plain("", queued.to_string()),
@@ -212,12 +189,68 @@ impl EventBody {
             Self::TranscriptCompacted(compaction) => {
                 plain("compacted", format!("{}: {}", entries(total(&compaction.covers)), compaction.summary))
             }
-            Self::EntryLabeled { entry, label } => {
-                let label =
-                    label.as_ref().map_or_else(|| "no label".to_owned(), |label| format!("`{label}`"));
-                plain("labelled", format!("entry {} of {}: {label}", entry.number, entry.session.short()))
-            }
+            Self::EntryLabeled { entry, label } => describe_label(*entry, label.as_deref()),
         }
+    }
+}
+
+fn plain(lead: &str, detail: String) -> Description {
+    Description::new(Tone::Plain, lead, detail)
+}
+
+fn faint(lead: &str, detail: String) -> Description {
+    Description::new(Tone::Faint, lead, detail)
+}
+
+fn warning(lead: &str, detail: String) -> Description {
+    Description::new(Tone::Warning, lead, detail)
+}
+
+fn describe_exit(exit: WorkerExit, reason: Option<&str>) -> Description {
+    let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    warning("the worker ended with", format!("{exit}{why}"))
+}
+
+const fn words_of_build(has_changes: bool) -> &'static str {
+    if has_changes { "(the build under way has it)" } else { "(no build has it yet)" }
+}
+
+fn describe_dequeued(command: &CommandId, error: Option<&Error>) -> Description {
+    match error {
+        Some(error) => warning(&format!("{command} did not begin:"), error.to_string()),
+        None => faint(&format!("{command} had nothing to do"), String::new()),
+    }
+}
+
+fn describe_output(stream: OutputStream, text: &str) -> Description {
+    let stream = match stream {
+        OutputStream::Stdout => "",
+        OutputStream::Stderr => "stderr: ",
+    };
+    faint("printed", format!("{stream}{}", settled(text).trim_start_matches('\n')))
+}
+
+fn describe_display(display: &Display) -> Description {
+    let what = if display.is_value { "has the value as" } else { "showed" };
+    let lead = format!("{what} {}:", display.data.kinds().join(", "));
+    faint(&lead, display.data.words().into_owned())
+}
+
+fn describe_label(entry: Origin, label: Option<&str>) -> Description {
+    let label = label.map_or_else(|| "no label".to_owned(), |label| format!("`{label}`"));
+    plain("labelled", format!("entry {} of {}: {label}", entry.number, entry.session.short()))
+}
+
+fn names_of(references: &References) -> String {
+    let names: Vec<&str> = references.keys().map(String::as_str).collect();
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
+const fn tone_of_ending(ending: &WorkEnding) -> Tone {
+    match ending {
+        WorkEnding::Done { .. } => Tone::Good,
+        WorkEnding::Cancelled { .. } => Tone::Warning,
+        WorkEnding::Failed { .. } | WorkEnding::Interrupted => Tone::Error,
     }
 }
 
