@@ -26,7 +26,6 @@ const STILL_LONG: &[&str] = &[
     "crates/mainstay/src/repl/evaluation.rs",
     "crates/mainstay/src/repl/history_cache.rs",
     "crates/mcp/src/call.rs",
-    "crates/pi-protocol/src/decode.rs",
     "xtask/src/soak/load.rs",
 ];
 
