@@ -25,9 +25,26 @@ use mainstay_gateway::view::{
 
 /// Returns every endpoint of the HTTP interface.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    use agents::{Compact, Say, Settings, Shell};
-    use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-    use queries::{ListAsks, ListEntries, ListKinds, ListSessions, RecentEvents, Search};
+    [
+        session_commands(),
+        agent_commands(),
+        code_commands(),
+        whole_sessions(),
+        daemon_commands(),
+        event_streams(),
+        session_queries(),
+        code_queries(),
+        command_queries(),
+        history_lines(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Returns the commands that change what a session has and whether it runs.
+fn session_commands() -> Vec<Endpoint> {
+    use commands::{Cancel, Exec, Load, Rename};
     use submission::Terms;
     vec![
         Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
@@ -52,6 +69,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .of_a_session(),
         Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
             .of_a_session(),
+    ]
+}
+
+/// Returns what an agent is told.
+fn agent_commands() -> Vec<Endpoint> {
+    use agents::{Compact, Say, Settings, Shell};
+    vec![
         Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", agents::prompt)
             .of_a_session(),
         Endpoint::command::<Say, CommandView, _, _>(
@@ -78,6 +102,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             agents::shell,
         )
         .of_a_session(),
+    ]
+}
+
+/// Returns what works on code in other ways than to run it: merged, from a notebook, checked, completed.
+fn code_commands() -> Vec<Endpoint> {
+    use commands::MergeFrom;
+    vec![
         Endpoint::command::<MergeFrom, MergeView, _, _>(
             "/merge",
             "Runs inputs of another session, up to the first that does not run to its end",
@@ -103,6 +134,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             diagnostics::complete,
         )
         .of_a_session(),
+    ]
+}
+
+/// Returns what makes a session of something, deletes one, or makes a file of one.
+fn whole_sessions() -> Vec<Endpoint> {
+    use submission::Terms;
+    vec![
         Endpoint::creation::<create::Fork, _, _>(
             "/fork",
             "Creates a session that begins with entries of another, and has its values",
@@ -128,6 +166,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Creates a session of a session file; its code runs again, and in an agent's conversation nothing runs",
             import_export::import,
         ),
+    ]
+}
+
+/// Returns the commands that name no session.
+fn daemon_commands() -> Vec<Endpoint> {
+    use commands::AnswerAsk;
+    use submission::Terms;
+    vec![
         Endpoint::command::<AnswerAsk, CommandView, _, _>(
             "/asks/{ask}",
             "Answers an ask; the first valid answer wins",
@@ -139,6 +185,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             commands::shut_down,
         )
         .answers(Answer::Nothing),
+    ]
+}
+
+/// Returns the streams.
+fn event_streams() -> Vec<Endpoint> {
+    vec![
         Endpoint::stream::<EvalSignals<'_>, _, _>(
             "/eval",
             "The last job from its beginning, then each as it runs",
@@ -167,6 +219,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         ),
         Endpoint::socket("/stream", "Any of these streams as a WebSocket, in JSON or BARE", socket::stream)
             .with_query::<socket::SocketQuery>(),
+    ]
+}
+
+/// Returns what can be asked of sessions and of the daemon.
+fn session_queries() -> Vec<Endpoint> {
+    use queries::{ListEntries, ListKinds, ListSessions, RecentEvents};
+    vec![
         Endpoint::read::<Vec<KnownKind>, _, _>(
             "/kinds",
             "The kinds of sessions that can be created, the one used last first; then those that lack something, with what that is",
@@ -203,6 +262,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "The sessions it comes from, and those that come from it",
             queries::lineage,
         ),
+    ]
+}
+
+/// Returns what can be asked of what a session's code has and made.
+fn code_queries() -> Vec<Endpoint> {
+    vec![
         Endpoint::read::<Members, _, _>(
             "/members",
             "What a namespace, module or type holds",
@@ -236,6 +301,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .of_a_session()
         .with_query::<explore::ListTests>(),
+    ]
+}
+
+/// Returns what can be asked of asks, of commands, and of what was said.
+fn command_queries() -> Vec<Endpoint> {
+    use queries::{ListAsks, Search};
+    vec![
         Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", queries::asks)
             .with_query::<ListAsks>(),
         Endpoint::read::<CommandView, _, _>(
@@ -245,6 +317,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         ),
         Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", queries::search)
             .with_query::<Search>(),
+    ]
+}
+
+/// Returns what keeps and lists the lines that a principal typed.
+fn history_lines() -> Vec<Endpoint> {
+    vec![
         Endpoint::command::<NewLine, history::StoredLine, _, _>(
             "/history",
             "Keeps a line of the principal's own history, once under its id",
