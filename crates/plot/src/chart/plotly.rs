@@ -9,6 +9,26 @@ use super::{Chart, MOST_POINTS, Mark, Place, Scale, Trace, scaled, seconds};
 
 /// Reads the chart; none where the description asks for anything that is not drawn here.
 pub(super) fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
+    let traces = figure.get("data")?.as_array()?;
+    let series = traces.iter().map(|trace| read_trace(trace.as_object()?)).collect::<Option<Vec<_>>>()?;
+    let layout = figure.get("layout");
+    if has_more(figure, layout) || has_other_axes(layout) {
+        return None;
+    }
+    let text = |title: &Value| title.as_str().or_else(|| title.get("text")?.as_str()).map(str::to_owned);
+    let title = |of: Option<&Value>| of.and_then(|of| of.get("title")).and_then(text);
+    let is_category = kind_of_axis(layout, "xaxis") == "category";
+    let (scale, series) = match series.iter().map(at_moments).collect::<Option<Vec<Trace>>>() {
+        Some(series) if !is_category => (Scale::Moments, scaled(series, false, false).1),
+        Some(_) | None if series.iter().any(is_misread) => return None,
+        Some(_) | None => scaled(series, is_category, false),
+    };
+    let words = ["xaxis", "yaxis"].map(|name| title(axis(layout, name)));
+    Some(Chart { title: title(layout), words, scale, series })
+}
+
+/// Reads one trace; none where it asks for anything that is not drawn here.
+fn read_trace(trace: &Map<String, Value>) -> Option<Trace> {
     // What a trace may say besides its points without meaning another chart.
     const PLAIN: [(&str, &str); 8] = [
         ("xaxis", "x"),
@@ -20,80 +40,81 @@ pub(super) fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
         ("error_x", ""),
         ("error_y", ""),
     ];
-    let mut series = Vec::new();
-    for trace in figure.get("data")?.as_array()? {
-        let trace = trace.as_object()?;
-        if !PLAIN.iter().all(|(key, plain)| trace.get(*key).is_none_or(|value| value == plain)) {
-            return None;
-        }
-        if trace.get("visible").is_some_and(|visible| *visible != Value::Bool(true)) {
-            return None;
-        }
-        let shape = trace.get("line").and_then(|line| line.get("shape")).and_then(Value::as_str);
-        let y = column(trace.get("y")?)?;
-        let tells_more =
-            |name: &str| trace.get("marker").and_then(|marker| marker.get(name)).is_some_and(is_column);
-        if !matches!(shape, None | Some("linear"))
-            || ["size", "color", "symbol"].into_iter().any(tells_more)
-            || y.len() > MOST_POINTS
-        {
-            return None;
-        }
-        let mode = trace.get("mode").and_then(Value::as_str);
-        let mark = match (trace.get("type").and_then(Value::as_str).unwrap_or("scatter"), mode) {
-            ("bar", _) => Mark::Bars,
-            ("scatter" | "scattergl", Some("lines")) => Mark::Line,
-            ("scatter" | "scattergl", Some("markers")) => Mark::Points,
-            ("scatter" | "scattergl", Some("lines+markers")) => Mark::LineWithPoints,
-            ("scatter" | "scattergl", None) if y.len() < 20 => Mark::LineWithPoints,
-            ("scatter" | "scattergl", None) => Mark::Line,
-            _ => return None,
-        };
-        let x = match trace.get("x") {
-            Some(x) => column(x)?,
-            None => (0..y.len()).map(Value::from).collect(),
-        };
-        let points: Vec<(Place, f64)> =
-            x.iter().zip(&y).filter_map(|(x, y)| Some((Place::read(x)?, y.as_f64()?))).collect();
-        // A line has a gap where a value is missing.
-        if [Mark::Line, Mark::LineWithPoints].contains(&mark) && points.len() < y.len() {
-            return None;
-        }
-        let name = trace.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-        series.push((name.map(str::to_owned), mark, points));
+    if !PLAIN.iter().all(|(key, plain)| trace.get(*key).is_none_or(|value| value == plain)) {
+        return None;
     }
-    let layout = figure.get("layout");
+    if trace.get("visible").is_some_and(|visible| *visible != Value::Bool(true)) {
+        return None;
+    }
+    let shape = trace.get("line").and_then(|line| line.get("shape")).and_then(Value::as_str);
+    let y = column(trace.get("y")?)?;
+    let tells_more =
+        |name: &str| trace.get("marker").and_then(|marker| marker.get(name)).is_some_and(is_column);
+    if !matches!(shape, None | Some("linear"))
+        || ["size", "color", "symbol"].into_iter().any(tells_more)
+        || y.len() > MOST_POINTS
+    {
+        return None;
+    }
+    let mark = mark_of(trace, y.len())?;
+    let x = match trace.get("x") {
+        Some(x) => column(x)?,
+        None => (0..y.len()).map(Value::from).collect(),
+    };
+    let points: Vec<(Place, f64)> =
+        x.iter().zip(&y).filter_map(|(x, y)| Some((Place::read(x)?, y.as_f64()?))).collect();
+    // A line has a gap where a value is missing.
+    if [Mark::Line, Mark::LineWithPoints].contains(&mark) && points.len() < y.len() {
+        return None;
+    }
+    let name = trace.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    Some((name.map(str::to_owned), mark, points))
+}
+
+/// Returns how a trace of so many points is drawn.
+fn mark_of(trace: &Map<String, Value>, points: usize) -> Option<Mark> {
+    let mode = trace.get("mode").and_then(Value::as_str);
+    Some(match (trace.get("type").and_then(Value::as_str).unwrap_or("scatter"), mode) {
+        ("bar", _) => Mark::Bars,
+        ("scatter" | "scattergl", Some("lines")) => Mark::Line,
+        ("scatter" | "scattergl", Some("markers")) => Mark::Points,
+        ("scatter" | "scattergl", Some("lines+markers")) => Mark::LineWithPoints,
+        ("scatter" | "scattergl", None) if points < 20 => Mark::LineWithPoints,
+        ("scatter" | "scattergl", None) => Mark::Line,
+        _ => return None,
+    })
+}
+
+/// Whether the figure has an animation, words and forms that stand in the picture, or what one picks other data with.
+fn has_more(figure: &Map<String, Value>, layout: Option<&Value>) -> bool {
     let is_there = |value: &Value| match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty(),
         _ => true,
     };
-    // An animation, words and forms that stand in the picture, and what one picks other data with.
     let more = ["annotations", "shapes", "images", "updatemenus", "sliders", "grid"];
     let mut of_layout = more.iter().filter_map(|name| layout?.get(*name));
-    if figure.get("frames").is_some_and(is_there) || of_layout.any(is_there) {
-        return None;
-    }
-    let axis = |name: &str| layout.and_then(|layout| layout.get(name));
-    let kind = |name: &str| axis(name).and_then(|axis| axis.get("type")?.as_str()).unwrap_or("-");
+    figure.get("frames").is_some_and(is_there) || of_layout.any(is_there)
+}
+
+/// Whether an axis is of a kind, or in an order, that is not drawn here.
+fn has_other_axes(layout: Option<&Value>) -> bool {
+    let kind = |name: &str| kind_of_axis(layout, name);
     let is_reversed =
-        |name: &str| axis(name).and_then(|axis| axis.get("autorange")?.as_str()) == Some("reversed");
-    if !["-", "linear", "date", "category"].contains(&kind("xaxis"))
+        |name: &str| axis(layout, name).and_then(|axis| axis.get("autorange")?.as_str()) == Some("reversed");
+    let is_ordered = |axis: &Value| axis.get("categoryorder").or(axis.get("categoryarray")).is_some();
+    !["-", "linear", "date", "category"].contains(&kind("xaxis"))
         || !["-", "linear"].contains(&kind("yaxis"))
         || ["xaxis", "yaxis"].into_iter().any(is_reversed)
-        || axis("xaxis").is_some_and(|axis| axis.get("categoryorder").or(axis.get("categoryarray")).is_some())
-    {
-        return None;
-    }
-    let text = |title: &Value| title.as_str().or_else(|| title.get("text")?.as_str()).map(str::to_owned);
-    let title = |of: Option<&Value>| of.and_then(|of| of.get("title")).and_then(text);
-    let is_category = kind("xaxis") == "category";
-    let (scale, series) = match series.iter().map(at_moments).collect::<Option<Vec<Trace>>>() {
-        Some(series) if !is_category => (Scale::Moments, scaled(series, false, false).1),
-        Some(_) | None if series.iter().any(is_misread) => return None,
-        Some(_) | None => scaled(series, is_category, false),
-    };
-    Some(Chart { title: title(layout), words: [title(axis("xaxis")), title(axis("yaxis"))], scale, series })
+        || axis(layout, "xaxis").is_some_and(is_ordered)
+}
+
+fn axis<'a>(layout: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+    layout.and_then(|layout| layout.get(name))
+}
+
+fn kind_of_axis<'a>(layout: Option<&'a Value>, name: &str) -> &'a str {
+    axis(layout, name).and_then(|axis| axis.get("type")?.as_str()).unwrap_or("-")
 }
 
 /// The trace over time, where all its places are moments.

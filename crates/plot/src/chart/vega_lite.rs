@@ -25,28 +25,10 @@ pub(super) fn vega_lite(chart: &Map<String, Value>) -> Option<Chart> {
         "title",
         "width",
     ];
-    const MARK: [&str; 8] = ["type", "point", "tooltip", "color", "opacity", "size", "filled", "strokeWidth"];
     if !chart.keys().all(|key| KNOWN.contains(&key.as_str())) {
         return None;
     }
-    let (mark, is_pointed) = match chart.get("mark")? {
-        Value::Object(mark) => {
-            if !mark.keys().all(|key| MARK.contains(&key.as_str())) {
-                return None;
-            }
-            let has_points = mark.get("point").is_some_and(|point| *point != Value::Bool(false));
-            (mark.get("type")?.as_str()?, has_points)
-        }
-        mark => (mark.as_str()?, false),
-    };
-    let mark = match (mark, is_pointed) {
-        ("line", false) => Mark::Line,
-        ("line", true) => Mark::LineWithPoints,
-        ("point" | "circle" | "square", _) => Mark::Points,
-        ("area", _) => Mark::Area,
-        ("bar", _) => Mark::Bars,
-        _ => return None,
-    };
+    let mark = read_mark(chart.get("mark")?)?;
     let encoding = chart.get("encoding")?.as_object()?;
     if !encoding.keys().all(|channel| ["x", "y", "color", "tooltip"].contains(&channel.as_str())) {
         return None;
@@ -66,23 +48,7 @@ pub(super) fn vega_lite(chart: &Map<String, Value>) -> Option<Chart> {
     if y.kind != "quantitative" || is_stacked || is_unclear || is_gradual || rows.len() > MOST_POINTS {
         return None;
     }
-    let mut series: Vec<Trace> = Vec::new();
-    for row in rows {
-        let place = match x.kind {
-            "temporal" => row.get(x.field).and_then(moment),
-            _ => row.get(x.field).and_then(Place::read),
-        };
-        let (Some(place), Some(value)) = (place, row.get(y.field)?.as_f64()) else {
-            // Vega-Lite leaves out what is missing.
-            continue;
-        };
-        let name = colour.as_ref().and_then(|colour| Some(Place::read(row.get(colour.field)?)?.name()));
-        match series.iter().position(|(of, _, _)| *of == name) {
-            Some(at) => series[at].2.push((place, value)),
-            None if series.len() == MOST_SERIES => return None,
-            None => series.push((name, mark, vec![(place, value)])),
-        }
-    }
+    let series = series_of(rows, mark, &x, &y, colour.as_ref())?;
     let (mut scale, mut series) = scaled(series, ["nominal", "ordinal"].contains(&x.kind), x.is_sorted);
     if x.kind == "temporal" {
         scale = Scale::Moments;
@@ -94,6 +60,56 @@ pub(super) fn vega_lite(chart: &Map<String, Value>) -> Option<Chart> {
     }
     let title = chart.get("title").and_then(|title| title.as_str().or_else(|| title.get("text")?.as_str()));
     Some(Chart { title: title.map(str::to_owned), words: [x.title, y.title], scale, series })
+}
+
+/// Reads how the points are drawn.
+fn read_mark(mark: &Value) -> Option<Mark> {
+    const MARK: [&str; 8] = ["type", "point", "tooltip", "color", "opacity", "size", "filled", "strokeWidth"];
+    let (mark, is_pointed) = match mark {
+        Value::Object(mark) => {
+            if !mark.keys().all(|key| MARK.contains(&key.as_str())) {
+                return None;
+            }
+            let has_points = mark.get("point").is_some_and(|point| *point != Value::Bool(false));
+            (mark.get("type")?.as_str()?, has_points)
+        }
+        mark => (mark.as_str()?, false),
+    };
+    Some(match (mark, is_pointed) {
+        ("line", false) => Mark::Line,
+        ("line", true) => Mark::LineWithPoints,
+        ("point" | "circle" | "square", _) => Mark::Points,
+        ("area", _) => Mark::Area,
+        ("bar", _) => Mark::Bars,
+        _ => return None,
+    })
+}
+
+/// Returns the points of each colour. A point without a place or a value is left out, as Vega-Lite does.
+fn series_of(
+    rows: &[Value],
+    mark: Mark,
+    x: &Channel<'_>,
+    y: &Channel<'_>,
+    colour: Option<&Channel<'_>>,
+) -> Option<Vec<Trace>> {
+    let mut series: Vec<Trace> = Vec::new();
+    for row in rows {
+        let place = match x.kind {
+            "temporal" => row.get(x.field).and_then(moment),
+            _ => row.get(x.field).and_then(Place::read),
+        };
+        let (Some(place), Some(value)) = (place, row.get(y.field)?.as_f64()) else {
+            continue;
+        };
+        let name = colour.and_then(|colour| Some(Place::read(row.get(colour.field)?)?.name()));
+        match series.iter().position(|(of, _, _)| *of == name) {
+            Some(at) => series[at].2.push((place, value)),
+            None if series.len() == MOST_SERIES => return None,
+            None => series.push((name, mark, vec![(place, value)])),
+        }
+    }
+    Some(series)
 }
 
 /// What an axis or a colour stands for.
