@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_kernel::fsharp::{FoundSdk, Origin, Sdk, Source, choose, discover};
+use mainstay_kernel::fsharp::{FoundSdk, Origin, Sdk, Search, Source, choose, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
@@ -106,58 +106,9 @@ impl KernelArgs {
                 Ok(ExitCode::SUCCESS)
             }
             KernelCommand::Install { kind, with, from, yes } => {
-                let kind = SessionKind::new(kind)?;
-                if !kind.is_fsharp() && !is_installable(&kind) {
-                    return Err(Error::KernelUnknown { kind });
-                }
-                if kind.is_fsharp() && !with.is_empty() {
-                    let reason = "packages of PyPI are for Python".to_owned();
-                    return Err(Error::InvalidArgument { argument: "--with".to_owned(), reason });
-                }
-                if !kind.is_fsharp() && from.is_some() {
-                    let reason = "only a .NET SDK can be had from several places".to_owned();
-                    return Err(Error::InvalidArgument { argument: "--from".to_owned(), reason });
-                }
-                let used = if kind.is_fsharp() { choose(&search).ok() } else { None };
-                if let (None, Some(sdk)) = (from, &used)
-                    && !sdk.is_unsupported()
-                    && sdk.origin != Origin::Mainstay
-                {
-                    note(&format!("F# sessions use the .NET SDK {} in {}", sdk.version, sdk.root.display()));
-                    return Ok(ExitCode::SUCCESS);
-                }
-                let own = search.own_root();
-                let older = used.filter(|sdk| sdk.origin == Origin::Mainstay);
-                let question = match &older {
-                    Some(Sdk { version, .. }) => {
-                        format!(
-                            "Look for a newer .NET SDK than {version} in {}, and replace it?",
-                            own.display()
-                        )
-                    }
-                    None if kind.is_fsharp() => format!("Install a .NET SDK under {}?", own.display()),
-                    None => {
-                        format!("Install a Jupyter kernel for {kind} under {}?", home.jupyter().display())
-                    }
-                };
-                if !yes && !agrees(&question, Enter::Yes)? {
-                    return Ok(ExitCode::FAILURE);
-                }
-                if kind.is_fsharp() {
-                    let installed = install_fsharp(&search, from).await?;
-                    let Sdk { version, .. } = &installed;
-                    // Another may be preferred to the one that was installed.
-                    build_fsharp(&search, &choose(&search).unwrap_or(installed.clone())).await?;
-                    if let Some(older) = older.filter(|older| older.version != *version) {
-                        note(&format!(
-                            "sessions that run were started with the SDK {}, which is gone: `mainstay stop` has them start again with {version}",
-                            older.version
-                        ));
-                    }
-                } else {
-                    install_jupyter(home, &kind, &with).await?;
-                }
-                Ok(ExitCode::SUCCESS)
+                let wanted = WantedKernel { kind: SessionKind::new(kind)?, with, from };
+                wanted.check()?;
+                wanted.install(home, &search, yes).await
             }
             KernelCommand::Register(register) => register.run(home).await.map(|()| ExitCode::SUCCESS),
             KernelCommand::Unregister(place) => unregister(&place).map(|()| ExitCode::SUCCESS),
@@ -174,6 +125,83 @@ impl KernelArgs {
             },
         }
     }
+}
+
+/// What is to be installed.
+struct WantedKernel {
+    kind: SessionKind,
+    /// Packages of PyPI.
+    with: Vec<String>,
+    /// Where a .NET SDK is downloaded from.
+    from: Option<Source>,
+}
+
+impl WantedKernel {
+    /// Refuses a kind that cannot be installed, and options that are for other kinds.
+    fn check(&self) -> Result<(), Error> {
+        let Self { kind, with, from } = self;
+        if !kind.is_fsharp() && !is_installable(kind) {
+            return Err(Error::KernelUnknown { kind: kind.clone() });
+        }
+        if kind.is_fsharp() && !with.is_empty() {
+            let reason = "packages of PyPI are for Python".to_owned();
+            return Err(Error::InvalidArgument { argument: "--with".to_owned(), reason });
+        }
+        if !kind.is_fsharp() && from.is_some() {
+            let reason = "only a .NET SDK can be had from several places".to_owned();
+            return Err(Error::InvalidArgument { argument: "--from".to_owned(), reason });
+        }
+        Ok(())
+    }
+
+    /// Installs it, once the user agrees, where it is not there already.
+    async fn install(self, home: &Home, search: &Search, yes: bool) -> Result<ExitCode, Error> {
+        let used = if self.kind.is_fsharp() { choose(search).ok() } else { None };
+        if let (None, Some(sdk)) = (self.from, &used)
+            && !sdk.is_unsupported()
+            && sdk.origin != Origin::Mainstay
+        {
+            note(&format!("F# sessions use the .NET SDK {} in {}", sdk.version, sdk.root.display()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let older = used.filter(|sdk| sdk.origin == Origin::Mainstay);
+        if !yes && !agrees(&self.question(home, search, older.as_ref()), Enter::Yes)? {
+            return Ok(ExitCode::FAILURE);
+        }
+        if self.kind.is_fsharp() {
+            install_and_build(search, self.from, older).await?;
+        } else {
+            install_jupyter(home, &self.kind, &self.with).await?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The question whether it is to be installed.
+    fn question(&self, home: &Home, search: &Search, older: Option<&Sdk>) -> String {
+        let (kind, own) = (&self.kind, search.own_root());
+        match older {
+            Some(Sdk { version, .. }) => {
+                format!("Look for a newer .NET SDK than {version} in {}, and replace it?", own.display())
+            }
+            None if kind.is_fsharp() => format!("Install a .NET SDK under {}?", own.display()),
+            None => format!("Install a Jupyter kernel for {kind} under {}?", home.jupyter().display()),
+        }
+    }
+}
+
+/// Installs an SDK of Mainstay's own and builds the F# worker with the one that sessions use then.
+async fn install_and_build(search: &Search, from: Option<Source>, older: Option<Sdk>) -> Result<(), Error> {
+    let installed = install_fsharp(search, from).await?;
+    let Sdk { version, .. } = &installed;
+    // Another may be preferred to the one that was installed.
+    build_fsharp(search, &choose(search).unwrap_or(installed.clone())).await?;
+    if let Some(older) = older.filter(|older| older.version != *version) {
+        note(&format!(
+            "sessions that run were started with the SDK {}, which is gone: `mainstay stop` has them start again with {version}",
+            older.version
+        ));
+    }
+    Ok(())
 }
 
 fn source(text: &str) -> Result<Source, String> {

@@ -8,6 +8,7 @@ pub(crate) mod background;
 mod builds;
 mod fsharp;
 mod jupyter;
+mod listeners;
 mod logging;
 mod pi;
 mod projects;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_engine::{Engine, Environments};
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_gateway::{Daemon, DefaultKind, Kinds, local_socket, port};
+use mainstay_gateway::{Daemon, DefaultKind, Kinds};
 use mainstay_http::Http;
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -35,19 +36,19 @@ use mainstay_pi_protocol::PiProtocol;
 use mainstay_rpc::Rpc;
 use mainstay_runner::RunnerFactory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DEFAULT_PORT, DaemonConfig, FsharpConfig, Ports, Watch};
+use crate::config::{Config, DaemonConfig, FsharpConfig, Ports, Watch};
 use crate::connect::{Announcement, VERSION, transcribing};
 use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
 use crate::kernels;
 use crate::terminal;
 
+use self::listeners::Listeners;
 use self::telemetry::Telemetry;
 
 /// So often it is said how far the daemon is before it serves.
@@ -116,28 +117,10 @@ async fn run(
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
-    let ports = options.ports.or(&config.daemon);
-    let (port_listener, port) = listen(home, ports.own).await?;
-    let pi_door = match ports.pi {
-        Some(port) => Some(port::listen(port).await?),
-        None => None,
-    };
-    let sockets = home.empty_run_folder()?;
-    let socket = sockets.join("daemon.sock");
-    let socket_listener = local_socket::listen(&socket)?;
-    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
+    let listeners = Listeners::open(home, options.ports.or(&config.daemon)).await?;
     let tokens = config.tokens(&token);
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
-    let agents = pi::agents(home, config.pi.clone(), &config.limits, port);
-    // The store is this daemon's: whatever agents of this home still run is an earlier one's.
-    agents.end_earlier().await;
-    let runners: Vec<Arc<dyn RunnerFactory>> = vec![
-        Arc::new(kernel),
-        Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
-        #[cfg(feature = "failpoints")]
-        Arc::new(scripted::ScriptedAgents),
-        Arc::new(agents),
-    ];
+    let runners = runners(home, &config, &listeners).await;
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
     }
@@ -145,22 +128,22 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
+    let mut tasks = JoinSet::new();
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
-    let mut doors = JoinSet::new();
-    doors.spawn(watcher::watch(engine.clone(), watch, config.limits));
+    tasks.spawn(watcher::watch(engine.clone(), watch, config.limits));
     let record = DaemonRecord {
         pid: std::process::id(),
-        port,
+        port: listeners.port,
         version: VERSION.to_owned(),
         started_at: Timestamp::now(),
-        socket: socket.clone(),
+        socket: listeners.socket.clone(),
     };
     let daemon = Daemon {
         engine,
         tokens: Arc::new(tokens),
         version: VERSION,
-        port,
-        own_ports: Arc::new(pi_door.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),
+        port: listeners.port,
+        own_ports: Arc::new(listeners.pi.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),
         links: Arc::default(),
         started_at: record.started_at,
         default_kind: kinds_of_folders(home.clone()),
@@ -172,24 +155,12 @@ async fn run(
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
-    tracing::info!(port, version = VERSION, "the daemon serves");
-    let pid = record.pid;
-    if options.announce {
-        announce(&Announcement::Ready(record));
-        let_go_of_output();
-    } else {
-        terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
-    }
+    let (pid, socket, sockets) = (record.pid, listeners.socket.clone(), listeners.folder.clone());
+    announce_ready(record, options.announce);
     if let Some(telemetry) = telemetry {
-        doors.spawn(telemetry.measure(http.daemon(daemon.clone())));
+        tasks.spawn(telemetry.measure(http.daemon(daemon.clone())));
     }
-    doors.spawn(port::serve(port_listener, daemon.clone(), protocols.clone()));
-    if let Some((listener, port)) = pi_door {
-        tracing::info!(port, "the pi protocol is served");
-        let (daemon, protocols) = (daemon.clone(), protocols.clone());
-        doors.spawn(port::serve_alone(listener, port, daemon, protocols, PiProtocol::NAME));
-    }
-    doors.spawn(local_socket::serve(socket_listener, daemon.clone(), protocols.clone()));
+    listeners.serve(&daemon, &protocols, &mut tasks);
     let beside = daemon.clone();
     tokio::spawn(async move { protocols.run(&beside).await });
     daemon.stop.cancelled().await;
@@ -198,8 +169,35 @@ async fn run(
     home.clear_daemon(pid);
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
-    doors.abort_all();
+    tasks.abort_all();
     Ok(())
+}
+
+/// Everything that makes workers. The agents that an earlier daemon of this home left are ended: the store is this daemon's.
+async fn runners(home: &Home, config: &Config, listeners: &Listeners) -> Vec<Arc<dyn RunnerFactory>> {
+    let sockets = &listeners.folder;
+    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
+    let agents = pi::agents(home, config.pi.clone(), &config.limits, listeners.port);
+    agents.end_earlier().await;
+    vec![
+        Arc::new(kernel),
+        Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
+        #[cfg(feature = "failpoints")]
+        Arc::new(scripted::ScriptedAgents),
+        Arc::new(agents),
+    ]
+}
+
+/// Says that the daemon serves: to whoever started it in the background, or on the terminal.
+fn announce_ready(record: DaemonRecord, announces: bool) {
+    let port = record.port;
+    tracing::info!(port, version = VERSION, "the daemon serves");
+    if announces {
+        announce(&Announcement::Ready(record));
+        let_go_of_output();
+    } else {
+        terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
+    }
 }
 
 /// The protocols that clients can speak. Each enters itself; a new one is a line here.
@@ -245,33 +243,6 @@ async fn make_entries(log: &SqliteLog, announces: bool) {
     if let Err(error) = made.await {
         tracing::error!(%error, "the entries of the store are not made");
     }
-}
-
-/// A port that was asked for must be free. Otherwise it is the one that the last daemon of this home had, since pages, links and the secrets of
-/// browsers are bound to it; else the default; else any free one.
-async fn listen(home: &Home, asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
-    if let Some(port) = asked {
-        return port::listen(port).await;
-    }
-    let last = home.last_port();
-    for port in last.into_iter().chain([DEFAULT_PORT]) {
-        match port::listen(port).await {
-            Ok(listening) => return kept(home, last, listening),
-            Err(Error::PortTaken { port }) => tracing::warn!(port, "the port is taken; another is used"),
-            // What the file says may be nothing that this user may have.
-            Err(error) if port == DEFAULT_PORT => return Err(error),
-            Err(error) => tracing::warn!(port, %error, "the port of before cannot be had"),
-        }
-    }
-    kept(home, last, port::listen(0).await?)
-}
-
-/// Remembers the port that was got.
-fn kept(home: &Home, last: Option<u16>, listening: (TcpListener, u16)) -> Result<(TcpListener, u16), Error> {
-    if last != Some(listening.1) {
-        home.keep_port(listening.1)?;
-    }
-    Ok(listening)
 }
 
 /// Asks for as many open files as the system gives, where that is enough to begin, and says how many those are: each connection is one,

@@ -145,10 +145,7 @@ impl EventBody {
             Self::CommandDequeued { command, error, .. } => describe_dequeued(command, error.as_ref()),
             Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
                 .note(format!("[ask {}]", ask.ask.short())),
-            Self::AskEnded { ask, ending } => {
-                let (tone, how) = words_of_answer(ending);
-                Description::new(tone, "", how).note(format!("[ask {}]", ask.short()))
-            }
+            Self::AskEnded { ask, ending } => describe_answer(ending).note(format!("[ask {}]", ask.short())),
             Self::EvalRequested { withheld: true, .. } => plain("eval", "(withheld)".to_owned()),
             Self::EvalRequested { file: Some(file), code, .. } => plain("eval", format!("{file}: {code}")),
             Self::EvalRequested { file: None, code, .. } => plain("eval", code.clone()),
@@ -297,13 +294,13 @@ fn words_of_restart(after_ms: Option<u64>) -> String {
     }
 }
 
-fn words_of_answer(ending: &AskEnding) -> (Tone, String) {
+fn describe_answer(ending: &AskEnding) -> Description {
     match ending {
-        AskEnding::Answered { value } => (Tone::Plain, format!("answered {value}")),
-        AskEnding::Withheld => (Tone::Plain, "answered with a secret, which is not kept".to_owned()),
-        AskEnding::Defaulted { value } => (Tone::Warning, format!("nobody answered; {value} was taken")),
-        AskEnding::TimedOut { .. } => (Tone::Warning, "nobody answered".to_owned()),
-        AskEnding::Cancelled => (Tone::Plain, "no longer asked".to_owned()),
+        AskEnding::Answered { value } => plain("", format!("answered {value}")),
+        AskEnding::Withheld => plain("", "answered with a secret, which is not kept".to_owned()),
+        AskEnding::Defaulted { value } => warning("", format!("nobody answered; {value} was taken")),
+        AskEnding::TimedOut { .. } => warning("", "nobody answered".to_owned()),
+        AskEnding::Cancelled => plain("", "no longer asked".to_owned()),
     }
 }
 

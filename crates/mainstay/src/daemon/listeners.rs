@@ -1,0 +1,79 @@
+//! What the daemon listens on: its port, the port of the pi protocol where there is one, and its local socket.
+
+use std::path::PathBuf;
+
+use mainstay_gateway::protocol::Protocols;
+use mainstay_gateway::{Daemon, local_socket, port};
+use mainstay_model::Error;
+use mainstay_pi_protocol::PiProtocol;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinSet;
+
+use crate::config::{DEFAULT_PORT, Ports};
+use crate::home::Home;
+
+/// What the daemon listens on.
+pub(super) struct Listeners {
+    own: TcpListener,
+    pub(super) port: u16,
+    /// The listener and the port of the pi protocol, where it has a port of its own.
+    pub(super) pi: Option<(TcpListener, u16)>,
+    local: UnixListener,
+    /// The path of the local socket.
+    pub(super) socket: PathBuf,
+    /// The folder of the sockets of the daemon and of its workers.
+    pub(super) folder: PathBuf,
+}
+
+impl Listeners {
+    /// Opens all of them, and empties the folder of the sockets.
+    pub(super) async fn open(home: &Home, ports: Ports) -> Result<Self, Error> {
+        let (own, port) = listen(home, ports.own).await?;
+        let pi = match ports.pi {
+            Some(port) => Some(port::listen(port).await?),
+            None => None,
+        };
+        let folder = home.empty_run_folder()?;
+        let socket = folder.join("daemon.sock");
+        let local = local_socket::listen(&socket)?;
+        Ok(Self { own, port, pi, local, socket, folder })
+    }
+
+    /// Serves them in tasks, until the daemon stops.
+    pub(super) fn serve(self, daemon: &Daemon, protocols: &Protocols, tasks: &mut JoinSet<()>) {
+        tasks.spawn(port::serve(self.own, daemon.clone(), protocols.clone()));
+        if let Some((listener, port)) = self.pi {
+            tracing::info!(port, "the pi protocol is served");
+            let (daemon, protocols) = (daemon.clone(), protocols.clone());
+            tasks.spawn(port::serve_alone(listener, port, daemon, protocols, PiProtocol::NAME));
+        }
+        tasks.spawn(local_socket::serve(self.local, daemon.clone(), protocols.clone()));
+    }
+}
+
+/// A port that was asked for must be free. Otherwise it is the one that the last daemon of this home had, since pages, links and the secrets of
+/// browsers are bound to it; else the default; else any free one.
+async fn listen(home: &Home, asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
+    if let Some(port) = asked {
+        return port::listen(port).await;
+    }
+    let last = home.last_port();
+    for port in last.into_iter().chain([DEFAULT_PORT]) {
+        match port::listen(port).await {
+            Ok(listening) => return kept(home, last, listening),
+            Err(Error::PortTaken { port }) => tracing::warn!(port, "the port is taken; another is used"),
+            // What the file says may be nothing that this user may have.
+            Err(error) if port == DEFAULT_PORT => return Err(error),
+            Err(error) => tracing::warn!(port, %error, "the port of before cannot be had"),
+        }
+    }
+    kept(home, last, port::listen(0).await?)
+}
+
+/// Remembers the port that was got.
+fn kept(home: &Home, last: Option<u16>, listening: (TcpListener, u16)) -> Result<(TcpListener, u16), Error> {
+    if last != Some(listening.1) {
+        home.keep_port(listening.1)?;
+    }
+    Ok(listening)
+}
