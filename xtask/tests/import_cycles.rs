@@ -17,12 +17,9 @@ use syn::{Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
 /// The most files that a cycle may have.
 const LARGEST: usize = 6;
 
-/// The cycles that are larger and still to be cut: the root file of their crate, one of their files, and how many they have.
-const LEFT: &[(&str, &str, usize)] = &[
-    ("crates/mainstay/src/main.rs", "commands/mod.rs", 59),
-    ("crates/mainstay/src/main.rs", "config.rs", 10),
-    ("crates/model/src/lib.rs", "command/mod.rs", 46),
-];
+/// The cycles that may be larger: the root file of their crate, one of their files, and how many they have. ARCHITECTURE.md says why the files
+/// of `model` refer to each other.
+const LEFT: &[(&str, &str, usize)] = &[("crates/model/src/lib.rs", "command/mod.rs", 45)];
 
 #[test]
 fn a_cycle_is_found_through_signposts_and_macros_and_not_through_tests() {

@@ -18,7 +18,7 @@ use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::questions::{Asker, Questions};
-use super::session::startup_text;
+use super::session_text::startup_text;
 use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;

@@ -13,7 +13,7 @@ use mainstay_rpc::client::Client;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::event_table::EventTable;
-use super::interrupts;
+use super::interrupts::interrupts;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;

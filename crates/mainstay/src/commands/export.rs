@@ -11,7 +11,7 @@ use mainstay_model::Error;
 use mainstay_rpc::api::{ExportSession, Exported};
 use mainstay_rpc::client::Client;
 
-use super::session::named;
+use super::arguments::named;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::kernels;

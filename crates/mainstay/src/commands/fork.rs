@@ -7,7 +7,8 @@ use mainstay_model::{CommandId, Error, SessionState};
 use mainstay_rpc::api::{ForkSession, Forked};
 use mainstay_rpc::client::Client;
 
-use super::session::{named, show_new};
+use super::arguments::named;
+use super::session_text::show_new;
 use super::target::settle;
 use crate::terminal::note;
 

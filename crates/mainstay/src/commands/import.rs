@@ -9,7 +9,8 @@ use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
 use mainstay_rpc::api::{GetStatus, ImportSession, Imported};
 use mainstay_rpc::client::Client;
 
-use super::session::{existing, show_new};
+use super::arguments::existing;
+use super::session_text::show_new;
 use super::target::{settle, working_directory};
 use crate::connect::connect_or_start;
 use crate::home::Home;

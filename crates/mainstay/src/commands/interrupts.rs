@@ -4,9 +4,7 @@
 use mainstay_model::{CommandId, Error};
 use mainstay_rpc::api::{CancelSession, Sent};
 use mainstay_rpc::client::Client;
-use tokio::signal::unix::Signal;
-
-use super::interrupts;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Whether a command is to be stopped.
 pub(super) struct InterruptWatch {
@@ -59,4 +57,12 @@ impl InterruptWatch {
         }
         Ok(())
     }
+}
+
+/// Every Ctrl-C from now on; none of them ends the process by itself any more.
+pub(super) fn interrupts() -> Result<Signal, Error> {
+    signal(SignalKind::interrupt()).map_err(|error| Error::InvalidArgument {
+        argument: "terminal".to_owned(),
+        reason: format!("Ctrl-C cannot be heard: {error}"),
+    })
 }

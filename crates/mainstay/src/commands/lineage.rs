@@ -10,7 +10,8 @@ use mainstay_model::{Error, SessionId, Timestamp};
 use mainstay_rpc::api::GetLineage;
 use mainstay_rpc::client::Client;
 
-use super::session::{called, named};
+use super::arguments::named;
+use super::session_text::called;
 use crate::terminal::{Paint, Tone, ago};
 
 /// Shows which sessions were forked off which.

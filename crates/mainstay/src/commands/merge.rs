@@ -11,7 +11,7 @@ use mainstay_model::{CommandId, Error};
 use mainstay_rpc::api::{InsertEntries, Inserted, MergeSession};
 use mainstay_rpc::client::Client;
 
-use super::session::named;
+use super::arguments::named;
 use super::target::settle;
 use crate::terminal::{Paint, Tone, counted, eval_summary, next_step, note, printable, printed, tell_news};
 

@@ -4,6 +4,7 @@
 //! calls `exit` gives its own, unless JSON was asked for.
 
 mod agent;
+mod arguments;
 pub(crate) mod ask;
 mod attach;
 pub(crate) mod backup;
@@ -30,6 +31,7 @@ pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod import;
 mod interrupts;
+mod json_output;
 mod kernel;
 mod kernel_doctor;
 pub(crate) mod label;
@@ -53,6 +55,7 @@ mod scaffold;
 pub(crate) mod search;
 mod serve;
 pub(crate) mod session;
+pub(crate) mod session_text;
 pub(crate) mod stats;
 pub(crate) mod status;
 mod stop;
@@ -67,12 +70,13 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mainstay_model::Error;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Ports;
 use crate::connect::StartOptions;
 use crate::home::Home;
 use crate::terminal;
+
+pub(crate) use self::json_output::{print_json, print_json_line};
 
 /// Keeps interactive sessions alive, durable and shared.
 ///
@@ -295,28 +299,4 @@ fn block_on(task: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitC
     // A thread may wait for input that never comes; the process ends without it.
     runtime.shutdown_background();
     done
-}
-
-/// Every Ctrl-C from now on; none of them ends the process by itself any more.
-fn interrupts() -> Result<Signal, Error> {
-    signal(SignalKind::interrupt()).map_err(|error| Error::InvalidArgument {
-        argument: "terminal".to_owned(),
-        reason: format!("Ctrl-C cannot be heard: {error}"),
-    })
-}
-
-/// Prints data for scripts, indented.
-fn print_json(data: &impl serde::Serialize) -> Result<(), Error> {
-    println!("{}", serde_json::to_string_pretty(data).map_err(|error| unwritable(&error))?);
-    Ok(())
-}
-
-/// Prints data for scripts, on one line.
-fn print_json_line(data: &impl serde::Serialize) -> Result<(), Error> {
-    println!("{}", serde_json::to_string(data).map_err(|error| unwritable(&error))?);
-    Ok(())
-}
-
-fn unwritable(error: &serde_json::Error) -> Error {
-    Error::BadRequest { reason: error.to_string() }
 }

@@ -128,7 +128,7 @@ impl Prune {
         }
         // The others were told one by one.
         for Archived { session, .. } in archived.iter().filter(|archived| archived.file.is_none()) {
-            print!("{}", super::session::session_line(session, Paint::stdout(), now));
+            print!("{}", super::session_text::session_line(session, Paint::stdout(), now));
         }
         if !collected.is_empty() {
             print!("{}", collected_text(&collected));

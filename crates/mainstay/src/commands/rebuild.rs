@@ -9,11 +9,12 @@ use mainstay_model::{Error, JobSpec};
 use mainstay_rpc::api::GetSession;
 use mainstay_rpc::client::Client;
 
+use super::arguments::named;
 use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
 use super::questions::Asker;
 use super::runner_job::RunnerJob;
-use super::session::{named, startup_text};
+use super::session_text::startup_text;
 use super::target::settle;
 use crate::connect::Connection;
 use crate::home::Home;

@@ -8,9 +8,10 @@ use mainstay_model::{Divergence, Error, EventBody, Reload, Seq, Validity};
 use mainstay_rpc::api::{GetSession, RefreshSession, Refreshed, WouldRun};
 use mainstay_rpc::client::Client;
 
+use super::arguments::named;
 use super::conditions::SentArgs;
 use super::events::for_each_event;
-use super::session::{named, validity_words};
+use super::session_text::validity_words;
 use super::target::settle;
 use super::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
 use crate::terminal::{Paint, Tone, note, printable};

@@ -11,8 +11,9 @@ use mainstay_rpc::api::{ListValues, ResetSession};
 use mainstay_rpc::client::Client;
 use tokio::time::timeout;
 
+use super::arguments::named;
 use super::conditions::SentArgs;
-use super::session::{named, show_new};
+use super::session_text::show_new;
 use super::target::settle;
 use crate::confirm::{Enter, confirm};
 use crate::terminal::{note, printable};

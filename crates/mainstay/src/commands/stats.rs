@@ -9,7 +9,7 @@ use mainstay_model::{Error, Timestamp};
 use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
 use mainstay_rpc::client::Client;
 
-use super::session::tally;
+use super::session_text::tally;
 use crate::terminal::{ago, bytes, counted, printable};
 
 /// Show what is stored, of one session or of all

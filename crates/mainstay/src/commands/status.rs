@@ -11,7 +11,7 @@ use mainstay_rpc::api::{DaemonStatus, GetStatus};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
-use super::session::{called, orphaned_text, session_line, validity_words};
+use super::session_text::{called, orphaned_text, session_line, validity_words};
 use crate::connect::connect_any_version;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, bytes, printable};

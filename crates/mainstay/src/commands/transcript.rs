@@ -12,7 +12,7 @@ use mainstay_rpc::api::ListEntries;
 use mainstay_rpc::client::Client;
 use serde_json::Value;
 
-use super::session::named;
+use super::arguments::named;
 use crate::terminal::{Paint, Surface, Tone, note, printable, printed};
 
 /// Shows what was said in a session: each input, and what came of it; or each message of a conversation with an agent.

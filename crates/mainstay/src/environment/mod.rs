@@ -30,6 +30,8 @@ pub(crate) enum EnvironmentSource {
 
 /// Says where a daemon has its environment from, before the setting.
 pub(crate) const VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
+/// Where a Jupyter server says which notebook it starts a kernel for.
+pub(crate) const NOTEBOOK: &str = "JPY_SESSION_NAME";
 /// The most that a client says of its environment, in bytes.
 const MOST: usize = 1024 * 1024;
 /// Tells startup files that only their environment is wanted.
@@ -142,7 +144,7 @@ fn belongs_to_user(name: &OsString) -> bool {
 
 /// Whether a variable is of one client alone: the token of a principal, and a notebook's name, of which kernels would say that they are of it.
 fn is_private(name: &OsString) -> bool {
-    name == TOKEN_VARIABLE || name == crate::jupyter::NOTEBOOK
+    name == TOKEN_VARIABLE || name == NOTEBOOK
 }
 
 /// Whether a variable tells of the shell itself.

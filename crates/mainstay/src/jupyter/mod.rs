@@ -26,7 +26,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 pub(crate) use self::registration::{Registration, registered};
-pub(crate) use self::session_binding::{BindingTarget, NOTEBOOK};
+pub(crate) use self::session_binding::BindingTarget;
 
 use self::channels::Channels;
 use self::control::Control;

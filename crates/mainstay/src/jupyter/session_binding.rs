@@ -16,14 +16,13 @@ use tokio::time::sleep;
 use super::language::language_info;
 use crate::commands::target::{create, settle, working_directory};
 use crate::connect::{Connection, VERSION, connect_or_start};
+use crate::environment::NOTEBOOK;
 use crate::home::Home;
 use crate::kernels;
 use crate::link::{Link, is_loss};
 
 /// What the daemon knows this client as.
 pub(super) const CLIENT: &str = "jupyter";
-/// Where a Jupyter server says which notebook it starts a kernel for.
-pub(crate) const NOTEBOOK: &str = "JPY_SESSION_NAME";
 /// Names the session for whoever starts a kernel without a notebook's name.
 const SESSION: &str = "MAINSTAY_JUPYTER_SESSION";
 /// So much of a notebook's name is its session's.

@@ -34,7 +34,7 @@ use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
 use crate::commands::reset::{agrees, has_begun, how_to_undo};
 use crate::commands::search::show_found;
-use crate::commands::session::{session_facts, session_line, startup_text, tally};
+use crate::commands::session_text::{session_facts, session_line, startup_text, tally};
 use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::target::{create, working_directory};

@@ -11,15 +11,15 @@ use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
     Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Live, Prompt, QueuedPrompt,
-    SessionState, Setting, ThinkingLevel, WarmUpReason,
+    Setting, ThinkingLevel, WarmUpReason,
 };
-use mainstay_rpc::api::{AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession};
-use mainstay_rpc::client::Client;
+use mainstay_rpc::api::{AskAgent, DoWork, GetSession, Sent, SteerSession};
 use mainstay_runner::AgentQuestion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::agent_start::start;
 use super::command::{self, Command, PromptLanguage};
 use super::editor::{Editor, Typed};
 use super::evaluation::Progress;
@@ -29,8 +29,6 @@ use crate::link::is_loss;
 use crate::render::{RenderItem, Screen, TurnRenderer, state_words};
 use crate::terminal::{Paint, Tone, note, printable};
 
-/// How long an agent may take to be there, in milliseconds.
-const START_MS: u64 = 60_000;
 /// Between two looks whether a key was pressed.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 
@@ -263,15 +261,6 @@ impl Repl {
         self.catch_up(there.last_seq).await;
         Ok(())
     }
-}
-
-/// Starts an agent where it is at rest, and waits until it is there.
-pub(super) async fn start(client: &Client, session: String) -> Result<SessionView, Error> {
-    match client.call(StartSession { session: session.clone(), sent: Sent::default() }).await {
-        Err(Error::NotOffered { state, .. }) if state != SessionState::Uninitialized => {}
-        started => drop(started?),
-    }
-    client.call(SettleSession { session, timeout_ms: START_MS }).await
 }
 
 fn steering(text: &str) -> QueuedPrompt {

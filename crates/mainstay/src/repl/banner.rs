@@ -5,7 +5,7 @@ use mainstay_model::{SessionState, Timestamp};
 
 use super::command::PromptLanguage;
 use crate::commands::fault::{HardReset, fault_text};
-use crate::commands::session::{orphaned_text, startup_text};
+use crate::commands::session_text::{orphaned_text, startup_text};
 use crate::render::{so_far, state_words};
 use crate::terminal::{Paint, Tone, ago, printable};
 

@@ -20,7 +20,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use serde_json::Value;
 
-use super::agent_turn::start;
+use super::agent_start::start;
 use super::command::{self, ArgumentKind, PromptLanguage, table};
 use super::mentions;
 use crate::commands::transcript::{EntrySelection, for_each_entry, role_words};

@@ -9,6 +9,7 @@
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
 
 mod actions;
+mod agent_start;
 mod agent_turn;
 mod ask_prompt;
 mod banner;

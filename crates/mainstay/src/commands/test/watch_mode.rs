@@ -15,7 +15,7 @@ use super::{Shape, run_once};
 use crate::commands::command_wait::CommandWait;
 use crate::commands::conditions::SentArgs;
 use crate::commands::events::event_line;
-use crate::commands::interrupts;
+use crate::commands::interrupts::interrupts;
 use crate::commands::questions::Asker;
 use crate::commands::runner_job::RunnerJob;
 use crate::connect::{Connection, connect_or_start};

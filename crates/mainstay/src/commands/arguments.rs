@@ -1,0 +1,27 @@
+//! What arguments of several commands name: a session that is there, a file or folder that is there.
+
+use std::path::PathBuf;
+
+use mainstay_gateway::view::SessionView;
+use mainstay_model::Error;
+use mainstay_rpc::api::GetSession;
+use mainstay_rpc::client::Client;
+
+use super::target::most_recent;
+
+/// The session that is named; the one used last where none is.
+pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
+    let session = match session {
+        Some(session) => session,
+        None => most_recent(client).await?.session.to_string(),
+    };
+    client.call(GetSession { session }).await
+}
+
+/// The absolute path of what is there.
+pub(super) fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {
+    std::fs::canonicalize(path).map_err(|error| Error::InvalidArgument {
+        argument: argument.to_owned(),
+        reason: format!("`{}`: {error}", path.display()),
+    })
+}
