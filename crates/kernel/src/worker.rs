@@ -3,48 +3,40 @@
 //! One task reads the channel and both pipes. A job's end is passed on only after what stood in the pipes when it came, so
 //! that all the job printed comes before it.
 
-use std::collections::{BTreeMap, HashMap};
+mod calls;
+mod reader;
+mod report;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::{SinkExt, StreamExt};
-use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
-use mainstay_model::{
-    AskId, Blame, Bundle, CommandLine, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
-    JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
-};
+use mainstay_model::{AskId, Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
+use mainstay_os::output_pipe::OutputPipe;
+use mainstay_os::process::{Group, Launch, Unready, last_words, start};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_runner::{
     CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
 };
 use serde_json::Value;
-use tokio::process::{Child, ChildStderr, ChildStdout};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use self::calls::{Calls, SharedOutgoing, send};
+use self::reader::Reader;
 use crate::building::{Builder, Building};
-use crate::channel::{HELLO_ID, Incoming, Outgoing, WorkerListener, greet, kernel_name};
+use crate::channel::{WorkerListener, greet, kernel_name};
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
 use crate::fsharp::{indentation, needs_more};
 use crate::overflow::OverflowFilter;
-use crate::protocol::{
-    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
-    encode,
-};
+use crate::protocol::{ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker};
 use crate::runner_process::{self, died_early, exit_of, unavailable};
 use crate::startup_context::{ReadyMessage, StartupContext};
-use mainstay_os::output_pipe::OutputPipe;
-use mainstay_os::process::{Group, Launch, Unready, last_words, start};
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
-/// How long a process may live on after it closed its channel.
-const LAST_BREATH: Duration = Duration::from_secs(2);
-
 /// Starts a worker and waits until it accepts code. Its socket is made in `socket_folder`, which must be the user's alone. Who builds the
 /// session's project is `builder`.
 ///
@@ -93,60 +85,6 @@ pub async fn launch(
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing, calls, beginning, building, group };
     Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
-}
-
-/// What was asked and is not answered yet.
-#[derive(Default)]
-struct Calls {
-    last: AtomicU64,
-    queries: Mutex<HashMap<u64, oneshot::Sender<FromWorker>>>,
-    running: Mutex<Option<(u64, JobId)>>,
-}
-
-impl Calls {
-    fn next_id(&self) -> u64 {
-        HELLO_ID + 1 + self.last.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn expect(&self, id: u64) -> oneshot::Receiver<FromWorker> {
-        let (answer, receiver) = oneshot::channel();
-        self.queries.lock().unwrap_or_else(PoisonError::into_inner).insert(id, answer);
-        receiver
-    }
-
-    fn answer(&self, id: u64, message: FromWorker) {
-        let waiting = self.queries.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        if let Some(waiting) = waiting {
-            // Who asked may have given up.
-            waiting.send(message).ok();
-        }
-    }
-
-    fn abandon(&self) {
-        self.queries.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// The request and the job of the eval that has no result yet.
-    fn running(&self) -> Option<(u64, JobId)> {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end_job(&self, id: u64) -> Option<JobId> {
-        self.running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take_if(|(running, _)| *running == id)
-            .map(|(_, job)| job)
-    }
-}
-
-/// Frames to the worker, from whoever has something to say.
-type SharedOutgoing = Arc<tokio::sync::Mutex<Outgoing>>;
-
-async fn send(outgoing: &SharedOutgoing, message: &ToWorker) -> Result<(), Error> {
-    let frame = encode(message)?;
-    let sent = outgoing.lock().await.send(frame).await;
-    sent.map_err(|error| Error::WorkerFailed { reason: format!("it takes no more requests: {error}") })
 }
 
 struct Worker {
@@ -237,7 +175,7 @@ impl Kernel for Worker {
         let Submission { job, code, file, command_line, is_withheld } = submission;
         let command_line = command_line.map(CommandLine::into_words).unwrap_or_default();
         let id = self.calls.next_id();
-        *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
+        self.calls.begin_job(id, job);
         if let Err(error) =
             self.send(&ToWorker::Eval { id, job, code, file, command_line, is_withheld }).await
         {
@@ -344,206 +282,5 @@ impl Worker {
             Err(Error::InvalidArgument { .. }) => Ok(None),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Reads all that comes from a worker, until it is gone.
-struct Reader {
-    incoming: Incoming,
-    outgoing: SharedOutgoing,
-    stdout: OutputPipe<ChildStdout>,
-    stderr: OutputPipe<ChildStderr>,
-    child: Child,
-    group: Group,
-    calls: Arc<Calls>,
-    beginning: Arc<StartupContext>,
-    notices: mpsc::Sender<RunnerNotice>,
-    last_words: Option<LastWords>,
-    overflows: OverflowFilter,
-}
-
-impl Reader {
-    async fn run(mut self) {
-        loop {
-            tokio::select! {
-                frame = self.incoming.next() => match frame {
-                    Some(Ok(frame)) => self.on_frame(&frame).await,
-                    Some(Err(_)) | None => break,
-                },
-                text = self.stdout.next(), if self.stdout.is_open => self.output(OutputStream::Stdout, text).await,
-                text = self.stderr.next(), if self.stderr.is_open => {
-                    let text = self.overflows.shorten(text);
-                    self.output(OutputStream::Stderr, text).await;
-                }
-            }
-        }
-        self.end().await;
-    }
-
-    async fn on_frame(&mut self, frame: &[u8]) {
-        match decode(frame) {
-            Ok(FromWorker::Result(result)) => self.on_result(result).await,
-            Ok(FromWorker::Failed { id: Some(id), code, message }) => match self.calls.end_job(id) {
-                Some(job) => self.on_unserved(job, code, message).await,
-                None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
-            },
-            Ok(FromWorker::Ending { job, reason, diagnostics }) => {
-                let blame = Blame { job, is_sure: true };
-                self.last_words = Some(LastWords { blame, reason, diagnostics });
-            }
-            Ok(FromWorker::Asks { ask, job, question, timeout_ms }) => {
-                // What was printed before it explains what is asked.
-                self.drain_pipes().await;
-                self.tell(RunnerNotice::Asks { job, ask, question, timeout_ms }).await;
-            }
-            Ok(FromWorker::Output { job, stream, text }) => {
-                self.tell(RunnerNotice::Output { job: Some(job), stream, text }).await;
-            }
-            Ok(FromWorker::Display { job, mark, name, is_value, data }) => {
-                self.drain_pipes().await;
-                // What cannot be a name names nothing.
-                let id = name.and_then(|name| DisplayId::new(name).ok());
-                let job = job.or_else(|| self.calls.running().map(|(_, job)| job));
-                let display = Box::new(Display { id, is_value, is_update: false, is_in_place: false, data });
-                self.tell(RunnerNotice::Display { job, display }).await;
-                self.acknowledge(mark).await;
-            }
-            Ok(message) => match message.answers() {
-                Some(id) => self.calls.answer(id, message),
-                None => tracing::debug!(?message, "a worker says"),
-            },
-            Err(error) => {
-                tracing::error!(%error, "a worker is killed");
-                self.group.kill();
-            }
-        }
-    }
-
-    /// What is printed from now on comes behind what was shown.
-    async fn acknowledge(&self, mark: Option<u64>) {
-        let Some(mark) = mark else { return };
-        let id = self.calls.next_id();
-        if let Err(error) = send(&self.outgoing, &ToWorker::Displayed { id, mark }).await {
-            tracing::warn!(%error, "a worker cannot be told that what it showed has arrived");
-        }
-    }
-
-    async fn on_result(&mut self, result: WorkerResult) {
-        self.drain_pipes().await;
-        if let Some(job) = self.calls.end_job(result.id) {
-            let report = report(result, &self.beginning);
-            self.tell(RunnerNotice::Finished { job, report }).await;
-        }
-    }
-
-    /// A job the worker could not serve to its end.
-    async fn on_unserved(&mut self, job: JobId, code: FailureCode, message: String) {
-        self.drain_pipes().await;
-        self.tell(RunnerNotice::Finished { job, report: unserved(code, message) }).await;
-    }
-
-    /// Passes on what stands in the pipes now; what is printed from now on is left there.
-    async fn drain_pipes(&mut self) {
-        let (stdout, stderr) = (self.stdout.drain(), self.stderr.drain());
-        for text in stdout {
-            self.output(OutputStream::Stdout, text).await;
-        }
-        for text in stderr {
-            let text = self.overflows.shorten(text);
-            self.output(OutputStream::Stderr, text).await;
-        }
-    }
-
-    async fn output(&self, stream: OutputStream, text: String) {
-        if !text.is_empty() {
-            let job = self.calls.running().map(|(_, job)| job);
-            self.tell(RunnerNotice::Output { job, stream, text }).await;
-        }
-    }
-
-    async fn end(mut self) {
-        self.calls.abandon();
-        let exit = match tokio::time::timeout(LAST_BREATH, self.child.wait()).await {
-            Ok(status) => exit_of(status),
-            Err(_) => {
-                self.group.kill();
-                exit_of(self.child.wait().await)
-            }
-        };
-        self.group.leader_is_gone();
-        self.drain_pipes().await;
-        let last = self.overflows.finish();
-        self.output(OutputStream::Stderr, last).await;
-        self.tell(RunnerNotice::Exited { exit, last_words: self.last_words.clone() }).await;
-    }
-
-    async fn tell(&self, notice: RunnerNotice) {
-        // Nobody listens any more once the session has dropped its worker.
-        self.notices.send(notice).await.ok();
-    }
-}
-
-fn report(result: WorkerResult, beginning: &StartupContext) -> JobReport {
-    let WorkerResult {
-        outcome,
-        value,
-        value_type,
-        bindings,
-        display,
-        diagnostics,
-        error,
-        kept,
-        changes_state,
-        uses_last,
-        environment,
-        touched,
-        duration_ms,
-        ..
-    } = result;
-    let ending = match outcome {
-        WorkerOutcome::Completed => JobEnding::Completed,
-        WorkerOutcome::Rejected => JobEnding::Rejected,
-        WorkerOutcome::Interrupted => JobEnding::Interrupted { kept },
-        WorkerOutcome::Raised => JobEnding::Raised(error.unwrap_or_else(|| RaisedError {
-            kind: "Exception".to_owned(),
-            message: "an exception escaped".to_owned(),
-            stack: None,
-            coloured_stack: None,
-        })),
-    };
-    JobReport {
-        ending,
-        result: EvalResult { value, value_type, bindings, display, diagnostics, uses_last, touched },
-        changes_state,
-        took: Duration::from_millis(duration_ms),
-        references: environment.map(|environment| beginning.at_origins(environment.references())),
-    }
-}
-
-/// What is said of a job that has no result of its own.
-fn unserved(code: FailureCode, message: String) -> JobReport {
-    let changes_state = match code {
-        FailureCode::BadRequest | FailureCode::NotFound => false,
-        // Part of it may have run before the worker gave up.
-        FailureCode::Busy | FailureCode::Internal => true,
-    };
-    let ending = JobEnding::Raised(RaisedError {
-        kind: "WorkerError".to_owned(),
-        message,
-        stack: None,
-        coloured_stack: None,
-    });
-    JobReport { ending, result: EvalResult::default(), changes_state, took: Duration::ZERO, references: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_without_a_result_is_replayed_unless_it_was_refused() {
-        let replayed = |code| unserved(code, String::new()).changes_state;
-        assert!(replayed(FailureCode::Internal) && replayed(FailureCode::Busy));
-        assert!(!replayed(FailureCode::BadRequest) && !replayed(FailureCode::NotFound));
     }
 }
