@@ -2,18 +2,18 @@
 //!
 //! A call that names no session takes the one that [`super::session_resolver`] says. Where there is none, what runs or looks at code creates one.
 
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod commands;
+mod progress;
+mod session;
+
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
 use mainstay_engine::Client;
-use mainstay_model::{
-    Action, Admission, AskId, Capabilities, Command, CommandId, CreateSession, Error, Limits, Outcome,
-    ProjectChoice, Response, Session, SessionCommand, SessionId, SessionKind, SessionState, Version,
-};
-use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, RequestId};
+use mainstay_model::{AskId, Error, Limits, Response};
+use rmcp::model::{CallToolResponse, ClientCapabilities, RequestId};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::SetOnce;
@@ -27,12 +27,9 @@ use super::repeats::Repeatable;
 use super::running_calls::{Origin, RunningCall, RunningCalls};
 use super::running_command::{Continued, RunningCommand};
 use super::server::Server;
-use super::session_resolver::{SessionPredicate, SessionResolver};
 use mainstay_gateway::command::anonymous;
 use mainstay_gateway::trace::within;
 
-/// How long is waited for a session to get ready. Calls are answered before that; what starts a worker has limits of its own.
-const SETTLE_LIMIT: Duration = Duration::from_hours(6);
 /// The longest name of a client that is kept, in characters.
 const CLIENT_NAME: usize = 60;
 /// The header that says it for a request over HTTP.
@@ -253,295 +250,6 @@ impl Call {
     /// What may be asked for at once.
     pub(super) fn limits(&self) -> &Limits {
         self.server.daemon.engine.limits()
-    }
-
-    /// The session the call turned out to be about.
-    pub(super) fn session(&self) -> Option<SessionId> {
-        self.under_way.session()
-    }
-
-    /// The session the call is about, where there is one.
-    pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
-        self.find_for(reference, &|_| true).await
-    }
-
-    /// The same; the most recently active one counts where it fits.
-    async fn find_for(
-        &self,
-        reference: Option<&str>,
-        fits: SessionPredicate<'_>,
-    ) -> Result<Option<SessionId>, Error> {
-        let found = match reference {
-            Some(reference) => Some(self.client.resolve(reference).await?),
-            None => match self.repeatable.session_before(&self.client).await {
-                Some(session) => Some(session),
-                None => self.meant().find_for(fits).await?,
-            },
-        };
-        if let Some(session) = found {
-            self.is_about(session);
-        }
-        Ok(found)
-    }
-
-    /// The session the call is about; where there is none, `action` is refused as by a session at rest.
-    pub(super) async fn existing(&self, reference: Option<&str>, action: Action) -> Result<SessionId, Error> {
-        let found = self.find(reference).await?;
-        let Some(session) = found else {
-            let (state, kind) = (SessionState::Uninitialized, self.meant().kind().await);
-            return Err(Error::NotOffered { action, state, kind, fault: None });
-        };
-        Ok(session)
-    }
-
-    /// The session in which the call does this, created where there is none. The connection's next calls take it too. One whose kind
-    /// does not know it is left alone.
-    pub(super) async fn workplace(
-        &self,
-        reference: Option<&str>,
-        action: Action,
-    ) -> Result<SessionId, Error> {
-        self.workplace_for(reference, action, &|_| true, None).await
-    }
-
-    /// The same; one that is found for being active counts where it fits, and one that is created is of this kind, where it is known.
-    pub(super) async fn workplace_for(
-        &self,
-        reference: Option<&str>,
-        action: Action,
-        fits: SessionPredicate<'_>,
-        kind: Option<&SessionKind>,
-    ) -> Result<SessionId, Error> {
-        let _one_at_a_time = self.server.creation.lock().await;
-        let session = match self.find_for(reference, fits).await? {
-            Some(session) => {
-                let found = self.client.status(session).await?.session;
-                if !action.is_of(found.capabilities()) {
-                    return Err(Error::NotOfKind { action, kind: found.kind.clone() });
-                }
-                session
-            }
-            None => {
-                let meant = self.meant();
-                let kind = match kind {
-                    Some(kind) => kind.clone(),
-                    None => meant.kind().await,
-                };
-                if !action.is_of(Capabilities::of_kind(&kind)) {
-                    return Err(Error::NotOfKind { action, kind });
-                }
-                let working_directory = meant.folder();
-                let (project, arguments) = (ProjectChoice::OfFolder, Vec::new());
-                let create =
-                    CreateSession { kind, working_directory, project, arguments, name: None, alias: None };
-                let kind = create.kind.clone();
-                let session = self.create(anonymous(), create).await?;
-                let dropped = self.client.status(session).await?.dropped_environment;
-                let said =
-                    format!("a new {kind} session was created for this; create_session takes another kind");
-                let said =
-                    dropped.into_iter().fold(said, |said, dropped| format!("{said}\nwarning: {dropped}"));
-                self.created.set(said).ok();
-                session
-            }
-        };
-        self.server.use_session(session);
-        Ok(session)
-    }
-
-    /// Creates a session. The connection's next calls take it.
-    pub(super) async fn create(&self, id: CommandId, create: CreateSession) -> Result<SessionId, Error> {
-        let outcome = self.client.create(id, create).await?;
-        match outcome {
-            Outcome::Done { response: Response::Created { session } } => {
-                self.use_session(session);
-                Ok(session)
-            }
-            Outcome::Done { response } => Err(unexpected(&response)),
-            Outcome::Failed { error } => Err(error),
-        }
-    }
-
-    /// What tells which session is meant where none is named.
-    pub(super) fn meant(&self) -> SessionResolver {
-        SessionResolver {
-            client: self.client.clone(),
-            folder: self.folder.clone(),
-            last_used: self.server.last_used(),
-            default_kind: self.server.daemon.default_kind.clone(),
-        }
-    }
-
-    /// Whether the next calls of this client remember the session that this one uses.
-    pub(super) fn is_of_connection(&self) -> bool {
-        self.server.is_connection() || !self.is_of_newest()
-    }
-
-    /// The call is about this session.
-    pub(super) fn is_about(&self, session: SessionId) {
-        self.under_way.set_session(session);
-    }
-
-    /// The call is about this session, and the connection's next calls are too.
-    pub(super) fn use_session(&self, session: SessionId) {
-        self.is_about(session);
-        self.server.use_session(session);
-    }
-
-    /// A session that came to be: the connection's next calls take it once it is there. An agent's conversation runs
-    /// no code: they go on with what they had, and it rests until someone prompts it.
-    pub(super) async fn take_up(&self, session: SessionId) -> Result<Session, Error> {
-        let stored = self.client.status(session).await?.session;
-        if stored.kind.is_agent() {
-            return Ok(stored);
-        }
-        self.use_session(session);
-        Ok((*self.bring_up(session).await?).clone())
-    }
-
-    /// Starts a session at rest, and waits until it is done with warming up.
-    pub(super) async fn bring_up(&self, session: SessionId) -> Result<Arc<Session>, Error> {
-        if self.client.status(session).await?.session.state() == SessionState::Uninitialized {
-            match self.submit_beside(session, SessionCommand::Start).await {
-                // Someone else may have been quicker.
-                Ok(_) | Err(Error::NotOffered { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let mut settled = pin!(self.settled(session));
-        tokio::select! {
-            biased;
-            settled = &mut settled => return settled,
-            () = tokio::time::sleep(Duration::from_secs(1)) => {}
-        }
-        self.say("the session is getting ready").await;
-        let mut warm_up = self.client.follow_warm_up(session).await?;
-        loop {
-            tokio::select! {
-                biased;
-                settled = &mut settled => return settled,
-                Some(progress) = warm_up.next() => self.say(progress.to_string()).await,
-            }
-        }
-    }
-
-    /// Waits until a session is neither at rest nor warming up, for as long as that takes; its call is answered before that.
-    pub(super) async fn settled(&self, session: SessionId) -> Result<Arc<Session>, Error> {
-        self.client.settled(session, SETTLE_LIMIT).await
-    }
-
-    /// Has the command carried out that the call is for, or refused at once.
-    pub(super) async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Response, Error> {
-        self.have_carried_out(session, self.command(body)).await
-    }
-
-    /// The same with one that the call needs beside it.
-    pub(super) async fn submit_beside(
-        &self,
-        session: SessionId,
-        body: SessionCommand,
-    ) -> Result<Response, Error> {
-        self.have_carried_out(session, Command::new(anonymous(), self.client.source(), body)).await
-    }
-
-    /// Deletes a session, unless it has changed since it had this version.
-    pub(super) async fn delete_unchanged(&self, session: SessionId, version: Version) -> Result<(), Error> {
-        let delete = Command::new(anonymous(), self.client.source(), SessionCommand::Delete);
-        match self.have_carried_out(session, Command { if_version: Some(version), ..delete }).await {
-            Ok(_) | Err(Error::VersionMismatch { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn have_carried_out(&self, session: SessionId, command: Command) -> Result<Response, Error> {
-        match self.client.submit(session, command).await?.outcome {
-            Outcome::Done { response } => Ok(response),
-            Outcome::Failed { error } => Err(error),
-        }
-    }
-
-    /// The id of the command that the call is for: the call's own, once.
-    pub(super) fn command_id(&self) -> CommandId {
-        match self.is_id_taken.swap(true, Ordering::Relaxed) {
-            false => self.under_way.id.clone(),
-            true => anonymous(),
-        }
-    }
-
-    /// The command that the call is for.
-    pub(super) fn command(&self, body: SessionCommand) -> Command {
-        Command::new(self.command_id(), self.client.source(), body)
-    }
-
-    /// A new command that runs code. While other code runs, it waits for its turn; while that waits for an answer, it is refused, since the
-    /// answer may be this client's to give.
-    pub(super) fn code(&self, session: &Session, body: SessionCommand) -> Command {
-        let admission = match session.state() {
-            SessionState::Waiting(_) => Admission::Now,
-            _ => Admission::Queue,
-        };
-        Command { admission, ..self.command(body) }
-    }
-
-    /// Waits until the client's user cancels the call.
-    pub(super) async fn cancelled(&self) {
-        self.cancelled.cancelled().await;
-    }
-
-    /// Its client's user has cancelled it.
-    pub(super) fn cancel(&self) {
-        self.cancelled.cancel();
-    }
-
-    /// Why it was cancelled, where its client says it.
-    pub(super) async fn reason_of_cancel(&self) -> Option<String> {
-        // It is said by a notification, which the newest protocol has none of over HTTP: its connection ends.
-        if self.is_of_newest() && !self.server.is_connection() {
-            return None;
-        }
-        self.server.cancelled_by_client(self.request()).await?
-    }
-
-    /// Waits until the client takes no answer any more, because it cancelled the call or gave it up. That it goes is neither: what it began
-    /// then goes on.
-    pub(super) async fn is_unwanted(&self) {
-        self.context.ct.cancelled().await;
-        // One that cancelled its call and went at once has cancelled it all the same.
-        if self.server.has_lost_client(self.context.extensions.get::<Parts>())
-            && self.server.cancelled_by_client(self.request()).await.is_none()
-        {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Whether the client wants to hear how the call gets on.
-    pub(super) fn wants_progress(&self) -> bool {
-        self.context.meta.get_progress_token().is_some()
-    }
-
-    /// How long ago the client heard of the call.
-    pub(super) fn silence(&self) -> Duration {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
-    }
-
-    /// Tells the client how far the call has come, where it wants to hear it.
-    pub(super) async fn say(&self, message: impl Into<String>) {
-        let message = message.into();
-        self.under_way.note_progress(&message);
-        self.tell(message).await;
-    }
-
-    /// Tells the client what its code prints, or that it still runs, where it wants to hear it.
-    pub(super) async fn tell(&self, message: impl Into<String>) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        // Nothing is said of a request that is answered, or cancelled.
-        let token = self.context.meta.get_progress_token().filter(|_| !self.context.ct.is_cancelled());
-        let Some(token) = token else { return };
-        let nth = self.said.fetch_add(1, Ordering::Relaxed) + 1;
-        let progress = ProgressNotificationParam::new(token, f64::from(nth)).with_message(message);
-        if let Err(error) = self.context.peer.notify_progress(progress).await {
-            tracing::debug!(%error, "a client did not hear of progress");
-        }
     }
 }
 
