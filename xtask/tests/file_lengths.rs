@@ -14,15 +14,11 @@ const MOST: usize = 500;
 const STILL_LONG: &[&str] = &[
     "crates/gateway/src/view.rs",
     "crates/mainstay/benches/session/main.rs",
-    "crates/mainstay/src/commands/mcp/bridge/core.rs",
-    "crates/mainstay/src/commands/mcp/bridge/tests.rs",
-    "crates/mainstay/src/commands/mcp/edit.rs",
     "crates/mainstay/src/repl/actions.rs",
     "crates/mainstay/src/repl/command.rs",
     "crates/mainstay/src/repl/completion.rs",
     "crates/mainstay/src/repl/evaluation.rs",
     "crates/mainstay/src/repl/history_cache.rs",
-    "crates/mcp/src/call.rs",
     "xtask/src/soak/load.rs",
 ];
 
