@@ -14,11 +14,6 @@ const MOST: usize = 500;
 const STILL_LONG: &[&str] = &[
     "crates/gateway/src/view.rs",
     "crates/mainstay/benches/session/main.rs",
-    "crates/mainstay/src/repl/actions.rs",
-    "crates/mainstay/src/repl/command.rs",
-    "crates/mainstay/src/repl/completion.rs",
-    "crates/mainstay/src/repl/evaluation.rs",
-    "crates/mainstay/src/repl/history_cache.rs",
     "xtask/src/soak/load.rs",
 ];
 

@@ -1,18 +1,16 @@
 //! Running code that was typed, and cells of another session: output as it comes, Ctrl-C, and what came of it. What is common to that and
 //! to what an agent does is here too: following a command to its end.
 
-use std::io::Write;
+mod progress;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::view::{BroughtView, EvalView, SessionView};
-use mainstay_model::ask::{Ask, AskEnding};
+use mainstay_gateway::view::{BroughtView, EvalView};
+use mainstay_model::ask::AskEnding;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{
-    Admission, AskId, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
-};
+use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq};
 use mainstay_rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
-use mainstay_rpc::client::Client;
 use tokio::time::sleep;
 
 use super::Repl;
@@ -20,10 +18,10 @@ use super::agent_turn::{AgentTurn, typed_ahead};
 use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
 use crate::link::{SessionUpdate, is_loss};
-use crate::own_asks::{AskChange, OwnAsks};
-use crate::terminal::{
-    DisplaySequence, OpenLine, Paint, ProgressLine, Surface, Tone, eval_summary, note, result_text,
-};
+use crate::own_asks::AskChange;
+use crate::terminal::{Paint, Surface, Tone, eval_summary, note, result_text};
+
+pub(super) use self::progress::Progress;
 
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,30 +41,6 @@ enum RunRequest {
     Code { code: String, file: Option<String>, withheld: bool },
     /// Cells of another session, one after the other. Each is a part of the command.
     Merge { from: String, entries: Entries },
-}
-
-/// What is known of a submission while it runs.
-pub(super) struct Progress {
-    /// The command that runs, or is the next to run.
-    command: CommandId,
-    /// The command that it is a part of.
-    whole: Option<CommandId>,
-    has_begun: bool,
-    /// How far the session is that it waits for.
-    waits: ProgressLine,
-    /// Whether Ctrl-C was pressed.
-    is_unwanted: bool,
-    /// It has been asked to stop.
-    is_stopping: bool,
-    was_killed: bool,
-    /// What is shown of its output.
-    begun: OpenLine,
-    displays: DisplaySequence,
-    asks: OwnAsks,
-    /// Who was asked here leaves the answer to others.
-    is_left_to_others: bool,
-    /// What is known of it where an agent does it.
-    talk: Option<AgentTurn>,
 }
 
 impl Submission {
@@ -366,143 +340,6 @@ impl Repl {
         self.settle().await?;
         note("the session is rebuilt from its earlier definitions");
         Ok(())
-    }
-}
-
-impl Progress {
-    /// Nothing is known yet of this command.
-    fn of(command: CommandId) -> Self {
-        Self {
-            command,
-            whole: None,
-            has_begun: false,
-            waits: ProgressLine::default(),
-            is_unwanted: false,
-            is_stopping: false,
-            was_killed: false,
-            begun: OpenLine::default(),
-            displays: DisplaySequence::default(),
-            asks: OwnAsks::default(),
-            is_left_to_others: false,
-            talk: None,
-        }
-    }
-
-    /// Nothing is known yet of this command of the agent of this session.
-    pub(super) fn of_talk(command: CommandId, session: &SessionView) -> Self {
-        Self { talk: Some(AgentTurn::new(session)), ..Self::of(command) }
-    }
-
-    pub(super) fn command(&self) -> &CommandId {
-        &self.command
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.has_begun
-    }
-
-    pub(super) fn talk(&mut self) -> Option<&mut AgentTurn> {
-        self.talk.as_mut()
-    }
-
-    /// Whether an agent works on it that can be told something meanwhile.
-    fn can_be_steered(&self) -> bool {
-        !self.is_unwanted && self.talk.as_ref().is_some_and(AgentTurn::can_be_steered)
-    }
-
-    /// Nothing is known yet of the parts of this command.
-    fn of_parts(whole: CommandId) -> Result<Self, Error> {
-        Ok(Self { whole: Some(whole.clone()), ..Self::of(whole.part(1)?) })
-    }
-
-    /// Where an event is of the next part of the command, it is that which runs, or waits for its turn.
-    fn go_on_with(&mut self, event: &Event) {
-        let (Some(whole), Some(command)) = (&self.whole, &event.metadata.correlation) else { return };
-        if command.is_part_of(whole) && *command != self.command {
-            self.command = command.clone();
-            self.has_begun = false;
-            self.is_stopping = false;
-        }
-    }
-
-    fn is_to_be_stopped(&self) -> bool {
-        self.has_begun && self.is_unwanted && !self.is_stopping
-    }
-
-    /// Prints what code that was typed prints.
-    fn print(&mut self, stream: OutputStream, text: &str) {
-        if self.whole.is_some() {
-            return;
-        }
-        // A terminal that is gone ends the client elsewhere.
-        match stream {
-            OutputStream::Stdout => {
-                let mut out = std::io::stdout();
-                out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
-            }
-            OutputStream::Stderr => std::io::stderr().write_all(text.as_bytes()).unwrap_or(()),
-        }
-        self.begun.push(text);
-    }
-
-    /// Shows what code that was typed shows, on lines of its own.
-    fn show(&mut self, display: &Display) {
-        if self.whole.is_some() {
-            return;
-        }
-        let text = self.displays.text(display, Surface::stdout());
-        if !text.is_empty() {
-            self.end_line();
-            self.print(OutputStream::Stdout, &text);
-        }
-        // A line that has no end yet would be written over, and so would a question.
-        if !self.begun.is_begun() && self.open_ask().is_none() {
-            self.displays.show_status(display);
-        }
-    }
-
-    /// Whether an event follows from our code or our Ctrl-C.
-    fn is_our_doing(&self, event: &Event) -> bool {
-        if self.talk.as_ref().is_some_and(|talk| talk.is_our_doing(event)) {
-            return true;
-        }
-        match event.body {
-            EventBody::EnvironmentChanged { .. } => true,
-            EventBody::CancelRequested { .. } => self.is_unwanted,
-            EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. } => self.was_killed,
-            _ => false,
-        }
-    }
-
-    /// What follows begins on a line of its own.
-    pub(super) fn end_line(&mut self) {
-        self.talk.iter_mut().for_each(AgentTurn::end_line);
-        if self.begun.take() {
-            println!();
-        }
-    }
-
-    /// Whether this is what the code has begun to print; then it is no longer.
-    pub(super) fn has_begun_line(&mut self, text: &str) -> bool {
-        self.begun.says(text) && self.begun.take()
-    }
-
-    /// What the code asks and is to be answered here.
-    pub(super) fn open_ask(&self) -> Option<&Ask> {
-        self.asks.open().filter(|_| !self.is_unwanted && !self.is_left_to_others)
-    }
-
-    /// Nothing more is asked here.
-    pub(super) fn leave_asks_to_others(&mut self) {
-        self.is_left_to_others = true;
-    }
-
-    /// Answers an ask with what was typed.
-    ///
-    /// # Errors
-    /// As [`OwnAsks::answer`].
-    pub(super) async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
-        self.asks.answer(client, ask, text).await
     }
 }
 
