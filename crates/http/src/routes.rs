@@ -188,7 +188,7 @@ fn daemon_commands() -> Vec<Endpoint> {
     ]
 }
 
-/// Returns the streams.
+/// Returns the streams, each of one subject.
 fn event_streams() -> Vec<Endpoint> {
     vec![
         Endpoint::stream::<EvalSignals<'_>, _, _>(

@@ -490,6 +490,7 @@ impl Process {
         Ok(report)
     }
 
+    #[allow(clippy::too_many_lines, reason = "one arm for each word of the script")]
     async fn step(
         &mut self,
         job: JobId,

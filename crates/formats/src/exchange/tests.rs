@@ -363,6 +363,7 @@ fn a_script_and_a_polyglot_notebook_read_back_as_the_same_cells() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "most of it is a snapshot")]
 fn a_notebook_has_every_cell_with_its_outputs() {
     let notebook = serde_json::to_string_pretty(&notebook(&kernel(), &items())).unwrap();
     insta::assert_snapshot!(notebook, @r#"

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::{answer, command_id, created, fingerprint, output, session_id, warm_up};
 
 /// One body of every kind, the optional parts there; but for the deletion, after which nothing comes.
+#[allow(clippy::too_many_lines, reason = "a list of samples")]
 pub fn bodies() -> Vec<EventBody> {
     let bodies = vec![
         created("again", "/work"),

@@ -115,10 +115,15 @@ fn main() {
     }
     println!("\nWith xeus-python: {:.1} times the lines a second", Lines::rate(&ours) / Lines::rate(&theirs));
 
+    idle_sessions(&mut daemon, &mut server, &bench);
+}
+
+/// What both hold in memory with few sessions and with many idle ones.
+fn idle_sessions(daemon: &mut Daemon, server: &mut JupyterServer, bench: &str) {
     println!(
         "\n| the server without its kernels | resident | of its own | history again |\n|---|---|---|---|"
     );
-    let history = format!("{:.0} ms", ms(daemon.history(&bench)));
+    let history = format!("{:.0} ms", ms(daemon.history(bench)));
     let (few, their_few) = (daemon.memory(), server.memory());
     few.print("Mainstay", &history);
     their_few.print("jupyter_server", "it has none");

@@ -130,7 +130,7 @@ impl KernelArgs {
 /// What is to be installed.
 struct WantedKernel {
     kind: SessionKind,
-    /// Packages of PyPI.
+    /// The packages of PyPI to install with it.
     with: Vec<String>,
     /// Where a .NET SDK is downloaded from.
     from: Option<Source>,

@@ -104,6 +104,7 @@ fn a_script_without_cells_runs_each_time_and_says_only_what_it_printed() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one story from its beginning to its end")]
 fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cells() {
     let world = World::new();
     let wait =

@@ -615,6 +615,7 @@ pub(crate) fn any_error() -> impl Strategy<Value = Error> {
 }
 
 /// One of every error.
+#[allow(clippy::too_many_lines, reason = "a list of examples")]
 pub(crate) fn error_examples() -> Vec<Error> {
     let text = |text: &str| text.to_owned();
     vec![
@@ -797,6 +798,7 @@ fn any_language() -> impl Strategy<Value = Language> {
     any_text().prop_map(|name| Language::named(&name))
 }
 
+#[allow(clippy::too_many_lines, reason = "a list of fields")]
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let worker = ((any_text(), any_text(), any::<Option<u32>>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });

@@ -395,6 +395,7 @@ fn result() -> EvalResult {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a list of examples")]
 fn event_examples() -> Vec<EventBody> {
     let (job, text) = (job_id(1), |text: &str| text.to_owned());
     vec![

@@ -1,4 +1,4 @@
-//! What clients run.
+//! The evals that clients ask for.
 
 use serde_json::{Value, json};
 

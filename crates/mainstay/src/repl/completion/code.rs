@@ -1,4 +1,4 @@
-//! Names in code, asked of the session's worker.
+//! The completion of names in code, asked of the session's worker.
 
 use mainstay_model::{Error, TextPosition};
 use mainstay_rpc::api::Complete;

@@ -1,4 +1,4 @@
-//! Names of commands: those of the prompt, and those of an agent.
+//! The completion of names of commands: those of the prompt, and those of an agent.
 
 use mainstay_model::Error;
 use mainstay_rpc::api::AskAgent;

@@ -1,4 +1,4 @@
-//! Numbers of entries.
+//! The completion of numbers of entries.
 
 use std::ops::Range;
 

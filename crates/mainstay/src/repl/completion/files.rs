@@ -1,4 +1,4 @@
-//! Files and folders.
+//! The completion of files and folders.
 
 use super::proposal::{Choice, Proposal};
 

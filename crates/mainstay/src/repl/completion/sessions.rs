@@ -1,4 +1,4 @@
-//! Names of sessions.
+//! The completion of names of sessions.
 
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionId};

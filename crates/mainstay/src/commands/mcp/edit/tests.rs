@@ -36,6 +36,7 @@ fn remove(client: McpClient, text: &str) -> Result<String, EditError> {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "most of it is a snapshot")]
 fn each_client_gets_its_own_form_from_nothing() {
     let mut all = String::new();
     for client in CLIENTS {
