@@ -1,17 +1,15 @@
 //! What can be typed besides code, and how a line is read as a command of the [`table`]. [`super::actions`] carries them out.
 
 mod arguments;
+mod entry;
 mod table;
 
 use std::fmt;
-use std::path::PathBuf;
 
-use mainstay_model::{QueuedPrompt, SessionKind, Setting, ThinkingLevel};
+use mainstay_model::SessionKind;
 
-use crate::commands::export::Destination;
-use crate::commands::merge::Entries;
-
-pub(super) use self::table::{ArgumentKind, Entry, table};
+pub(super) use self::entry::{ArgumentKind, Entry};
+pub(super) use self::table::{Command, table};
 
 /// What is typed beside commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,134 +39,6 @@ impl PromptLanguage {
             Self::Words => false,
         }
     }
-}
-
-/// A command of the prompt, parsed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Command {
-    /// Show the commands and keys.
-    Help,
-    /// List the sessions of the daemon.
-    Sessions,
-    /// Show which sessions were forked off which.
-    Lineage,
-    /// Attach to another session.
-    Switch(String),
-    /// Delete a session; this one where it does not say.
-    Delete(Option<String>),
-    /// Drop the definitions of the session.
-    Reset,
-    /// Drop the definitions and the worker.
-    HardReset,
-    /// Run a notebook, or a script in cells.
-    Run(String),
-    /// Build its project, and begin afresh with that.
-    Rebuild {
-        /// Whether the definitions run again.
-        keep: bool,
-    },
-    /// Run the definitions again against what is there now.
-    Refresh {
-        /// All of them, in a new worker.
-        all: bool,
-    },
-    /// Show the session alone.
-    SessionInfo,
-    /// Show the session and the daemon.
-    Status,
-    /// Show the last events.
-    Events(u64),
-    /// Create a session and attach to it.
-    New(Option<String>),
-    /// Create a session that begins where this one is, and attach to it.
-    Fork {
-        /// With so many entries, from the first; all where it does not say.
-        entries: Option<u64>,
-        /// What people call it.
-        name: Option<String>,
-        /// With what there was before the last reset.
-        before_reset: bool,
-    },
-    /// Run cells of another session in this one.
-    Merge {
-        /// The session to merge from.
-        from: String,
-        /// Which entries of its transcript.
-        entries: Entries,
-        /// Put them behind the first so many instead of running them at the end.
-        at: Option<u64>,
-    },
-    /// Show the transcript, from the entry with this number on.
-    Transcript(u64),
-    /// Show what a namespace, module or type holds.
-    Explore(String),
-    /// Find what is loaded by a part of its name.
-    Find(String),
-    /// Show what is bound.
-    Values,
-    /// Run tests; those with this in their names, where it says.
-    Test(Option<String>),
-    /// Find entries of all sessions by the words in them.
-    Search(String),
-    /// Show what was submitted at prompts in this folder.
-    History(Vec<String>),
-    /// Give the session another name.
-    Rename(String),
-    /// List what waits for an answer.
-    Asks,
-    /// Answer an ask that waits.
-    Answer {
-        /// Its id, or the end of it.
-        ask: String,
-        /// The answer, as it was typed.
-        text: String,
-    },
-    /// Stop the code that runs, whoever runs it.
-    Cancel,
-    /// Run a file in the session.
-    Load(String),
-    /// Run this directive of the language.
-    Directive(String),
-    /// Write the session to a file, or show it.
-    Export(Destination),
-    /// Make a session of a file and attach to it.
-    Import(PathBuf),
-    /// Have a summary stand for the beginning of the transcript.
-    Compact {
-        /// For the entries before the one with this number; for all where it does not say.
-        before: Option<u64>,
-        /// The summary that replaces the older entries.
-        summary: String,
-    },
-    /// Have the agent shorten what it is shown, and heed this in doing so.
-    Shorten(Option<String>),
-    /// Say something to the agent while it works.
-    Steer(QueuedPrompt),
-    /// Show what the agent has still to hear.
-    Queue,
-    /// Show what a tool gave, whole: the last one, or that of the entry with this number.
-    Output(Option<u64>),
-    /// Have the agent go on with another model; show which there are, where it does not say.
-    Model(Option<Setting>),
-    /// Have it think harder, or less; show how hard, where it does not say.
-    Thinking(Option<ThinkingLevel>),
-    /// Give an entry a label, or take it off.
-    Label {
-        /// The number of the entry.
-        entry: u64,
-        /// What to call it; none to take that off.
-        label: Option<String>,
-    },
-    /// List the labels of the session.
-    Labels,
-    /// Show what is stored; of this session and of all, where it does not say of which.
-    Stats(Option<String>),
-    /// Remove what deleted sessions have left.
-    Gc,
-    /// Write all that is stored into a folder.
-    Backup(PathBuf),
-    /// Leave the prompt, not the session.
-    Quit,
 }
 
 /// Why a line is no command.

@@ -6,7 +6,7 @@ use mainstay_formats::exchange::Format;
 use mainstay_gateway::entries::with_context;
 use mainstay_model::{Delivery, Prompt, QueuedPrompt};
 
-use super::Command;
+use super::table::Command;
 use crate::commands::export::Destination;
 use crate::commands::merge::{Entries, entries};
 

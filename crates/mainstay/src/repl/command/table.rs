@@ -1,62 +1,147 @@
-//! The table of commands: their names, their arguments, and where each is known.
+//! The commands of the prompt: what each is, and the table of their names, their arguments and their readers.
 
-use mainstay_model::Delivery;
+use std::path::PathBuf;
 
+use mainstay_model::{Delivery, QueuedPrompt, Setting, ThinkingLevel};
+
+use super::PromptLanguage;
 use super::arguments::{
     cherry_pick, compact, export, fork, given, history, label, merge, name, number, quoted, shorten, steer,
 };
-use super::{Command, PromptLanguage};
+use super::entry::{ArgumentKind, CommandScope, Entry, entry};
+use crate::commands::export::Destination;
+use crate::commands::merge::Entries;
 use crate::commands::prompt::{model, thinking};
 
 /// How many events `:events` shows unless told otherwise.
 const EVENTS_SHOWN: u64 = 20;
 
-/// A row of the table.
-pub(in crate::repl) struct Entry {
-    /// The name, with its colon.
-    pub(in crate::repl) name: &'static str,
-    /// Other names of the command.
-    pub(in crate::repl) aliases: &'static [&'static str],
-    /// The argument, as the help shows it.
-    pub(in crate::repl) argument: &'static str,
-    /// What the command does, for the help.
-    pub(in crate::repl) about: &'static str,
-    /// What follows it first, as far as that can be proposed.
-    pub(in crate::repl) first: ArgumentKind,
-    known: CommandScope,
-    pub(super) read: fn(&str) -> Option<Command>,
-}
-
-/// Where a command is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CommandScope {
-    Everywhere,
-    ToCode,
-    ToFsharp,
-    ToAgents,
-}
-
-/// What follows a command first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::repl) enum ArgumentKind {
-    /// Nothing, or what nobody can know.
-    Free,
-    /// The name of another session.
-    Session,
-    /// Another session, and then numbers of its entries.
-    EntriesOf,
-    /// The number of an entry of this session.
-    Entry,
-    /// The number of an entry that a tool gave.
-    ToolResult,
-    /// The path of a script.
-    Script,
-    /// A session that was written to a file.
-    SessionFile,
-    /// A file of any kind.
-    File,
-    /// The path of a folder.
-    Folder,
+/// A command of the prompt, parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::repl) enum Command {
+    /// Show the commands and keys.
+    Help,
+    /// List the sessions of the daemon.
+    Sessions,
+    /// Show which sessions were forked off which.
+    Lineage,
+    /// Attach to another session.
+    Switch(String),
+    /// Delete a session; this one where it does not say.
+    Delete(Option<String>),
+    /// Drop the definitions of the session.
+    Reset,
+    /// Drop the definitions and the worker.
+    HardReset,
+    /// Run a notebook, or a script in cells.
+    Run(String),
+    /// Build its project, and begin afresh with that.
+    Rebuild {
+        /// Whether the definitions run again.
+        keep: bool,
+    },
+    /// Run the definitions again against what is there now.
+    Refresh {
+        /// All of them, in a new worker.
+        all: bool,
+    },
+    /// Show the session alone.
+    SessionInfo,
+    /// Show the session and the daemon.
+    Status,
+    /// Show the last events.
+    Events(u64),
+    /// Create a session and attach to it.
+    New(Option<String>),
+    /// Create a session that begins where this one is, and attach to it.
+    Fork {
+        /// With so many entries, from the first; all where it does not say.
+        entries: Option<u64>,
+        /// What people call it.
+        name: Option<String>,
+        /// With what there was before the last reset.
+        before_reset: bool,
+    },
+    /// Run cells of another session in this one.
+    Merge {
+        /// The session to merge from.
+        from: String,
+        /// Which entries of its transcript.
+        entries: Entries,
+        /// Put them behind the first so many instead of running them at the end.
+        at: Option<u64>,
+    },
+    /// Show the transcript, from the entry with this number on.
+    Transcript(u64),
+    /// Show what a namespace, module or type holds.
+    Explore(String),
+    /// Find what is loaded by a part of its name.
+    Find(String),
+    /// Show what is bound.
+    Values,
+    /// Run tests; those with this in their names, where it says.
+    Test(Option<String>),
+    /// Find entries of all sessions by the words in them.
+    Search(String),
+    /// Show what was submitted at prompts in this folder.
+    History(Vec<String>),
+    /// Give the session another name.
+    Rename(String),
+    /// List what waits for an answer.
+    Asks,
+    /// Answer an ask that waits.
+    Answer {
+        /// Its id, or the end of it.
+        ask: String,
+        /// The answer, as it was typed.
+        text: String,
+    },
+    /// Stop the code that runs, whoever runs it.
+    Cancel,
+    /// Run a file in the session.
+    Load(String),
+    /// Run this directive of the language.
+    Directive(String),
+    /// Write the session to a file, or show it.
+    Export(Destination),
+    /// Make a session of a file and attach to it.
+    Import(PathBuf),
+    /// Have a summary stand for the beginning of the transcript.
+    Compact {
+        /// For the entries before the one with this number; for all where it does not say.
+        before: Option<u64>,
+        /// The summary that replaces the older entries.
+        summary: String,
+    },
+    /// Have the agent shorten what it is shown, and heed this in doing so.
+    Shorten(Option<String>),
+    /// Say something to the agent while it works.
+    Steer(QueuedPrompt),
+    /// Show what the agent has still to hear.
+    Queue,
+    /// Show what a tool gave, whole: the last one, or that of the entry with this number.
+    Output(Option<u64>),
+    /// Have the agent go on with another model; show which there are, where it does not say.
+    Model(Option<Setting>),
+    /// Have it think harder, or less; show how hard, where it does not say.
+    Thinking(Option<ThinkingLevel>),
+    /// Give an entry a label, or take it off.
+    Label {
+        /// The number of the entry.
+        entry: u64,
+        /// What to call it; none to take that off.
+        label: Option<String>,
+    },
+    /// List the labels of the session.
+    Labels,
+    /// Show what is stored; of this session and of all, where it does not say of which.
+    Stats(Option<String>),
+    /// Remove what deleted sessions have left.
+    Gc,
+    /// Write all that is stored into a folder.
+    Backup(PathBuf),
+    /// Leave the prompt, not the session.
+    Quit,
 }
 
 /// The commands that sessions of this kind know, as `:help` lists them.
@@ -293,46 +378,3 @@ const TABLE: &[Entry] = &[
         Some(Command::Quit)
     }),
 ];
-
-const fn entry(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    argument: &'static str,
-    about: &'static str,
-    read: fn(&str) -> Option<Command>,
-) -> Entry {
-    Entry { name, aliases, argument, about, first: ArgumentKind::Free, known: CommandScope::Everywhere, read }
-}
-
-impl Entry {
-    /// How it is typed.
-    pub(in crate::repl) fn usage(&self) -> String {
-        format!("{} {}", self.name, self.argument).trim_end().to_owned()
-    }
-
-    /// Whether this could be its argument: a command that knows none has none, and an option that it does not know is no name.
-    pub(super) fn takes(&self, argument: &str) -> bool {
-        let argument = argument.trim();
-        let is_option = argument.starts_with("--");
-        let takes_words = ["TEXT", "WORD", "INSTRUCTIONS"].iter().any(|words| self.argument.contains(words));
-        argument.is_empty()
-            || !self.argument.is_empty() && (!is_option || takes_words || self.argument.contains("--"))
-    }
-
-    const fn first(self, first: ArgumentKind) -> Self {
-        Self { first, ..self }
-    }
-
-    const fn only(self, known: CommandScope) -> Self {
-        Self { known, ..self }
-    }
-
-    const fn is_known(&self, tongue: PromptLanguage) -> bool {
-        match self.known {
-            CommandScope::Everywhere => true,
-            CommandScope::ToCode => tongue.is_code(),
-            CommandScope::ToFsharp => matches!(tongue, PromptLanguage::Fsharp),
-            CommandScope::ToAgents => matches!(tongue, PromptLanguage::Words),
-        }
-    }
-}

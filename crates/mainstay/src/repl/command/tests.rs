@@ -1,11 +1,14 @@
 //! Lines of the prompt as they are read: commands, code, and what is refused.
 
+use std::path::PathBuf;
+
 use mainstay_formats::exchange::Format;
 use mainstay_formats::notebook::ScriptLanguage;
-use mainstay_model::{Delivery, Prompt};
+use mainstay_model::{Delivery, Prompt, QueuedPrompt, Setting, ThinkingLevel};
 
 use super::*;
-use crate::commands::merge::entries;
+use crate::commands::export::Destination;
+use crate::commands::merge::{Entries, entries};
 
 fn read(line: &str) -> Option<Result<Command, CommandError>> {
     super::read(line, PromptLanguage::Fsharp)
