@@ -123,7 +123,7 @@ impl Daemon {
         self.client.submit(session, Command::new(id(), Source::System, SessionCommand::Stop)).await.unwrap();
     }
 
-    /// Puts cells into the log of a session, which is at rest then, and has its entries made.
+    /// Puts cells into the log of a session, which is idle then, and has its entries made.
     async fn fill(&self, session: SessionId, entries: u64) {
         self.stop(session).await;
         let epoch = self.log.claim(session).await.unwrap();

@@ -17,7 +17,7 @@ pub struct SearchHit {
     pub placed: TranscriptEntry,
     /// What was found, and what is around it, on one line.
     pub snippet: String,
-    /// How far it still holds; none of what is no cell's, where nothing could change, and of sessions at rest.
+    /// How far it still holds; none of what is no cell's, where nothing could change, and of idle sessions.
     pub validity: Option<Validity>,
 }
 
@@ -30,7 +30,7 @@ impl Client {
         let sessions: SessionFilter = self.seen(filter.sessions);
         let words = filter.words.clone();
         let hits = self.engine().shared.log.search(EntryFilter { sessions, ..filter }).await?;
-        // Of one at rest all events would have to be read for it.
+        // Of an idle one all events would have to be read for it.
         let is_in_use = |session: &Session| session.state() != SessionState::Uninitialized;
         let in_use: Vec<_> =
             hits.iter().filter(|(session, _)| is_in_use(session)).map(|(_, placed)| placed.clone()).collect();

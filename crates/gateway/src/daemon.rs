@@ -14,7 +14,7 @@ use crate::browser::Links;
 use crate::tokens::Tokens;
 use crate::{DefaultKind, Kinds};
 
-/// How long what is left to answer may take once every session is at rest.
+/// How long what is left to answer may take once every session is idle.
 pub const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What every connection needs to know of the daemon.
@@ -42,14 +42,14 @@ pub struct Daemon {
     pub kinds: Kinds,
     /// Cancelled when the daemon is asked to stop.
     pub stop: CancellationToken,
-    /// Cancelled when every session is at rest: connections end once what they asked is answered.
+    /// Cancelled when every session is idle: connections end once what they asked is answered.
     pub stopped: CancellationToken,
     /// The connections and requests that the end of the daemon waits for.
     pub answering: TaskTracker,
 }
 
 impl Daemon {
-    /// Puts every session to rest and answers what waited for that.
+    /// Stops every session and answers what waited for that.
     pub async fn shut_down(&self) {
         self.engine.shut_down().await;
         self.stopped.cancel();

@@ -35,7 +35,7 @@ pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Body(say): 
     work(caller, prefer, key, terms, JobSpec::Turn { prompt: Prompt::text(text) }).await
 }
 
-/// A job, which takes its turn; an agent at rest is started for it.
+/// A job, which takes its turn; an idle agent is started for it.
 async fn work(caller: Caller, prefer: Prefer, key: Key, terms: Terms, work: JobSpec) -> Answer {
     let session = caller.place(&terms, &key, Some(Action::Prompt)).await?;
     submit(&caller, session, SessionCommand::Work(work), terms.sent(key), prefer).await

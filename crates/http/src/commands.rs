@@ -278,7 +278,7 @@ pub(super) async fn answer(
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
-/// Ends the daemon, once every session is at rest.
+/// Ends the daemon, once every session is idle.
 pub(super) async fn shut_down(caller: Caller, Body(_): Body<Terms>) -> Answer {
     caller.client.require_all("stop the daemon")?;
     caller.daemon.stop.cancel();

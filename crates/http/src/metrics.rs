@@ -81,7 +81,7 @@ pub async fn gauges(daemon: &HttpDaemon, client: &Client) -> Result<Vec<Gauge>, 
     let streams = engine.limits().streams.saturating_sub(daemon.http.streams.available_permits());
     let mut gauges: Vec<Gauge> = [
         ("mainstay_sessions", "Sessions that are stored", sessions),
-        ("mainstay_live_sessions", "Sessions that are not at rest", live.len()),
+        ("mainstay_live_sessions", "Sessions that are not idle", live.len()),
         ("mainstay_waiting_commands", "Commands that wait for their turn", waiting),
         ("mainstay_commands_under_way", "Commands without an outcome", engine.commands_under_way()),
         ("mainstay_asks", "Asks that wait for an answer", client.asks().await?.len()),

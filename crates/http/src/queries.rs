@@ -30,7 +30,7 @@ type Answer<T> = Result<Json<T>, Problem>;
 pub(super) struct ListSessions {
     /// Only those that run in this folder or below it, or are for a project that lies there.
     within: Option<String>,
-    /// Only those that are not at rest.
+    /// Only those that are not idle.
     #[serde(default)]
     live: bool,
     /// At most so many.
@@ -133,7 +133,7 @@ pub(super) struct DaemonView {
     asks: usize,
     /// How many sessions the caller may see.
     sessions: usize,
-    /// How many of these are not at rest.
+    /// How many of these are not idle.
     live: usize,
 }
 

@@ -63,9 +63,9 @@ fn session_commands() -> Vec<Endpoint> {
             commands::hard_reset,
         )
         .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/start", "Starts a session at rest", commands::start)
+        Endpoint::command::<Terms, CommandView, _, _>("/start", "Starts an idle session", commands::start)
             .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/stop", "Puts a session to rest", commands::stop)
+        Endpoint::command::<Terms, CommandView, _, _>("/stop", "Stops a session", commands::stop)
             .of_a_session(),
         Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
             .of_a_session(),
@@ -181,7 +181,7 @@ fn daemon_commands() -> Vec<Endpoint> {
         ),
         Endpoint::command::<Terms, CommandView, _, _>(
             "/shutdown",
-            "Ends the daemon, once every session is at rest",
+            "Ends the daemon, once every session is idle",
             commands::shut_down,
         )
         .answers(Answer::Nothing),

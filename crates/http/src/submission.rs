@@ -80,7 +80,7 @@ pub(super) async fn submit(
     let Sent { command, conditions } = sent;
     let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
     let id = id_of(command)?;
-    // Jobs wait for their turn, and start a session at rest; all else is carried out now or refused.
+    // Jobs wait for their turn, and start an idle session; all else is carried out now or refused.
     let is_job = matches!(body, SessionCommand::Eval(_) | SessionCommand::Work(_));
     let admission = if is_job { Admission::Queue } else { Admission::Now };
     let command = Command {

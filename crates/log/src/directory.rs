@@ -42,7 +42,7 @@ pub struct SessionFilter {
     pub kind: Option<SessionKind>,
     /// Only those that were forked off this one.
     pub forked_from: Option<SessionId>,
-    /// Only those that are not at rest.
+    /// Only those that are not idle.
     pub live: bool,
     /// Only those in which an ask waits for an answer.
     pub asks: bool,

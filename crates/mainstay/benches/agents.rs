@@ -1,4 +1,4 @@
-//! What agents' sessions cost the daemon: from nothing to the first frame of the pi protocol, and the memory of many sessions at rest, of
+//! What agents' sessions cost the daemon: from nothing to the first frame of the pi protocol, and the memory of many idle sessions, of
 //! which nothing was asked yet or which have had a turn of the real pi. `cargo xtask bench` runs it with the release build.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a benchmark")]
@@ -73,7 +73,7 @@ fn memory(home: &Home, model: &Model) {
     while home.has_workers() {
         std::thread::sleep(Duration::from_millis(200));
     }
-    row("sessions at rest, each after a turn");
+    row("idle sessions, each after a turn");
     drop(daemon);
     drop(client);
     let daemon = home.daemon();

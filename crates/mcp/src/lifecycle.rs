@@ -215,7 +215,7 @@ impl Tool for ResetSession {
     }
 }
 
-/// Puts a session to rest.
+/// Stops a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StopSession {

@@ -73,7 +73,7 @@ impl Tool for RefreshSession {
         if !Action::Refresh.is_of(before.capabilities()) {
             return Err(Error::NotOfKind { action: Action::Refresh, kind: before.kind });
         }
-        // What has changed is looked for before a session at rest takes it in.
+        // What has changed is looked for before an idle session takes it in.
         let outlook = client.outlook(session).await?;
         let is_at_rest = before.state() == SessionState::Uninitialized;
         if is_at_rest && dry_run {

@@ -3,7 +3,7 @@
 //! An action is *offered* (an agent is told of it), *permitted* (it works but is not advertised: the escape hatches and
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
-//! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
+//! What is offered is the seed's table, and Start where it has none, for an idle session. What is permitted goes beyond
 //! it, in nine ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
@@ -63,9 +63,9 @@ pub enum Action {
     Rebuild,
     /// Have a new worker, with the definitions run again against what is there now.
     Refresh,
-    /// Start a worker for a session that rests.
+    /// Start a worker for an idle session.
     Start,
-    /// Put the session to rest.
+    /// Stop the session, so that it is idle.
     Stop,
     /// Give the session another name.
     Rename,
@@ -248,7 +248,7 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
 pub enum Reach {
     /// It is carried out now, or refused.
     AtOnce,
-    /// It starts a session at rest, and waits while that warms up.
+    /// It starts an idle session, and waits while that warms up.
     Started,
     /// The same, and while a job runs it waits for its turn. While that job waits for an answer it is refused.
     InTurn,

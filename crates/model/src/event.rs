@@ -141,7 +141,7 @@ pub enum EventBody {
     SessionReset,
     /// The session's definitions and its worker are dropped.
     SessionHardReset,
-    /// The session was put to rest: its worker is gone, its transcript stays.
+    /// The session was stopped: its worker is gone, its transcript stays.
     SessionStopped,
     /// The session was deleted. Always its last event. What no other session refers to may be collected.
     SessionDeleted,

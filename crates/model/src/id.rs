@@ -303,7 +303,7 @@ impl SessionKind {
         Self("pi".to_owned())
     }
 
-    /// Whether it is an agent's conversation: such a session can be there, at rest, where nothing can start it.
+    /// Whether it is an agent's conversation: such a session can be there, idle, where nothing can start it.
     pub fn is_agent(&self) -> bool {
         [Self::agent(), Self::pi()].contains(self)
     }

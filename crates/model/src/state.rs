@@ -1,7 +1,7 @@
 //! The session state machine. Source: seed 000, "Affordance-Driven Interaction".
 //!
 //! Two transitions stand beside the seed's: a worker can be lost at any time and is then replaced ([`Transition::WorkerLost`]),
-//! and a session can be put to rest ([`Transition::Stop`]), which leaves its transcript and ends its worker.
+//! and a session can be stopped ([`Transition::Stop`]), which leaves its transcript and ends its worker.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionState {
-    /// No worker runs: not yet started, or put to rest.
+    /// No worker runs: not yet started, or stopped.
     Uninitialized,
     /// A worker starts, loads and replays.
     WarmingUp,

@@ -122,7 +122,7 @@ impl Call<'_> {
         Ok(CommandResult { data: Some(data), version, ..CommandResult::default() })
     }
 
-    /// What only the agent knows. One at rest is started for it.
+    /// What only the agent knows. An idle one is started for it.
     async fn question(
         &self,
         session: SessionId,

@@ -317,7 +317,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes a place among the live sessions for a session at rest that is to start.
+    /// Takes a place among the live sessions for an idle session that is to start.
     fn take_slot(&mut self, command: &SessionCommand) -> Result<(), Error> {
         if command.rules().starts_worker && self.session.state() == SessionState::Uninitialized {
             let slot = Arc::clone(&self.shared.live).try_acquire_owned();
@@ -341,7 +341,7 @@ impl SessionTask {
         self.decide_surely(Input::Queue { source, queued });
     }
 
-    /// Starts a session at rest because a command waits for it.
+    /// Starts an idle session because a command waits for it.
     fn start_for(&mut self, command: &Command) {
         let id = CommandId::anonymous(Uuid::now_v7());
         let start = Command::new(id, command.source.clone(), SessionCommand::Start);

@@ -47,7 +47,7 @@ async fn insert(
     Ok(inserted)
 }
 
-/// Waits until it takes code; one at rest stays so.
+/// Waits until it takes code; an idle one stays so.
 async fn settle(session: &Client) {
     if session.state().await == SessionState::Uninitialized {
         return;
@@ -182,7 +182,7 @@ async fn while_something_runs_nothing_is_put_anywhere() {
     running.await.unwrap().unwrap();
     lab.submit(SessionCommand::Stop).await.unwrap();
     daemon.local.insert(lab.id, next_id(), of(&idea, 0..2), Some(0)).await.unwrap();
-    assert_eq!(lab.state().await, SessionState::Uninitialized, "one at rest stays so");
+    assert_eq!(lab.state().await, SessionState::Uninitialized, "an idle one stays so");
     assert_eq!(names(&lab).await, "x a");
 }
 

@@ -1,4 +1,4 @@
-//! Starting afresh, and coming to rest.
+//! Starting afresh, and becoming idle.
 
 use mainstay_model::{
     Action, Error, EvalEnding, Outcome, Response, SessionCommand, SessionKind, SessionState,

@@ -130,12 +130,12 @@ impl Daemon {
         }
     }
 
-    /// A new session of an agent, at rest.
+    /// A new session of an agent, idle.
     pub(crate) async fn agent_session(&self) -> Client {
         self.session_of(SessionKind::pi()).await
     }
 
-    /// A new session of a kind, at rest.
+    /// A new session of a kind, idle.
     pub(crate) async fn session_of(&self, kind: SessionKind) -> Client {
         let create = CreateSession { kind, ..self.in_own_folder(create("talk")).await };
         match self.local.create(next_id(), create).await.unwrap() {

@@ -32,7 +32,7 @@ use crate::runner_process;
 
 /// How often a kernel is asked whether it is there, and how long it may take to say so.
 const BEAT: Duration = Duration::from_secs(10);
-/// So many beats in a row that a kernel at rest does not answer, and it counts as hung.
+/// So many beats in a row that an idle kernel does not answer, and it counts as hung.
 const BEATS_MISSED: u32 = 3;
 
 /// A kernel, whichever process it is just now.
@@ -210,7 +210,7 @@ impl Process for Handle {
         let (line, group) = self.with(|current| (Arc::clone(&current.line), current.group.clone()));
         match line.running().as_mut() {
             Some(execution) => execution.interrupt(),
-            // Some kernels end when they are interrupted at rest.
+            // Some kernels end when they are interrupted while they are idle.
             None => return,
         }
         match self.start.kernelspec.interrupt {

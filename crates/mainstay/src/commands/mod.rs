@@ -124,7 +124,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Stop the daemon; sessions come to rest and are there again when they are next used
+    /// Stop the daemon; its sessions start again when they are next used
     Stop(stop::Stop),
     /// Show the daemon and its sessions
     Status(status::Status),

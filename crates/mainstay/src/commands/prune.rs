@@ -26,7 +26,7 @@ use crate::terminal::{Paint, counted, note, printable};
 /// Exports sessions that were not used for long, deletes them, and removes what nobody needs.
 ///
 /// Each is written to a file of its own, which is read again before the session is deleted: `mainstay import` makes a session of it.
-/// Sessions that are not at rest stay, and so does what other sessions come from.
+/// Sessions that are not idle stay, and so does what other sessions come from.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay prune --older-than 90d --dry-run\n  mainstay prune --older-than 90d --archive ~/old-sessions --yes"
@@ -103,7 +103,7 @@ impl Prune {
         self.report(&archived, collected, now)
     }
 
-    /// Those at rest that were last used long ago, the oldest first.
+    /// The idle ones that were last used long ago, the oldest first.
     async fn old_sessions(&self, client: &Client) -> Result<Vec<SessionView>, Error> {
         let working_directory =
             if self.here { Some(working_directory()?.display().to_string()) } else { None };

@@ -113,7 +113,7 @@ fn rebuilding_text(done: &Rebuilding, paint: Paint) -> String {
     if let Some(reload) = reload {
         return format!("{}\n", printable(&reload.line(diverged)));
     }
-    // A session at rest took in what had changed when it was started.
+    // An idle session took in what had changed when it was started.
     let mut text = format!("{replayed} submissions ran again");
     if diverged.is_empty() {
         return text + ", and gave the same\n";

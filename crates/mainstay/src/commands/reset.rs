@@ -84,7 +84,7 @@ async fn what_is_lost(client: &Client, session: &SessionView) -> Option<String> 
         return None;
     }
     let is_agent = session.is_agent();
-    // One at rest, or Faulted, cannot be asked, and has its definitions all the same.
+    // One that is idle, or Faulted, cannot be asked, and has its definitions all the same.
     let values = match is_agent {
         true => None,
         false => {

@@ -62,7 +62,7 @@ enum SessionCommand {
         /// `*.sln`, `*.fsproj`, `package.json`, `pyproject.toml` or the like, and all below it
         #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
         project: Option<PathBuf>,
-        /// Only those that are not at rest
+        /// Only those that are not idle
         #[arg(long)]
         live: bool,
         /// Print the sessions as JSON
@@ -118,7 +118,7 @@ enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Put a session to rest; it is there again when it is next used
+    /// Stop a session; it starts again when it is next used
     #[command(after_help = "Examples:\n  mainstay session stop\n  mainstay session stop lab")]
     Stop {
         /// The session [default: the most recently active one of this folder]

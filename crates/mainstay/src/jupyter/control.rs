@@ -106,7 +106,7 @@ impl Control {
         self.call(reset).await.map(drop)
     }
 
-    /// A session that nobody else finds rests when its client is done, with all that was said in it. What still runs, runs on.
+    /// A session that nobody else finds is stopped when its client is done, with all that was said in it. What still runs, runs on.
     async fn leave(&self) -> Result<(), Error> {
         if !self.is_of_client {
             return Ok(());

@@ -90,7 +90,7 @@ impl AgentTurn {
         self.screen.end_line();
     }
 
-    /// Whether an event follows from what we asked of the agent, which starts where it was at rest.
+    /// Whether an event follows from what we asked of the agent, which starts where it was idle.
     pub(super) fn is_our_doing(&self, event: &Event) -> bool {
         let is_steered =
             event.metadata.correlation.as_ref().is_some_and(|command| self.steered.contains(command));
@@ -255,7 +255,7 @@ impl Repl {
         Ok(session.agent.unwrap_or_default())
     }
 
-    /// Starts the agent where it is at rest: what it knows of itself only it can say.
+    /// Starts the agent where it is idle: what it knows of itself only it can say.
     pub(super) async fn wake(&mut self) -> Result<(), Error> {
         let there = start(&self.link.client, self.link.reference()).await?;
         self.catch_up(there.last_seq).await;

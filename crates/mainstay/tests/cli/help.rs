@@ -14,7 +14,7 @@ fn the_first_help_shows_every_command_and_examples() {
            mainstay <COMMAND>
 
     Commands:
-      stop         Stop the daemon; sessions come to rest and are there again when they are next used
+      stop         Stop the daemon; its sessions start again when they are next used
       status       Show the daemon and its sessions
       serve        Run the daemon in the foreground
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions

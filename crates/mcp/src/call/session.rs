@@ -150,7 +150,7 @@ impl Call {
     }
 
     /// A session that came to be: the connection's next calls take it once it is there. An agent's conversation runs
-    /// no code: they go on with what they had, and it rests until someone prompts it.
+    /// no code: they go on with what they had, and it stays idle until someone prompts it.
     pub(crate) async fn take_up(&self, session: SessionId) -> Result<Session, Error> {
         let stored = self.client.status(session).await?.session;
         if stored.kind.is_agent() {

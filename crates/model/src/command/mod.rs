@@ -157,7 +157,7 @@ pub enum Admission {
     /// It is refused at once, with what is offered.
     #[default]
     Now,
-    /// It waits in the session's lane, behind those before it, until the state offers it. A session at rest is started.
+    /// It waits in the session's lane, behind those before it, until the state offers it. An idle session is started.
     Queue,
 }
 

@@ -245,7 +245,7 @@ pub enum Error {
         /// How many may be.
         limit: usize,
     },
-    /// The command was accepted and its session was put to rest before its turn came.
+    /// The command was accepted and its session was stopped before its turn came.
     #[error("the session was stopped before the command's turn came")]
     SessionStopped,
     /// The code is larger than accepted.

@@ -19,7 +19,7 @@ pub enum OutputStream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum WarmUpReason {
-    /// The session is new, or comes back from rest.
+    /// The session is new, or was idle.
     Started,
     /// A reset: definitions are dropped.
     Reset,

@@ -593,7 +593,7 @@ fn failed_build() -> BuildReport {
     BuildReport { built: Err("it has an error".to_owned()), diagnostics: Vec::new() }
 }
 
-/// How a session comes to rest.
+/// How a session becomes idle.
 fn any_rest() -> impl Strategy<Value = Step> {
     prop_oneof![
         Just(Step::Command(SessionCommand::Stop)),

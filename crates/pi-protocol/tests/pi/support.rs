@@ -84,7 +84,7 @@ impl Home {
         (Self::open(Arc::new(agents), limits, tempfile::tempdir().unwrap(), port).await, script)
     }
 
-    /// Puts everything to rest in order, and opens another daemon over the same store.
+    /// Stops everything in order, and opens another daemon over the same store.
     pub(crate) async fn restart(self) -> Self {
         let Self { daemon, agents, limits, folder, .. } = self;
         daemon.stop.cancel();

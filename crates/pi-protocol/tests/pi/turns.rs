@@ -373,7 +373,7 @@ async fn an_abort_that_comes_before_its_turn_has_begun_takes_it_back() {
     let (home, mut script) = Home::new().await;
     let mut client = home.client().await;
     client.session("main").await;
-    // The session is at rest: the prompt waits for its agent.
+    // The session is idle: the prompt waits for its agent.
     client.send(prompt("p1", "hello")).await;
     client.send(json!({ "id": "a1", "type": "abort", "sessionId": "main" })).await;
     let mut answers = client.until(|frame| frame["type"] == "response").await;
