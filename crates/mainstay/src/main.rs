@@ -22,11 +22,12 @@ mod kernels;
 mod link;
 mod own_asks;
 mod project;
-mod render;
 mod repl;
-mod terminal;
 
 use std::process::ExitCode;
+
+use mainstay_terminal as terminal;
+use mainstay_terminal::turn as render;
 
 fn main() -> ExitCode {
     end_quietly_without_a_reader();

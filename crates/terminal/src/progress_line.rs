@@ -7,13 +7,13 @@ use super::{Paint, Tone, printable};
 
 /// The last line of standard error, written anew as something goes on, and gone in the end; nothing where that is no terminal.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressLine {
+pub struct ProgressLine {
     is_shown: AtomicBool,
 }
 
 impl ProgressLine {
     /// It says this now.
-    pub(crate) fn show(&self, text: &str) {
+    pub fn show(&self, text: &str) {
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
             self.is_shown.store(true, Ordering::Relaxed);
@@ -24,13 +24,13 @@ impl ProgressLine {
     }
 
     /// Something comes in its place that stays, on a line of its own.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         self.clear();
         super::note(text);
     }
 
     /// Something else comes in its place.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         if self.is_shown.swap(false, Ordering::Relaxed) {
             eprint!("\r\u{1b}[K");
         }

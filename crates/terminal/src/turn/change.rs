@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use crate::terminal::Tone;
+use crate::Tone;
 
 /// Texts that are longer are shown as gone and new, in bytes: the time to compare grows with them.
 const COMPARED_BYTES: usize = 64 * 1024;
@@ -15,11 +15,11 @@ const COMPARED_FOR: Duration = Duration::from_millis(100);
 
 /// A line below another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     /// None of what is there beside what matters.
-    pub(crate) tone: Option<Tone>,
+    pub tone: Option<Tone>,
     /// The text, without its line break.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Line {

@@ -10,38 +10,38 @@ use mainstay_model::screen::settled;
 use serde_json::Value;
 
 use super::change::{Change, Line};
-use crate::terminal::Tone;
+use crate::Tone;
 
 /// Characters shown of arguments, and of a line of a result.
 const SHOWN: usize = 80;
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub struct Call {
     tool: String,
     arguments: Value,
 }
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Whether it went well.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// What was called, in a line.
-    pub(crate) call: String,
+    pub call: String,
     /// The same with all its arguments.
-    pub(crate) whole_call: String,
+    pub whole_call: String,
     /// What came of it, in a line; nothing where it gave nothing.
-    pub(crate) short: String,
+    pub short: String,
     /// The same whole, where it is longer.
-    pub(crate) below: Vec<Line>,
+    pub below: Vec<Line>,
     /// Which of those are worth the most.
-    pub(crate) worth: Excerpt,
+    pub worth: Excerpt,
 }
 
 /// Which lines are shown of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excerpt {
+pub enum Excerpt {
     /// The first lines of the output.
     Beginning,
     /// The last: what a command says in the end is what came of it.
@@ -52,7 +52,7 @@ pub(crate) enum Excerpt {
 
 impl Outcome {
     /// All in one line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let Self { call, short, .. } = self;
         if short.is_empty() { call.clone() } else { format!("{call}: {short}") }
     }
@@ -64,7 +64,7 @@ impl Call {
     }
 
     /// The call that a part of a message is, or that it is the result of, as far as it says.
-    pub(crate) fn of(part: &Part) -> Self {
+    pub fn of(part: &Part) -> Self {
         let tool = part.metadata.get(TOOL).and_then(Value::as_str).unwrap_or("tool");
         Self { tool: tool.to_owned(), arguments: serde_json::from_str(&part.text).unwrap_or(Value::Null) }
     }
@@ -75,7 +75,7 @@ impl Call {
     }
 
     /// What came of it.
-    pub(crate) fn outcome(&self, result: &Part) -> Outcome {
+    pub fn outcome(&self, result: &Part) -> Outcome {
         let is_error = result.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
         let (mark, tone) = if is_error { ("✗", Tone::Error) } else { ("✓", Tone::Faint) };
         let call = format!("{mark} {self}");

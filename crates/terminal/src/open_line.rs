@@ -4,11 +4,11 @@ use super::printable;
 
 /// What code has printed since the last end of a line.
 #[derive(Debug, Default)]
-pub(crate) struct OpenLine(String);
+pub struct OpenLine(String);
 
 impl OpenLine {
     /// Notes that more text was printed.
-    pub(crate) fn push(&mut self, text: &str) {
+    pub fn push(&mut self, text: &str) {
         match text.rsplit_once('\n') {
             Some((_, begun)) => begun.clone_into(&mut self.0),
             None => self.0.push_str(text),
@@ -16,17 +16,17 @@ impl OpenLine {
     }
 
     /// Whether it says just this.
-    pub(crate) fn says(&self, text: &str) -> bool {
+    pub fn says(&self, text: &str) -> bool {
         !self.0.is_empty() && printable(self.0.trim()) == text
     }
 
     /// Whether there is one.
-    pub(crate) fn is_begun(&self) -> bool {
+    pub fn is_begun(&self) -> bool {
         !self.0.is_empty()
     }
 
     /// It is over; says whether there was one.
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         !std::mem::take(&mut self.0).is_empty()
     }
 }

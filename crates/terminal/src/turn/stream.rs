@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Tag};
 
-use crate::terminal::{is_blank_before, markdown_events, printable, rendered_markdown};
+use crate::{is_blank_before, markdown_events, printable, rendered_markdown};
 
 /// Blocks that are longer are shown as they are written, in bytes: with each piece they are read again.
 const LONGEST_BLOCK: usize = 128 * 1024;

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use super::RenderItem;
 use super::outcome::short_text;
 use super::stream::MarkdownStream;
-use crate::terminal::{OpenLine, Paint, ProgressLine, Surface, Tone, printable, printed};
+use crate::{OpenLine, Paint, ProgressLine, Surface, Tone, printable, printed};
 
 /// Columns of what goes on just now: a line that wraps could not be taken off the screen.
 const PASSING_COLUMNS: usize = 70;
@@ -15,7 +15,7 @@ const PASSING_COLUMNS: usize = 70;
 const COLUMNS: usize = 80;
 
 /// Where it is shown, and what stands there.
-pub(crate) struct Screen {
+pub struct Screen {
     paint: Paint,
     /// What the agent says and is not shown yet; none where it is shown as it is written.
     stream: Option<MarkdownStream>,
@@ -37,7 +37,7 @@ enum LineKind {
 
 impl Screen {
     /// With nothing on it; `whole` is the command that shows the whole of what is cut.
-    pub(crate) fn new(whole: &'static str) -> Self {
+    pub fn new(whole: &'static str) -> Self {
         Self {
             paint: Paint::stderr(),
             stream: Paint::stdout().is_on().then(MarkdownStream::default),
@@ -49,7 +49,7 @@ impl Screen {
     }
 
     /// Shows the items in order.
-    pub(crate) fn show(&mut self, told: impl IntoIterator<Item = RenderItem>) {
+    pub fn show(&mut self, told: impl IntoIterator<Item = RenderItem>) {
         told.into_iter().for_each(|told| self.show_one(told));
     }
 
@@ -132,7 +132,7 @@ impl Screen {
     }
 
     /// What is not said by the agent begins on a line of its own; a file has only what it says.
-    pub(crate) fn make_room(&mut self) {
+    pub fn make_room(&mut self) {
         self.passing.clear();
         if self.voice == LineKind::Thinking || stdout().is_terminal() {
             self.end_line();
@@ -140,7 +140,7 @@ impl Screen {
     }
 
     /// What follows begins on a line of its own.
-    pub(crate) fn end_line(&mut self) {
+    pub fn end_line(&mut self) {
         self.say_the_rest();
         self.passing.clear();
         if self.begun.take() {

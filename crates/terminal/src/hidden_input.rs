@@ -5,13 +5,13 @@ use std::io::stdin;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// A terminal that shows nothing of a line that is typed, until this is dropped.
-pub(crate) struct HiddenInput {
+pub struct HiddenInput {
     before: Termios,
 }
 
 impl HiddenInput {
     /// None where standard input is no terminal.
-    pub(crate) fn begin() -> Option<Self> {
+    pub fn begin() -> Option<Self> {
         let before = tcgetattr(stdin()).ok()?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);

@@ -6,7 +6,7 @@ use mainstay_model::Language;
 use reedline::Color;
 
 /// The colour of a piece of code.
-pub(crate) const fn syntax_colour(syntax: Syntax) -> Option<Color> {
+pub const fn syntax_colour(syntax: Syntax) -> Option<Color> {
     match syntax {
         Syntax::Keyword => Some(Color::Magenta),
         Syntax::Type => Some(Color::Cyan),

@@ -5,7 +5,7 @@ use mainstay_model::screen::{Colour, Run, Screen, Style, settled};
 use super::Paint;
 
 /// What a terminal shows of this text in the end, with its colours where there are any. Each line ends in the terminal's own colours.
-pub(crate) fn printed(text: &str, paint: Paint) -> String {
+pub fn printed(text: &str, paint: Paint) -> String {
     if !paint.is_on() {
         return settled(text).into_owned();
     }

@@ -24,13 +24,13 @@ const RULE_COLUMNS: usize = 40;
 const COLOURED_BYTES: usize = 16 * 1024;
 
 /// The events of a text, with the places they come from.
-pub(crate) fn events(source: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+pub fn events(source: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
     Parser::new_ext(source, OPTIONS).into_offset_iter()
 }
 
 /// A text as a terminal shows it that is so many columns wide: lines without an end behind the last one. Blank lines between blocks, and line
 /// ends in paragraphs, stand where the author has them.
-pub(crate) fn rendered(source: &str, columns: usize) -> String {
+pub fn rendered(source: &str, columns: usize) -> String {
     let mut page = Page::new(source, columns);
     events(source).for_each(|(event, place)| page.take(event, place));
     page.end_paragraph();
@@ -434,7 +434,7 @@ impl<'a> Page<'a> {
 }
 
 /// Whether a blank line stands above the line with this place.
-pub(crate) fn is_blank_before(source: &str, place: usize) -> bool {
+pub fn is_blank_before(source: &str, place: usize) -> bool {
     let above = source.get(..place).unwrap_or_default();
     let above = above.rsplit_once('\n').map_or("", |(above, _)| above);
     let last = above.rsplit('\n').next().unwrap_or_default();

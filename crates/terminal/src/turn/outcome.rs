@@ -2,7 +2,7 @@
 
 use super::change::Line;
 use super::tool::{Excerpt, Outcome};
-use crate::terminal::{Paint, Tone, counted, cut, printable};
+use crate::{Paint, Tone, counted, cut, printable};
 
 /// How many lines of what a tool gave are shown.
 const LINES: usize = 5;
@@ -44,7 +44,7 @@ pub(super) fn short_text(outcome: &Outcome, columns: Option<usize>, whole: &str,
 }
 
 /// Renders an outcome with its whole text.
-pub(crate) fn whole_text(outcome: &Outcome, paint: Paint) -> String {
+pub fn whole_text(outcome: &Outcome, paint: Paint) -> String {
     let Outcome { tone, whole_call, short, below, worth, .. } = outcome;
     let is_said_in_head = *worth == Excerpt::Change || below.is_empty();
     let said = if is_said_in_head && !short.is_empty() { format!(": {short}") } else { String::new() };

@@ -3,7 +3,7 @@
 use mainstay_model::Error;
 
 /// What someone at the command line does next: one sentence.
-pub(crate) fn next_step(error: &Error) -> String {
+pub fn next_step(error: &Error) -> String {
     let command = match error {
         Error::SessionNotFound { .. } => "List the sessions with `mainstay session list`.",
         Error::NotOfKind { kind, .. } if kind.is_agent() => {

@@ -18,15 +18,15 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
-pub(crate) use self::outcome::whole_text;
-pub(crate) use self::screen::Screen;
-pub(crate) use self::tool::Call;
+pub use self::outcome::whole_text;
+pub use self::screen::Screen;
+pub use self::tool::Call;
 use self::tool::{Outcome, last_line};
-use crate::terminal::{Tone, counted};
+use crate::{Tone, counted};
 
 /// Something to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RenderItem {
+pub enum RenderItem {
     /// A piece of what the agent says, in Markdown.
     Answer(String),
     /// What a program printed for it.
@@ -45,7 +45,7 @@ pub(crate) enum RenderItem {
 
 impl RenderItem {
     /// What came of a job that was not seen: what was said last, and why it was not done.
-    pub(crate) fn missed(text: &str, error: Option<&str>) -> Vec<Self> {
+    pub fn missed(text: &str, error: Option<&str>) -> Vec<Self> {
         let text = (!text.is_empty()).then(|| Self::Answer(text.to_owned()));
         let error = error.map(|error| Self::Line(Tone::Error, error.to_owned()));
         text.into_iter().chain([Self::Break]).chain(error).collect()
@@ -54,7 +54,7 @@ impl RenderItem {
 
 /// What is known of one job of an agent.
 #[derive(Debug, Default)]
-pub(crate) struct TurnRenderer {
+pub struct TurnRenderer {
     view: LiveView,
     /// Which, and what kind; none before it has begun.
     job: Option<(JobId, JobKind)>,
@@ -70,27 +70,27 @@ pub(crate) struct TurnRenderer {
 
 impl TurnRenderer {
     /// Of an agent that goes on so, as far as is known, in a session whose messages have taken so much.
-    pub(crate) fn new(state: Option<AgentState>, before: TokenUsage) -> Self {
+    pub fn new(state: Option<AgentState>, before: TokenUsage) -> Self {
         Self { state, before, ..Self::default() }
     }
 
     /// Of the agent of this session.
-    pub(crate) fn of(session: &SessionView) -> Self {
+    pub fn of(session: &SessionView) -> Self {
         Self::new(session.agent.as_ref().and_then(|agent| agent.state.clone()), session.usage)
     }
 
     /// Whether the job has begun.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.job.is_some()
     }
 
     /// Whether it is a turn that has begun.
-    pub(crate) fn is_turn(&self) -> bool {
+    pub fn is_turn(&self) -> bool {
         self.job.is_some_and(|(_, kind)| kind == JobKind::Turn)
     }
 
     /// Takes in an event of the job's command.
-    pub(crate) fn event(&mut self, event: &Event) -> Vec<RenderItem> {
+    pub fn event(&mut self, event: &Event) -> Vec<RenderItem> {
         let is_whole = matches!(event.body, EventBody::MessageAdded(_));
         let changes = self.view.event(event).into_iter();
         // A call that comes with a whole message runs at once, and is told then.
@@ -99,7 +99,7 @@ impl TurnRenderer {
     }
 
     /// Takes in a piece of what is going on in the session.
-    pub(crate) fn live(&mut self, live: &Live) -> Vec<RenderItem> {
+    pub fn live(&mut self, live: &Live) -> Vec<RenderItem> {
         let changes = self.view.live(live);
         changes.into_iter().flat_map(|change| self.change(change)).collect()
     }
@@ -258,7 +258,7 @@ fn noted(note: &Note) -> Option<RenderItem> {
 }
 
 /// With which model an agent goes on, how hard that thinks, and how full its context is.
-pub(crate) fn state_words(state: &AgentState) -> String {
+pub fn state_words(state: &AgentState) -> String {
     let plain = AgentState { context_tokens: None, ..state.clone() };
     let words = [Some(plain.to_string()), context_words(state)];
     words.into_iter().flatten().collect::<Vec<_>>().join(" • ")
@@ -274,7 +274,7 @@ fn model_words(state: &AgentState) -> Option<String> {
 }
 
 /// What a session's messages took so far.
-pub(crate) fn so_far(usage: &TokenUsage) -> String {
+pub fn so_far(usage: &TokenUsage) -> String {
     let cost = if usage.cost.is_zero() { String::new() } else { format!(", {}", usage.cost) };
     format!("session: {} tokens{cost}", usage.tokens())
 }

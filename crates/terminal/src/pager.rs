@@ -12,7 +12,7 @@ const LESS: &str = "FRX";
 
 /// Shows a text: through `PAGER` where standard output is a terminal and it is longer than that, else as it is. What is not ours must be
 /// printable in it.
-pub(crate) async fn page(text: String) {
+pub async fn page(text: String) {
     let shown = tokio::task::spawn_blocking(move || {
         if !is_long(&text) || !paged(&text) {
             print!("{text}");

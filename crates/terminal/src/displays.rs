@@ -14,7 +14,7 @@ const HINT: &str = "`mainstay export --output FILE.ipynb` has it";
 
 /// What displays are shown on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surface {
+pub struct Surface {
     /// Its width, where it has one.
     columns: Option<usize>,
     easel: Option<ImageSupport>,
@@ -23,36 +23,36 @@ pub(crate) struct Surface {
 
 impl Surface {
     /// Lines of text, as long as they are.
-    pub(crate) const LINES: Self = Self { columns: None, easel: None, paint: Paint::plain() };
+    pub const LINES: Self = Self { columns: None, easel: None, paint: Paint::plain() };
 
     /// Describes standard output as a surface.
-    pub(crate) fn stdout() -> Self {
+    pub fn stdout() -> Self {
         Self { columns: columns(), easel: ImageSupport::stdout(), paint: Paint::stdout() }
     }
 
     /// How many columns it has, where it is a terminal.
-    pub(crate) const fn columns(self) -> Option<usize> {
+    pub const fn columns(self) -> Option<usize> {
         self.columns
     }
 
     /// Whether people look at it.
-    pub(crate) const fn is_terminal(self) -> bool {
+    pub const fn is_terminal(self) -> bool {
         self.columns.is_some()
     }
 
     /// Whether it shows pictures.
-    pub(crate) const fn shows_pictures(self) -> bool {
+    pub const fn shows_pictures(self) -> bool {
         self.easel.is_some()
     }
 
     /// A picture of it in whole lines, where there is one and it shows pictures.
-    pub(crate) fn drawn(self, bundle: &Bundle) -> Option<String> {
+    pub fn drawn(self, bundle: &Bundle) -> Option<String> {
         self.easel.and_then(|easel| easel.drawn(bundle))
     }
 }
 
 /// A display in whole lines; a table's are cut at the width of what it is shown on.
-pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
+pub fn display_text(display: &Display, surface: Surface) -> String {
     let bundle = &display.data;
     if let Some(drawn) = surface.drawn(bundle) {
         return drawn;
@@ -71,7 +71,7 @@ pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
 
 /// What an eval gave, in whole lines: what the language printed of it, then the forms of its value that say more. A table stands in the
 /// place of the text that F# prints of its rows.
-pub(crate) fn result_text(eval: &EvalView, surface: Surface) -> String {
+pub fn result_text(eval: &EvalView, surface: Surface) -> String {
     let displays = || eval.displays.iter().map(|view| &view.display);
     let forms = value_text(displays(), &eval.display, surface);
     let is_table = displays().any(|display| !display.is_put_out() && display.data.form(TABLE).is_some());
@@ -125,7 +125,7 @@ fn columns() -> Option<usize> {
 }
 
 /// The line, on so many columns at most.
-pub(crate) fn cut(line: &str, columns: usize) -> String {
+pub fn cut(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
     }
