@@ -6,8 +6,8 @@ use mainstay_agent::pi::{FoundPi, Progress, Search, install};
 use mainstay_model::Error;
 
 use crate::home::Home;
-use crate::terminal::ProgressLine;
-use crate::terminal::{self, bytes};
+use mainstay_terminal::ProgressLine;
+use mainstay_terminal::{self as terminal, bytes};
 
 /// Where pi is looked for.
 pub(crate) fn search(home: &Home, path: Option<PathBuf>) -> Search {

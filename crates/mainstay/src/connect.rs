@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::config::{Config, DaemonConfig, Ports};
 use crate::environment::of_client;
 use crate::home::{DaemonRecord, Home, shows_own_token};
-use crate::terminal::ProgressLine;
+use mainstay_terminal::ProgressLine;
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

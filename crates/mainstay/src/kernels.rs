@@ -18,7 +18,7 @@ use mainstay_model::{Error, SessionKind};
 use crate::config::{Config, FsharpConfig};
 use crate::confirm::{Enter, confirm};
 use crate::home::Home;
-use crate::terminal::{self, ProgressLine, bytes};
+use mainstay_terminal::{self as terminal, ProgressLine, bytes};
 
 /// The language of the kernel that most notebooks want.
 const PYTHON: &str = "python";

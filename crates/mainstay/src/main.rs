@@ -1,9 +1,9 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
-//! [`own_asks`] is what one's own code asks, [`render`] what an agent does.
+//! [`own_asks`] is what one's own code asks. What people see is in the crate `mainstay-terminal`.
 //! [`home`] and [`config`] are what lies on disk, [`environment`] is what a daemon begins with, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
-//! a project begins, [`bridge`] carries other protocols, [`terminal`] is all that people see.
+//! a project begins, [`bridge`] carries other protocols.
 
 mod agents;
 #[cfg(test)]
@@ -25,9 +25,6 @@ mod project;
 mod repl;
 
 use std::process::ExitCode;
-
-use mainstay_terminal as terminal;
-use mainstay_terminal::turn as render;
 
 fn main() -> ExitCode {
     end_quietly_without_a_reader();

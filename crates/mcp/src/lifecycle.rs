@@ -215,7 +215,7 @@ impl Tool for ResetSession {
     }
 }
 
-/// Stops a session.
+/// Stops a session and its worker.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StopSession {

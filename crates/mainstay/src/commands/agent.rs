@@ -10,7 +10,7 @@ use crate::agents::{install_pi, search};
 use crate::config::Config;
 use crate::confirm::{Enter, agrees};
 use crate::home::Home;
-use crate::terminal::{Paint, Tone};
+use mainstay_terminal::{Paint, Tone};
 
 /// List and install coding agents.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ impl AgentArgs {
                 match choose(&search) {
                     Ok(_) => Ok(ExitCode::SUCCESS),
                     Err(none) => {
-                        crate::terminal::note(&none.to_string());
+                        mainstay_terminal::note(&none.to_string());
                         Ok(ExitCode::FAILURE)
                     }
                 }

@@ -15,7 +15,7 @@ use super::events::who;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{HiddenInput, Paint, Tone, ago, printable};
+use mainstay_terminal::{HiddenInput, Paint, Tone, ago, printable};
 
 /// Lists, answers and raises asks.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use tokio::time::{Instant, interval_at};
 
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{bytes, counted, note};
+use mainstay_terminal::{bytes, counted, note};
 
 /// How often a long backup says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

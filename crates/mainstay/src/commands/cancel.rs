@@ -11,7 +11,7 @@ use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect};
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// Stops the code that runs in a session, and waits until it has stopped.
 #[derive(Debug, Args)]

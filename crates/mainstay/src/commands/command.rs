@@ -11,7 +11,7 @@ use super::events::who;
 use super::merge::inserted_text;
 use crate::connect::connect;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, counted, printable};
+use mainstay_terminal::{Paint, Tone, counted, printable};
 
 /// Shows what became of a command.
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use super::interrupts::InterruptWatch;
 use super::questions::{Asker, Questions};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// What has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);

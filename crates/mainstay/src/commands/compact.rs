@@ -9,7 +9,7 @@ use mainstay_rpc::api::{CompactSession, Compacted};
 use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
-use crate::terminal::{counted, note};
+use mainstay_terminal::{counted, note};
 
 /// Has a summary stand for the beginning of a session's transcript.
 ///

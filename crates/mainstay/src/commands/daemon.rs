@@ -8,7 +8,7 @@ use crate::config::{Config, DEFAULT_PORT};
 use crate::connect::{self, StartOptions, connect_any_version};
 use crate::daemon::watch::supervisor;
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// Starts the daemon unless one runs already. One that nobody watches over will not do where a supervised one is wanted.
 pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, Error> {

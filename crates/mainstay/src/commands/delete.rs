@@ -11,7 +11,7 @@ use mainstay_rpc::client::Client;
 use super::conditions::SentArgs;
 use super::gc::{collect, collected_text};
 use crate::confirm::{Enter, agrees};
-use crate::terminal::{ago, counted, note, printable};
+use mainstay_terminal::{ago, counted, note, printable};
 
 /// Delete a session: what runs in it ends, and nobody finds it any more
 ///

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::environment::EnvironmentSource;
 use crate::home::Home;
-use crate::terminal::{self, Paint, Tone, bytes, counted, printable};
+use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
 
 /// How often a long examination says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

@@ -22,7 +22,9 @@ use super::session_text::startup_text;
 use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text};
+use mainstay_terminal::{
+    self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
+};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]

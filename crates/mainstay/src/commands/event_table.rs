@@ -5,7 +5,7 @@ use mainstay_model::event::Subject;
 use mainstay_model::{Event, EventBody, JobId, OutputStream, Position, SessionId};
 
 use super::events::{event_line, who};
-use crate::terminal::{Paint, Tone};
+use mainstay_terminal::{Paint, Tone};
 
 /// Tells events one after another.
 pub(crate) struct EventTable {

@@ -17,7 +17,7 @@ use super::interrupts::interrupts;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, printable};
+use mainstay_terminal::{Paint, Tone, printable};
 
 /// A line that has not gone on for this long, at most twice as long, is told before its end.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -11,7 +11,7 @@ use mainstay_runner::query::{Members, SYMBOLS, Symbols};
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, counted, note, printable};
+use mainstay_terminal::{Paint, Tone, counted, note, printable};
 
 /// Shows what a session has and refers to; nothing runs for it.
 #[derive(Debug, Args)]

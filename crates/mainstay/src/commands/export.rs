@@ -15,7 +15,7 @@ use super::arguments::named;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::kernels;
-use crate::terminal::{note, printable};
+use mainstay_terminal::{note, printable};
 
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]

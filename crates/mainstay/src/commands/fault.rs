@@ -5,7 +5,7 @@ use mainstay_model::{Error, SessionState};
 use mainstay_rpc::api::GetSession;
 use mainstay_rpc::client::Client;
 
-use crate::terminal::{self, Paint, Tone, printable};
+use mainstay_terminal::{self as terminal, Paint, Tone, printable};
 
 /// How a session's definitions are dropped with its worker.
 #[derive(Clone, Copy, Debug)]

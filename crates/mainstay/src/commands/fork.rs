@@ -10,7 +10,7 @@ use mainstay_rpc::client::Client;
 use super::arguments::named;
 use super::session_text::show_new;
 use super::target::settle;
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 /// Creates a session that begins where another is, and goes on apart from it.
 ///

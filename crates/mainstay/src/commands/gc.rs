@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{bytes, counted, note};
+use mainstay_terminal::{bytes, counted, note};
 
 /// How often a long collection says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

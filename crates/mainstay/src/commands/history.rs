@@ -11,7 +11,7 @@ use mainstay_rpc::client::Client;
 use super::target::working_directory;
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago, note, printable};
+use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 /// How many of a line's own lines are shown.
 const LINES: usize = 10;

@@ -15,7 +15,7 @@ use super::target::{settle, working_directory};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::kernels;
-use crate::terminal::{counted, note};
+use mainstay_terminal::{counted, note};
 
 /// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///

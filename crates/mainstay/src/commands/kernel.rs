@@ -18,7 +18,7 @@ use crate::confirm::{Enter, agrees};
 use crate::home::Home;
 use crate::jupyter::{BindingTarget, serve};
 use crate::kernels::{build_fsharp, install_fsharp, install_jupyter, places, search};
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// List, install and examine kernels.
 #[derive(Debug, Args)]

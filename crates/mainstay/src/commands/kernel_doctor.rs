@@ -15,7 +15,7 @@ use super::kernel::{found_line, spec_line};
 use super::target::working_directory;
 use crate::home::Home;
 use crate::kernels::places;
-use crate::terminal::{Paint, Tone, printable};
+use mainstay_terminal::{Paint, Tone, printable};
 
 /// What was found out of a Jupyter kernel: it was started, asked what it is, and ended.
 #[derive(Serialize)]

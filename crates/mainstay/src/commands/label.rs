@@ -9,7 +9,7 @@ use mainstay_rpc::api::{LabelEntry, ListLabels};
 use mainstay_rpc::client::Client;
 
 use super::conditions::SentArgs;
-use crate::terminal::{Paint, Tone, ago, note, printable};
+use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 /// Gives an entry of a session's transcript a label, takes it off, or lists them.
 ///

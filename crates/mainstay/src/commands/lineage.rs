@@ -12,7 +12,7 @@ use mainstay_rpc::client::Client;
 
 use super::arguments::named;
 use super::session_text::called;
-use crate::terminal::{Paint, Tone, ago};
+use mainstay_terminal::{Paint, Tone, ago};
 
 /// Shows which sessions were forked off which.
 #[derive(Debug, Args)]

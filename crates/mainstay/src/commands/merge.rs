@@ -13,7 +13,7 @@ use mainstay_rpc::client::Client;
 
 use super::arguments::named;
 use super::target::settle;
-use crate::terminal::{Paint, Tone, counted, eval_summary, next_step, note, printable, printed, tell_news};
+use mainstay_terminal::{Paint, Tone, counted, eval_summary, next_step, note, printable, printed, tell_news};
 
 /// Brings entries of another session into this one
 ///

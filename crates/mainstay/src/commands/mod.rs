@@ -74,7 +74,7 @@ use mainstay_model::Error;
 use crate::config::Ports;
 use crate::connect::StartOptions;
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 pub(crate) use self::json_output::{print_json, print_json_line};
 

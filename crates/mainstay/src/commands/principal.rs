@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::config::{Config, PrincipalConfig};
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, printable};
+use mainstay_terminal::{Paint, Tone, printable};
 
 /// Lists principals, and makes tokens for new ones.
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use super::timestamps::moment;
 use crate::confirm::{Enter, agrees};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, counted, note, printable};
+use mainstay_terminal::{Paint, counted, note, printable};
 
 /// Exports sessions that were not used for long, deletes them, and removes what nobody needs.
 ///

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::ask::question_text;
 use super::events::{event_line, who};
 use crate::own_asks::{AskChange, OwnAsks};
-use crate::terminal::{HiddenInput, OpenLine, note, printable, show_error};
+use mainstay_terminal::{HiddenInput, OpenLine, note, printable, show_error};
 
 /// How long a pipe may be silent until it is said how to answer from elsewhere.
 const SILENCE: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ use super::session_text::startup_text;
 use super::target::settle;
 use crate::connect::Connection;
 use crate::home::Home;
-use crate::terminal::Paint;
+use mainstay_terminal::Paint;
 
 /// Builds a session's project and begins afresh with what was built.
 ///

@@ -14,7 +14,7 @@ use super::events::for_each_event;
 use super::session_text::validity_words;
 use super::target::settle;
 use super::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Runs a session's definitions again, where a library or a script that they use has changed.
 ///

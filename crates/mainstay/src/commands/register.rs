@@ -11,7 +11,7 @@ use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::jupyter::{Registration, registered};
 use crate::kernels;
-use crate::terminal::{note, printable};
+use mainstay_terminal::{note, printable};
 
 /// Where kernelspecs are written.
 #[derive(Debug, Args)]

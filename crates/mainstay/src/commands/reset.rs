@@ -16,7 +16,7 @@ use super::conditions::SentArgs;
 use super::session_text::show_new;
 use super::target::settle;
 use crate::confirm::{Enter, confirm};
-use crate::terminal::{note, printable};
+use mainstay_terminal::{note, printable};
 
 /// Drops a session's definitions and waits until it is ready again.
 ///

@@ -9,7 +9,7 @@ use mainstay_model::{Error, Timestamp};
 
 use crate::confirm::{Enter, agrees};
 use crate::home::Home;
-use crate::terminal::{ago, bytes, counted, note};
+use mainstay_terminal::{ago, bytes, counted, note};
 
 /// Puts a backup in the place of what is stored. The daemon must be stopped.
 ///

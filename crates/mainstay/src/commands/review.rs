@@ -13,7 +13,7 @@ use super::eval::utf8;
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, counted, note, printable};
+use mainstay_terminal::{Paint, Tone, counted, note, printable};
 
 /// Says what in F# code could be written more plainly. It looks at the syntax alone, and nothing runs.
 #[derive(Debug, Args)]

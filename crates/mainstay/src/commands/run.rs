@@ -22,7 +22,8 @@ use super::questions::Asker;
 use super::target::{Target, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::{kernels, terminal};
+use crate::kernels;
+use mainstay_terminal as terminal;
 
 /// Runs the code cells of a file one after the other, up to the first that fails.
 ///

@@ -7,8 +7,8 @@ use mainstay_rpc::api::{DoWork, Sent};
 
 use super::command_wait::AwaitedCommand;
 use super::questions::Questions;
-use crate::render::{RenderItem, Screen, TurnRenderer};
-use crate::terminal::OpenLine;
+use mainstay_terminal::OpenLine;
+use mainstay_terminal::turn::{RenderItem, Screen, TurnRenderer};
 
 /// What shows the whole of what a tool gave.
 const WHOLE: &str = "`:output` at a prompt";

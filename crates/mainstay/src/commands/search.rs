@@ -13,7 +13,7 @@ use super::timestamps::moment;
 use super::transcript::role_words;
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago, note, printable};
+use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 /// Finds what was said in sessions, in cells and in conversations with agents, by the words in it.
 #[derive(Debug, Args)]

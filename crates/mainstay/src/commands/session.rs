@@ -30,7 +30,7 @@ use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::project::root_of;
-use crate::terminal::{Paint, Tone};
+use mainstay_terminal::{Paint, Tone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -220,7 +220,7 @@ async fn list(client: &Client, list: ListSessions, json: bool) -> Result<(), Err
         print!("{}", session_line(session, paint, now));
     }
     if sessions.is_empty() {
-        crate::terminal::note("no sessions yet; `mainstay` opens one");
+        mainstay_terminal::note("no sessions yet; `mainstay` opens one");
     }
     Ok(())
 }
@@ -237,13 +237,13 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         println!("  {}", session.usage);
     }
     if let Some(state) = session.agent.as_ref().and_then(|agent| agent.state.as_ref()) {
-        println!("  {}", crate::terminal::printable(&crate::render::state_words(state)));
+        println!("  {}", mainstay_terminal::printable(&mainstay_terminal::turn::state_words(state)));
     }
     if let Some(worker) = &session.worker {
         println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);
     }
     if let Some(rebuilt) = &session.rebuilt {
-        println!("  {}", paint.tone(Tone::Warning, &crate::terminal::printable(&rebuilt.to_string())));
+        println!("  {}", paint.tone(Tone::Warning, &mainstay_terminal::printable(&rebuilt.to_string())));
     }
     print!(
         "{}",

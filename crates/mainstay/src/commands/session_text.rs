@@ -6,7 +6,7 @@ use mainstay_model::{Error, Principal, SessionId, Timestamp, ValidityCounts};
 
 use super::fault::{HardReset, fault_text};
 use super::print_json;
-use crate::terminal::{Paint, Tone, ago, counted, printable};
+use mainstay_terminal::{Paint, Tone, ago, counted, printable};
 
 /// Prints a session that was just created or reset.
 pub(super) fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {

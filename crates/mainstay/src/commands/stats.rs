@@ -10,7 +10,7 @@ use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
 use mainstay_rpc::client::Client;
 
 use super::session_text::tally;
-use crate::terminal::{ago, bytes, counted, printable};
+use mainstay_terminal::{ago, bytes, counted, printable};
 
 /// Show what is stored, of one session or of all
 #[derive(Debug, Args)]

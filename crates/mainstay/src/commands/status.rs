@@ -14,7 +14,7 @@ use super::fault::{HardReset, fault_text};
 use super::session_text::{called, orphaned_text, session_line, validity_words};
 use crate::connect::connect_any_version;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago, bytes, printable};
+use mainstay_terminal::{Paint, Tone, ago, bytes, printable};
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]

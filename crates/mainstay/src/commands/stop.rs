@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::connect::{answered, connect_any_version};
 use crate::daemon::watch::supervisor;
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// How long a process may take to end once nothing runs in it any more.
 const ENDS: Duration = Duration::from_secs(15);

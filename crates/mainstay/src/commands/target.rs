@@ -14,8 +14,9 @@ use mainstay_runner::{Environment, WarmUpPhase};
 
 use crate::default_kind::default_kind;
 use crate::home::Home;
-use crate::terminal::ProgressLine;
-use crate::{kernels, terminal};
+use crate::kernels;
+use mainstay_terminal as terminal;
+use mainstay_terminal::ProgressLine;
 
 /// How long a session may warm up while a client waits.
 const WARM_UP: Duration = Duration::from_secs(600);

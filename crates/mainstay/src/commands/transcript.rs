@@ -13,7 +13,7 @@ use mainstay_rpc::client::Client;
 use serde_json::Value;
 
 use super::arguments::named;
-use crate::terminal::{Paint, Surface, Tone, note, printable, printed};
+use mainstay_terminal::{Paint, Surface, Tone, note, printable, printed};
 
 /// Shows what was said in a session: each input, and what came of it; or each message of a conversation with an agent.
 #[derive(Debug, Args)]

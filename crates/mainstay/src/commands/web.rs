@@ -8,7 +8,7 @@ use mainstay_rpc::api::GetLink;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// Opens the page in a browser.
 ///

@@ -46,7 +46,7 @@ use crate::connect::{Announcement, VERSION, transcribing};
 use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
 use crate::kernels;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 use self::listeners::Listeners;
 use self::telemetry::Telemetry;

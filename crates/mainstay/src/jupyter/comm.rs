@@ -40,7 +40,8 @@ impl Shell {
                 self.voice.pass_on(Some(request), &close).await;
             }
             CommStep::Say | CommStep::Close => {
-                let text = format!("{error} [{}]\n  {}\n", error.code(), crate::terminal::next_step(&error));
+                let text =
+                    format!("{error} [{}]\n  {}\n", error.code(), mainstay_terminal::next_step(&error));
                 self.print(request, OutputStream::Stderr, &text).await;
             }
         }

@@ -16,7 +16,7 @@ use super::content::{ExecuteRequest, InputReply, shown};
 use super::shell::{Shell, command_of, read};
 use crate::link::is_loss;
 use crate::own_asks::OwnAsks;
-use crate::terminal::{Paint, eval_summary};
+use mainstay_terminal::{Paint, eval_summary};
 
 /// What Jupyter calls code that was interrupted.
 const INTERRUPTED: &str = "KeyboardInterrupt";
@@ -267,6 +267,6 @@ pub(super) fn failure(refusal: &Error) -> Value {
     error(
         &name,
         &text,
-        vec![format!("{text} [{name}]"), format!("  {}", crate::terminal::next_step(refusal))],
+        vec![format!("{text} [{name}]"), format!("  {}", mainstay_terminal::next_step(refusal))],
     )
 }

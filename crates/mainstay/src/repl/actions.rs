@@ -38,7 +38,7 @@ use crate::commands::transcript::{EntrySelection, LINES, Pages, entry_text, noth
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
 use crate::link::Link;
-use crate::terminal::{Paint, Tone, counted, note, printable};
+use mainstay_terminal::{Paint, Tone, counted, note, printable};
 
 /// How many lines `:history` shows.
 const LINES_SHOWN: usize = 20;

@@ -26,8 +26,8 @@ use super::evaluation::Progress;
 use super::prompt::LinePrompt;
 use super::{Repl, no_terminal};
 use crate::link::is_loss;
-use crate::render::{RenderItem, Screen, TurnRenderer, state_words};
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::turn::{RenderItem, Screen, TurnRenderer, state_words};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Between two looks whether a key was pressed.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);

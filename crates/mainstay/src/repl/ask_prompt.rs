@@ -10,7 +10,7 @@ use super::prompt::LinePrompt;
 use super::{Repl, no_terminal};
 use crate::commands::ask::question_text;
 use crate::link::is_loss;
-use crate::terminal::{note, printable, show_error};
+use mainstay_terminal::{note, printable, show_error};
 
 /// Columns that blanks around a prompt may take.
 const MARGIN: usize = 8;

@@ -6,8 +6,8 @@ use mainstay_model::{SessionState, Timestamp};
 use super::command::PromptLanguage;
 use crate::commands::fault::{HardReset, fault_text};
 use crate::commands::session_text::{orphaned_text, startup_text};
-use crate::render::{so_far, state_words};
-use crate::terminal::{Paint, Tone, ago, printable};
+use mainstay_terminal::turn::{so_far, state_words};
+use mainstay_terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
 pub(super) const DOT: &str = " • ";

@@ -25,7 +25,7 @@ use super::history::SharedHistory;
 use super::history_cache::HistoryCache;
 use super::keys::{Enter, Hints, Keys, MENU, SubmitRule, SubmitValidator};
 use super::prompt::{Bell, INDICATOR, LinePrompt};
-use crate::terminal::Paint;
+use mainstay_terminal::Paint;
 
 /// How many choices the menu shows at once.
 const MENU_ROWS: u16 = 12;

@@ -19,7 +19,7 @@ use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
 use crate::link::{SessionUpdate, is_loss};
 use crate::own_asks::AskChange;
-use crate::terminal::{Paint, Surface, Tone, eval_summary, note, result_text};
+use mainstay_terminal::{Paint, Surface, Tone, eval_summary, note, result_text};
 
 pub(super) use self::progress::Progress;
 
@@ -321,7 +321,7 @@ impl Repl {
             // It has just ended, or is on its way to the session: then it is stopped when it begins.
             Err(Error::NotRunning { .. }) => {}
             Err(error) if is_loss(&error) => {}
-            Err(error) => crate::terminal::show_error(&error),
+            Err(error) => mainstay_terminal::show_error(&error),
         }
     }
 

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::command::{PromptLanguage, table};
-use crate::terminal::{Paint, Tone};
+use mainstay_terminal::{Paint, Tone};
 
 /// Keys worth knowing where code is typed, as `:help` lists them.
 const KEYS: &[(&str, &str)] = &[

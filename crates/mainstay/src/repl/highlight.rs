@@ -7,7 +7,7 @@ use mainstay_model::Language;
 use reedline::{Color, Highlighter, StyledText};
 
 use super::command::{self, PromptLanguage};
-use crate::terminal::syntax_colour;
+use mainstay_terminal::syntax_colour;
 
 /// The highlighter of the prompt.
 pub(super) struct CodeHighlighter {

@@ -27,7 +27,7 @@ use self::exchange::keep_up;
 use self::files::{old_lines, unsent_lines};
 use self::lines::CachedHistory;
 use crate::home::{self, Home};
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 pub(super) use self::lines::Line;
 

@@ -56,7 +56,7 @@ use crate::commands::target::{bring_into_use, settle};
 use crate::connect::Connection;
 use crate::home::Home;
 use crate::link::{Link, is_loss};
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// What the daemon knows this client as.
 const CLIENT_NAME: &str = "terminal";

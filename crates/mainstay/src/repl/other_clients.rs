@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr;
 use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{event_line, who};
-use crate::render::{RenderItem, TurnRenderer};
-use crate::terminal::{
+use mainstay_terminal::turn::{RenderItem, TurnRenderer};
+use mainstay_terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
 };
 

@@ -7,8 +7,8 @@ use mainstay_rpc::api::{GetLineage, ListEntries};
 use super::Repl;
 use super::echo_off::EchoOff;
 use crate::commands::transcript::{entry_text, nothing_shown};
-use crate::render::{Call, whole_text};
-use crate::terminal::{note, page};
+use mainstay_terminal::turn::{Call, whole_text};
+use mainstay_terminal::{note, page};
 
 /// How many entries are looked at together, from the end.
 const TOGETHER: u64 = 100;

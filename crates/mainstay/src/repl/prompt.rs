@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::terminal::printable;
+use mainstay_terminal::printable;
 
 /// A longer name is cut: the code needs the line.
 const LONGEST_NAME: usize = 24;

@@ -11,7 +11,7 @@ use super::{CLIENT_NAME, Repl};
 use crate::connect::{Connection, connect, connect_or_start};
 use crate::home::Home;
 use crate::link::Link;
-use crate::terminal::{note, printable, show_error};
+use mainstay_terminal::{note, printable, show_error};
 
 /// How long a daemon that stops in order may take until it counts as gone.
 const LAST_WORDS: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mainstay_model::Error;
 
 use super::clients::Scope;
-use crate::terminal::{Paint, Tone, printable};
+use mainstay_terminal::{Paint, Tone, printable};
 
 /// Lines around a change that are shown with it.
 const AROUND: usize = 3;

@@ -15,7 +15,7 @@ use crate::commands::print_json;
 use crate::commands::target::working_directory;
 use crate::confirm::{Enter, agrees, confirm};
 use crate::home::{HOME_VARIABLE, Home};
-use crate::terminal::{Paint, note};
+use mainstay_terminal::{Paint, note};
 
 /// The program's name, for who has it on the path.
 const PROGRAM: &str = "mainstay";

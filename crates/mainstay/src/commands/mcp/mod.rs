@@ -24,7 +24,7 @@ use mainstay_model::Error;
 use super::target::working_directory;
 use crate::connect::answers_within;
 use crate::home::Home;
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]

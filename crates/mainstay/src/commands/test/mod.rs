@@ -18,7 +18,7 @@ use super::rebuild::build;
 use super::target::{Target, bring_into_use, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Runs the tests that a session's code defined, and those of the assemblies it refers to.
 #[derive(Debug, Args)]

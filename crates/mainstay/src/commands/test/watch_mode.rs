@@ -20,7 +20,7 @@ use crate::commands::questions::Asker;
 use crate::commands::runner_job::RunnerJob;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 /// How long nothing must happen before what has happened is acted upon: many files are often written at once.
 const QUIET: Duration = Duration::from_millis(300);

@@ -10,7 +10,7 @@ use mainstay_rpc::api::{Explore, FindSymbols, GetStatus, ListValues};
 use crate::commands::explore::{members_text, symbols_text, values_text};
 use crate::repl::Repl;
 use crate::repl::evaluation::Submission;
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 impl Repl {
     pub(super) async fn explore(&self, name: String) -> Result<(), Error> {

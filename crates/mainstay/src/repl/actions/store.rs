@@ -10,7 +10,7 @@ use crate::commands::backup::{back_up, made_text};
 use crate::commands::gc::{collect, collected_text};
 use crate::commands::stats::{session_text, store_text};
 use crate::repl::Repl;
-use crate::terminal::note;
+use mainstay_terminal::note;
 
 impl Repl {
     pub(super) async fn stats(&self, session: Option<String>) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use reedline::{CompletionResult, Span, Suggestion};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::proposal::{Choice, Proposal};
-use crate::terminal::printable;
+use mainstay_terminal::printable;
 
 /// Names up to this width are aligned.
 const ALIGNED: usize = 24;

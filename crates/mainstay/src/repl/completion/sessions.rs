@@ -6,7 +6,7 @@ use mainstay_rpc::api::ListSessions;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};
-use crate::terminal::ago;
+use mainstay_terminal::ago;
 
 pub(super) async fn all_sessions(asked: &CompletionContext) -> Result<Vec<SessionView>, Error> {
     asked.client.call(ListSessions::default()).await

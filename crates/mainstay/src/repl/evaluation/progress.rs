@@ -9,7 +9,7 @@ use mainstay_rpc::client::Client;
 
 use crate::own_asks::OwnAsks;
 use crate::repl::agent_turn::AgentTurn;
-use crate::terminal::{DisplaySequence, OpenLine, ProgressLine, Surface};
+use mainstay_terminal::{DisplaySequence, OpenLine, ProgressLine, Surface};
 
 /// What is known of a submission while it runs.
 pub(in crate::repl) struct Progress {

@@ -30,7 +30,7 @@ use self::outlet::Outlet;
 use self::reach::{Reach, Reached, is_passing};
 use crate::config::Config;
 use crate::home::Home;
-use crate::terminal;
+use mainstay_terminal as terminal;
 
 /// A daemon that owes an answer may be silent for this long, however short the wait for a daemon is.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);

@@ -25,7 +25,7 @@ use super::clients::{McpClient, NEEDED, Places, Scope};
 use super::file::File;
 use crate::commands::print_json;
 use crate::commands::target::working_directory;
-use crate::terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Connect as each agent that is installed here would, and say what it would see
 ///

@@ -31,7 +31,7 @@ pub(super) fn notification(what: &str, params: Value) -> To {
 
 /// Answers a request with an error: a call as a tool would, since the model reads that.
 pub(super) fn refusal(request: &Request, error: &Error) -> To {
-    let mut words = format!("{}: {error}. {}", error.code(), crate::terminal::next_step(error));
+    let mut words = format!("{}: {error}. {}", error.code(), mainstay_terminal::next_step(error));
     let Kind::Call { command } = &request.kind else {
         let data = json!({ "code": error.code().to_string() });
         return To::Client(failure(&request.id, INTERNAL_ERROR, &words, Some(data)));
