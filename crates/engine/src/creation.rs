@@ -384,7 +384,7 @@ impl Engine {
             projection,
             trace: span.clone(),
         };
-        let events = self.shared.log.append(append).await?;
+        let events = self.unless_stopping(|| self.shared.log.append(append))?.await?;
         ended(&span);
         self.shared.single_process.outcomes.add(1);
         self.shared.hub.publish(session, events);

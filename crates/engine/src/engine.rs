@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
-use crate::lease::keep_lease;
+use crate::lease::LeaseKeeper;
 use crate::metering::Pulse;
 use crate::presence::ClientInfo;
 use crate::session::{Entry, Request, SessionHandle};
@@ -76,13 +76,14 @@ impl Engine {
         environments: Environments,
     ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
-        keep_lease(&log);
+        let lease = LeaseKeeper::start(&log);
         let newest = log.last_position().await?;
         let hub = Arc::new(Hub::new(newest));
         let outcomes = if limits.outcomes > 0 { log.count_outcomes().await? } else { 0 };
         let single_process = SingleProcess::new(&limits, outcomes);
         let shared = Shared {
             log,
+            lease,
             hub,
             factories,
             environments,
@@ -290,8 +291,9 @@ impl Engine {
             // The sender goes when the last commit is through.
             while handle.visible.changed().await.is_ok() {}
         }
-        // All sessions are idle. Where this fails, the lease lapses.
-        self.shared.log.release().await.ok();
+        // A session that is being claimed now would have the lease renewed. Those that come later are turned away before.
+        let _no_more_claims = self.activation.lock().await;
+        self.shared.lease.give_up(&*self.shared.log).await;
         self.shared.hub.close();
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mainstay_log::Log;
+use tokio::sync::watch;
 
 use crate::sync::task::spawn;
 use crate::sync::time::sleep;
@@ -11,24 +12,50 @@ use crate::sync::time::sleep;
 /// How long is waited after a renewal that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Renews the lease in the background until the engine is gone, or at once no more where the store says that it does not
-/// lapse.
-pub(crate) fn keep_lease(log: &Arc<dyn Log>) {
-    spawn(renew_on(Arc::downgrade(log)));
+/// Renews the lease in the background, until it is given up or dropped. Where the store says that the lease does not lapse,
+/// it is renewed once.
+pub(crate) struct LeaseKeeper {
+    /// Whether the renewing is to end. The task that renews has the only receiver.
+    ends: watch::Sender<bool>,
 }
 
-async fn renew_on(log: Weak<dyn Log>) {
-    // Held no longer than for the call, lest it keep the store of an engine that is gone.
-    while let Some(held) = log.upgrade() {
+impl LeaseKeeper {
+    /// Begins to renew the lease of the engine that has this store.
+    pub(crate) fn start(log: &Arc<dyn Log>) -> Self {
+        let (ends, ended) = watch::channel(false);
+        spawn(renew_on(Arc::downgrade(log), ended));
+        Self { ends }
+    }
+
+    /// Gives the lease up: others may claim the sessions at once. A renewal that is under way comes to its end before, and
+    /// none follows.
+    pub(crate) async fn give_up(&self, log: &dyn Log) {
+        self.ends.send_replace(true);
+        self.ends.closed().await;
+        if let Err(error) = log.release().await {
+            tracing::warn!(%error, "the lease of this daemon's sessions was not given up; it lapses");
+        }
+    }
+}
+
+async fn renew_on(log: Weak<dyn Log>, mut ended: watch::Receiver<bool>) {
+    while !*ended.borrow() {
+        // Held no longer than for the call, lest it keep the store of an engine that is gone.
+        let Some(held) = log.upgrade() else { return };
         let renewed = held.renew().await;
         drop(held);
-        match renewed {
+        let after = match renewed {
             Ok(None) => return,
-            Ok(Some(after)) => sleep(after).await,
+            Ok(Some(after)) => after,
             Err(error) => {
                 tracing::warn!(%error, "the lease of this daemon's sessions could not be renewed");
-                sleep(PAUSE).await;
+                PAUSE
             }
+        };
+        tokio::select! {
+            // Also when the engine is gone.
+            _ = ended.changed() => return,
+            () = sleep(after) => {}
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::Hub;
+use crate::lease::LeaseKeeper;
 use crate::presence::Clients;
 use crate::single_process::SingleProcess;
 use crate::sync::Mutex;
@@ -27,6 +28,8 @@ pub(crate) type KnownRecords = Mutex<HashMap<SessionId, (Seq, Arc<Records>)>>;
 /// What every session's task shares with the engine.
 pub(crate) struct Shared {
     pub(crate) log: Arc<dyn Log>,
+    /// Renews the lease of all sessions of this engine.
+    pub(crate) lease: LeaseKeeper,
     pub(crate) hub: Arc<Hub>,
     pub(crate) limits: Limits,
     pub(crate) factories: Vec<Arc<dyn RunnerFactory>>,

@@ -45,6 +45,15 @@ impl Engine {
         if handle.send(request(reply)).await { Ok(answer) } else { Err(self.gone()) }
     }
 
+    /// Does what takes ownership in the store, unless the daemon goes down: then its lease may have been given up.
+    ///
+    /// # Errors
+    /// [`Error::DaemonStopping`].
+    pub(crate) fn unless_stopping<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
+        let tasks = self.lock();
+        if tasks.stopping { Err(Error::DaemonStopping) } else { Ok(work()) }
+    }
+
     /// Why a session's task does not answer.
     pub(crate) fn gone(&self) -> Error {
         match self.lock().stopping {

@@ -1,8 +1,8 @@
 //! A store that can be told to refuse, or to keep its callers waiting.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use std::time::Duration;
 
@@ -30,6 +30,19 @@ pub(crate) struct StoreDouble {
     away: watch::Sender<bool>,
     blocked: watch::Sender<Option<CommandId>>,
     failures: watch::Sender<usize>,
+    lease: Mutex<Vec<Lease>>,
+    renewals_held: watch::Sender<bool>,
+}
+
+/// What was done with the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lease {
+    /// A renewal began.
+    Renewing,
+    /// A renewal was over.
+    Renewed,
+    /// The lease was given up.
+    Released,
 }
 
 impl StoreDouble {
@@ -41,7 +54,23 @@ impl StoreDouble {
             away: watch::Sender::new(false),
             blocked: watch::Sender::new(None),
             failures: watch::Sender::new(0),
+            lease: Mutex::default(),
+            renewals_held: watch::Sender::new(false),
         }
+    }
+
+    /// Keeps renewals of the lease under way, until told otherwise.
+    pub(crate) fn hold_renewals(&self, held: bool) {
+        self.renewals_held.send_replace(held);
+    }
+
+    /// What was done with the lease so far.
+    pub(crate) fn lease(&self) -> Vec<Lease> {
+        self.lease.lock().unwrap().clone()
+    }
+
+    fn note_lease(&self, done: Lease) {
+        self.lease.lock().unwrap().push(done);
     }
 
     /// Lets the append after the next `skipped` ones fail.
@@ -102,10 +131,15 @@ impl EventLog for StoreDouble {
     }
 
     async fn renew(&self) -> Result<Option<Duration>, Error> {
-        self.inner.renew().await
+        self.note_lease(Lease::Renewing);
+        self.inner.renew().await?;
+        self.renewals_held.subscribe().wait_for(|held| !held).await.ok();
+        self.note_lease(Lease::Renewed);
+        Ok(Some(Duration::from_secs(1)))
     }
 
     async fn release(&self) -> Result<(), Error> {
+        self.note_lease(Lease::Released);
         self.inner.release().await
     }
 
