@@ -25,6 +25,9 @@ pub trait EventLog: Send + Sync + 'static {
     /// takes nothing back. A session that is not there is created by an append that begins with
     /// [`EventBody::SessionCreated`], at seq 1 and under [`Epoch::FIRST`]. All moments are cut to the microsecond.
     ///
+    /// The answer to an append may be lost after the commit. The same append may be sent again: where all of it is stored
+    /// already, with the same epoch, seqs and content, it counts as done, and nothing is stored twice.
+    ///
     /// # Errors
     /// The future fails with [`AppendError`](crate::AppendError), and gives the append back. Fenced: the epoch is not the
     /// newest of the session. Refused: the first seq is not the next one; [`Error::SessionNotFound`] where the session is
@@ -48,6 +51,12 @@ pub trait EventLog: Send + Sync + 'static {
     /// [`ClaimError::Held`] where another owner has it whose lease is live; [`Error::SessionNotFound`],
     /// [`Error::StoreFailed`].
     async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError>;
+
+    /// The newest epoch of a session, under which alone something can be appended; none where the session is not there.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error>;
 
     /// Renews the lease of whoever opened the store, for all of its sessions. Gives after how long it is to be renewed again;
     /// none where it does not lapse as long as the store is open.

@@ -40,6 +40,8 @@ macro_rules! conformance_of {
                 appends::every_kind_of_event_and_outcome_comes_back_as_it_was,
                 appends::moments_are_cut_to_the_microsecond_everywhere,
                 appends::another_seq_or_epoch_is_refused_and_leaves_nothing,
+                appends::an_append_whose_answer_was_lost_is_done_once,
+                appends::the_deletion_of_a_session_whose_answer_was_lost_is_done_once,
                 appends::a_session_is_created_once,
                 appends::a_session_that_is_not_there_takes_no_events,
                 appends::an_outcome_is_found_by_its_key_of_the_same_principal_and_session,

@@ -61,7 +61,10 @@ async fn a_session_is_claimed_once_its_owners_lease_has_lapsed() {
     clock.advance(9);
     assert!(other.claim(line.id).await.is_err());
     clock.advance(1);
+    assert_eq!(one.newest_epoch(line.id).await, Ok(Some(Epoch(1))));
     assert_eq!(other.claim(line.id).await, Ok(Epoch(2)));
+    assert_eq!(one.newest_epoch(line.id).await, Ok(Some(Epoch(2))));
+    assert_eq!(one.newest_epoch(Line::new(2).id).await, Ok(None));
     let late = one.append(line.peek(vec![output("too late")])).await.unwrap_err();
     assert_eq!(late.error, AppendError::Fenced { newest: Epoch(2) });
     line.epoch = Epoch(2);

@@ -186,6 +186,10 @@ impl EventLog for MemoryLog {
         .await
     }
 
+    async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
+        Ok(self.read(|stored| stored.sessions.get(&session).map(|(epoch, _)| *epoch)).await)
+    }
+
     fn changes_by_others(&self) -> BoxStream<'static, Position> {
         stream::empty().boxed()
     }

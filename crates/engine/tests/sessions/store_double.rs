@@ -26,12 +26,14 @@ use tokio::sync::watch;
 pub(crate) struct StoreDouble {
     inner: Arc<dyn Log>,
     refusals: AtomicUsize,
+    lost_answers: AtomicUsize,
     held: watch::Sender<bool>,
     away: watch::Sender<bool>,
     blocked: watch::Sender<Option<CommandId>>,
     failures: watch::Sender<usize>,
     lease: Mutex<Vec<Lease>>,
     renewals_held: watch::Sender<bool>,
+    reads_of_all_held: watch::Sender<bool>,
 }
 
 /// What was done with the lease.
@@ -50,13 +52,20 @@ impl StoreDouble {
         Self {
             inner,
             refusals: AtomicUsize::new(0),
+            lost_answers: AtomicUsize::new(0),
             held: watch::Sender::new(false),
             away: watch::Sender::new(false),
             blocked: watch::Sender::new(None),
             failures: watch::Sender::new(0),
             lease: Mutex::default(),
             renewals_held: watch::Sender::new(false),
+            reads_of_all_held: watch::Sender::new(false),
         }
+    }
+
+    /// Keeps whoever reads the events of all sessions waiting, until told otherwise.
+    pub(crate) fn hold_reads_of_all(&self, held: bool) {
+        self.reads_of_all_held.send_replace(held);
     }
 
     /// Keeps renewals of the lease under way, until told otherwise.
@@ -76,6 +85,11 @@ impl StoreDouble {
     /// Lets the append after the next `skipped` ones fail.
     pub(crate) fn refuse_after(&self, skipped: usize) {
         self.refusals.store(skipped + 1, Ordering::SeqCst);
+    }
+
+    /// Stores the append after the next `skipped` ones, and says that it could not.
+    pub(crate) fn lose_answer_after(&self, skipped: usize) {
+        self.lost_answers.store(skipped + 1, Ordering::SeqCst);
     }
 
     /// Lets every append fail, until told otherwise.
@@ -109,6 +123,14 @@ impl EventLog for StoreDouble {
             self.failures.send_modify(|failures| *failures += 1);
             return ready(Err(FailedAppend { error, append: Box::new(append) })).boxed();
         }
+        if is_last(&self.lost_answers) {
+            let appended = self.inner.append(append.clone());
+            let error = AppendError::Unavailable { reason: "the connection was lost".to_owned() };
+            return Box::pin(async move {
+                appended.await?;
+                Err(FailedAppend { error, append: Box::new(append) })
+            });
+        }
         let appended = self.inner.append(append);
         let mut held = self.held.subscribe();
         Box::pin(async move {
@@ -124,6 +146,10 @@ impl EventLog for StoreDouble {
 
     async fn claim(&self, session: SessionId) -> Result<Epoch, ClaimError> {
         self.inner.claim(session).await
+    }
+
+    async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
+        self.inner.newest_epoch(session).await
     }
 
     fn changes_by_others(&self) -> BoxStream<'static, Position> {
@@ -148,6 +174,7 @@ impl EventLog for StoreDouble {
     }
 
     async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        self.reads_of_all_held.subscribe().wait_for(|held| !held).await.ok();
         self.inner.all_events(after, limit).await
     }
 

@@ -135,6 +135,24 @@ async fn what_a_store_that_is_away_cannot_take_is_stored_in_order_once_it_is_bac
 }
 
 #[tokio::test]
+async fn an_append_whose_answer_was_lost_counts_as_done_when_it_is_tried_again() {
+    // The acceptance, the output, the end.
+    for skipped in 0..3 {
+        let daemon = Daemon::with(waiting()).await;
+        let session = daemon.session().await;
+        session.eval("define a").await;
+        let (before, worker) = (session.now().await, daemon.workers.started());
+        daemon.store.lose_answer_after(skipped);
+        let (first, second) = (session.queue("print x"), session.queue("names"));
+        assert_eq!(evaluated(first.await.unwrap()).ending, EvalEnding::Completed, "{skipped}");
+        assert_eq!(evaluated(second.await.unwrap()).value.as_deref(), Some("a"), "{skipped}");
+        let story = session.story_of_work_after(before).await;
+        assert_eq!(story.iter().filter(|event| *event == "eval print x").count(), 1, "{story:?}");
+        assert_eq!(daemon.workers.started(), worker, "the worker ran on");
+    }
+}
+
+#[tokio::test]
 async fn new_commands_are_refused_once_too_much_waits_for_a_store_that_is_away() {
     let daemon = Daemon::with(Limits { store_queue: 1, ..waiting() }).await;
     let session = daemon.session().await;

@@ -155,14 +155,15 @@ impl AppendRows {
     }
 
     /// Writes them, and gives the first event's place in the whole log. All that can refuse an append comes before the
-    /// first change.
+    /// first change. What is stored already is not written again.
     pub(super) fn apply(
         &self,
         statements: &mut Statements<'_>,
     ) -> Result<Result<Position, AppendError>, WriteFailure> {
         match self.check(statements)? {
             Ok(before) => Ok(Ok(self.write(statements, before)?)),
-            Err(refused) => Ok(Err(refused)),
+            Err(refused @ AppendError::Refused(_)) => Ok(self.stored_before(statements)?.ok_or(refused)),
+            Err(error) => Ok(Err(error)),
         }
     }
 
@@ -419,6 +420,8 @@ pub(super) fn placed(
         })
         .collect()
 }
+
+mod repetition;
 
 #[cfg(test)]
 mod tests;

@@ -51,6 +51,10 @@ impl EventLog for SqliteLog {
         self.writer.submit(0, move |statements| lease::claim(statements, session, &sharing)).await?
     }
 
+    async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
+        self.readers.run(move |connection| queries::newest_epoch(connection, session)).await
+    }
+
     fn changes_by_others(&self) -> BoxStream<'static, Position> {
         match &*self.sharing {
             Sharing::Alone => stream::empty().boxed(),

@@ -10,10 +10,10 @@ use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::failure::{failed, reason_of};
 use super::rows::{
-    CREATIONS, decode_count, decode_event, decode_head, decode_outcome, decode_position, decode_session,
-    decode_session_id, integer,
+    CREATIONS, count, decode_count, decode_event, decode_head, decode_outcome, decode_position,
+    decode_session, decode_session_id, integer,
 };
-use crate::{KeyScope, SessionFilter, StoredOutcome};
+use crate::{Epoch, KeyScope, SessionFilter, StoredOutcome};
 
 /// Those that are in the index, then those that are not yet.
 pub(super) fn events(
@@ -49,7 +49,7 @@ pub(super) fn events_of(
     Ok(events)
 }
 
-const INDEXED_EVENTS: &str = "
+pub(super) const INDEXED_EVENTS: &str = "
     SELECT event.position, event.seq, at, kind, body, source, correlation, causation, environment
     FROM event_index CROSS JOIN event ON event.position = event_index.position
     WHERE event_index.session = ?1 AND event_index.seq > ?2 ORDER BY event_index.seq LIMIT ?3";
@@ -80,6 +80,17 @@ pub(super) fn all_events(
 pub(super) fn last_position(connection: &Connection) -> Result<Position, Error> {
     let found = collect(connection, "SELECT coalesce(max(position), 0) FROM event", (), decode_position)?;
     Ok(found.into_iter().next().unwrap_or(Position::ZERO))
+}
+
+/// How many times a session's ownership has been taken.
+pub(super) fn newest_epoch(connection: &Connection, session: SessionId) -> Result<Option<Epoch>, Error> {
+    let found = collect(
+        connection,
+        "SELECT epoch FROM session JOIN head ON head.session = number WHERE id = ?1 AND deleted_at IS NULL",
+        [session.as_uuid().into_bytes()],
+        |row| count(row, 0).map(Epoch).map_err(failed),
+    )?;
+    Ok(found.into_iter().next())
 }
 
 /// A session's number, and the newest of its events.

@@ -42,6 +42,21 @@ impl EventRow {
         })
     }
 
+    /// Whether the columns `position, seq, at, kind, body, source, correlation, causation, environment` are those of this event.
+    pub(super) fn is_in(&self, row: &Row<'_>) -> rusqlite::Result<bool> {
+        let Self { at, kind, body, source, correlation, causation, environment } = self;
+        let is_text = |column, text: Option<&String>| {
+            Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str_or_null()? == text.map(String::as_str))
+        };
+        Ok(row.get::<_, i64>(2)? == *at
+            && row.get_ref(3)?.as_str()? == *kind
+            && is_text(4, body.as_ref())?
+            && is_text(5, Some(source))?
+            && is_text(6, correlation.as_ref())?
+            && row.get::<_, Option<i64>>(7)? == *causation
+            && is_text(8, environment.as_ref())?)
+    }
+
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         const FIXED: usize = 64;

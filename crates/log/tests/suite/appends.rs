@@ -127,6 +127,53 @@ pub async fn another_seq_or_epoch_is_refused_and_leaves_nothing(store: &dyn Stor
     assert_eq!(log.outcome(&Principal::local(), &command_id("refused")).await, Ok(None));
 }
 
+pub async fn an_append_whose_answer_was_lost_is_done_once(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = Line::new(1);
+    let creation = line.create();
+    let mut accepted = line.append(vec![output("0.1"), warm_up()]);
+    accepted.outcomes.push(answer("first", Seq(2)));
+    let behind = line.append((0..2_000).map(|number| output(number.to_string())).collect());
+    let outcome_alone = Append { outcomes: vec![answer("second", Seq(2))], ..line.append(Vec::new()) };
+    let sent = [creation, accepted, behind, outcome_alone];
+    let mut answers = Vec::new();
+    for append in &sent {
+        answers.push(log.append(append.clone()).await.unwrap());
+    }
+    let twice = join_all(sent.iter().map(|append| log.append(append.clone()))).await;
+    assert_eq!(twice.into_iter().map(Result::unwrap).collect::<Vec<_>>(), answers);
+    assert_same(&*log, &line).await;
+
+    // What differs in anything is another append.
+    let accepted = &sent[1];
+    let mut other = accepted.clone();
+    other.events[1] = new_event(output("another"));
+    let mut later = accepted.clone();
+    later.events[0].at = Timestamp::from_second(1).unwrap();
+    let unanswered = Append { outcomes: vec![answer("third", Seq(2))], ..accepted.clone() };
+    let shorter = Append { events: accepted.events[..1].to_vec(), version: Version(9), ..accepted.clone() };
+    let longer =
+        Append { events: [accepted.events.clone(), accepted.events.clone()].concat(), ..accepted.clone() };
+    let nothing = Append { events: Vec::new(), outcomes: Vec::new(), ..accepted.clone() };
+    for different in [other, later, unanswered, shorter, longer, nothing] {
+        let refused = log.append(different).await.unwrap_err().error;
+        assert!(matches!(refused, AppendError::Refused(Refusal::OutOfSequence { .. })), "{refused:?}");
+    }
+    let newest = log.claim(line.id).await.unwrap();
+    let fenced = log.append(accepted.clone()).await.unwrap_err().error;
+    assert_eq!(fenced, AppendError::Fenced { newest }, "another owner may have gone on from it");
+    assert_same(&*log, &line).await;
+}
+
+pub async fn the_deletion_of_a_session_whose_answer_was_lost_is_done_once(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 1).await;
+    let mut deletion = line.append(vec![EventBody::SessionDeleted]);
+    deletion.outcomes.push(answer("delete", Seq(3)));
+    let answered = log.append(deletion.clone()).await.unwrap();
+    assert_eq!(log.append(deletion).await.unwrap(), answered);
+}
+
 pub async fn a_session_is_created_once(store: &dyn Store) {
     let log = store.open().await;
     let line = begun(&*log, 1, 0).await;
