@@ -121,13 +121,13 @@ impl Engine {
     /// Passes on what other daemons that share the store commit after a position.
     fn hear_of_others(&self, after: Position) {
         let tasks = Arc::downgrade(&self.tasks);
-        let is_ours = move |session| {
-            let Some(tasks) = tasks.upgrade() else { return false };
+        let task_of = move |session| {
+            let tasks = tasks.upgrade()?;
             let tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.handles.get(&session).is_some_and(|entry| entry.upgrade().is_some())
+            tasks.handles.get(&session).and_then(Entry::task)
         };
         let (log, hub) = (Arc::downgrade(&self.shared.log), Arc::downgrade(&self.shared.hub));
-        task::spawn(Feed { log, hub, is_ours, after }.run(self.shared.log.changes_by_others()));
+        task::spawn(Feed { log, hub, task_of, after }.run(self.shared.log.changes_by_others()));
     }
 
     /// The sessions that were live when the last daemon was lost, and the idle ones in which asks or commands wait.

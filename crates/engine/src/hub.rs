@@ -76,7 +76,9 @@ impl Hub {
         });
         if let Some(live) = channels.sessions.get(&session) {
             live.send_modify(|recent| {
-                for event in events {
+                // What another daemon stored may be published by two: by who hears of it, and by a committer that is late.
+                let newest = recent.last();
+                for event in events.into_iter().filter(|event| event.seq > newest) {
                     recent.push(Seq(event.seq.0.saturating_sub(1)), event);
                 }
             });

@@ -51,7 +51,7 @@ use crate::trace::Traces;
 use crate::warm_up::{FromWorker, LastValues};
 use crate::worker::Worker;
 
-pub(crate) use self::handle::{Entry, Request, SessionHandle};
+pub(crate) use self::handle::{Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
 
 /// How long output is held back to be joined with what follows.
@@ -134,9 +134,10 @@ pub(crate) fn spawn(
         is_draining: false,
         drained: None,
     };
+    let after = task.session.last_seq;
     task.take_over(lane);
     task::spawn(task.run(mailbox, failed));
-    let entry = Entry { requests: requests.downgrade(), visible: visible.clone(), _door: door };
+    let entry = Entry { requests: requests.downgrade(), visible: visible.clone(), epoch, after, _door: door };
     (SessionHandle { requests, visible }, entry)
 }
 
@@ -224,6 +225,7 @@ impl SessionTask {
                         reply.send(()).ok();
                         break;
                     }
+                    Some(Envelope { request: Request::TakenOver, .. }) => break,
                     Some(Envelope { request, door }) => {
                         if !self.is_open {
                             self.set_door(Some(door));
@@ -294,7 +296,7 @@ impl SessionTask {
                 self.drained = Some(reply);
                 self.tell_drained();
             }
-            Request::ShutDown { .. } => {}
+            Request::TakenOver | Request::ShutDown { .. } => {}
         }
     }
 

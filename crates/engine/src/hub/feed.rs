@@ -1,6 +1,7 @@
 //! Commits that another daemon made to a store that both use: read from the log, and passed on as one's own are.
 
 use std::sync::Weak;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -8,22 +9,26 @@ use mainstay_log::Log;
 use mainstay_model::{Error, Event, Position, SessionId};
 
 use super::Hub;
+use crate::session::OwnTask;
+use crate::sync::time::sleep;
 
 /// How many events are read at once.
 const PAGE: usize = 256;
+/// How long is waited after a read that failed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What passes the commits of others on.
 pub(crate) struct Feed<F> {
     /// The store and the hub, as long as the engine has them.
     pub(crate) log: Weak<dyn Log>,
     pub(crate) hub: Weak<Hub>,
-    /// Whether a session has a task here, whose committer publishes its events.
-    pub(crate) is_ours: F,
+    /// The task of a session here, whose committer publishes what it appends.
+    pub(crate) task_of: F,
     /// The newest event that was looked at.
     pub(crate) after: Position,
 }
 
-impl<F: Fn(SessionId) -> bool> Feed<F> {
+impl<F: Fn(SessionId) -> Option<OwnTask>> Feed<F> {
     /// Passes on what others commit, until the store is closed.
     pub(crate) async fn run(mut self, mut changes: BoxStream<'static, Position>) {
         while let Some(newest) = changes.next().await {
@@ -32,8 +37,8 @@ impl<F: Fn(SessionId) -> bool> Feed<F> {
                     Ok(Some(())) => {}
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::warn!(%error, "what another daemon has stored is passed on with its next change");
-                        break;
+                        tracing::warn!(%error, "what another daemon has stored is passed on late");
+                        sleep(PAUSE).await;
                     }
                 }
             }
@@ -42,24 +47,43 @@ impl<F: Fn(SessionId) -> bool> Feed<F> {
 
     /// Passes a page of what is there up to the newest position on; none where the engine is gone.
     async fn pass_on(&mut self, newest: Position) -> Result<Option<()>, Error> {
+        // Held no longer than for the call, lest it keep the store of an engine that is gone.
         let Some(log) = self.log.upgrade() else { return Ok(None) };
         let events = log.all_events(self.after, PAGE).await?;
         drop(log);
-        let Some(last) = events.last().map(|event| event.position) else {
+        if events.is_empty() {
             // What came last was of sessions that are deleted.
             self.after = newest;
-            return Ok(Some(()));
-        };
-        let Some(hub) = self.hub.upgrade() else { return Ok(None) };
+        }
         let of_one_session = |one: &Event, next: &Event| one.session == next.session;
         for run in events.chunk_by(of_one_session) {
-            if let Some(first) = run.first()
-                && !(self.is_ours)(first.session)
-            {
-                hub.publish(first.session, run.to_vec());
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            let Some(by_others) = self.by_others(first.session, run).await? else { return Ok(None) };
+            let Some(hub) = self.hub.upgrade() else { return Ok(None) };
+            hub.publish(first.session, by_others.to_vec());
+            self.after = last.position;
+        }
+        Ok(Some(()))
+    }
+
+    /// Those events of a session that no task here publishes: they come first. A task whose session was taken over ends before;
+    /// it may not know yet, and where it has nothing to append it would never learn. None where the engine is gone.
+    async fn by_others<'e>(
+        &self,
+        session: SessionId,
+        events: &'e [Event],
+    ) -> Result<Option<&'e [Event]>, Error> {
+        let Some(task) = (self.task_of)(session) else { return Ok(Some(events)) };
+        let before = events.partition_point(|event| event.seq <= task.after);
+        if before < events.len() {
+            let Some(log) = self.log.upgrade() else { return Ok(None) };
+            if log.newest_epoch(session).await? != Some(task.epoch) {
+                drop(log);
+                tracing::warn!(%session, "another daemon has taken the session over");
+                task.handle.taken_over().await;
+                return Ok(Some(events));
             }
         }
-        self.after = last;
-        Ok(Some(()))
+        Ok(Some(&events[..before]))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Session, TextPosition};
+use mainstay_log::Epoch;
+use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Seq, Session, TextPosition};
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
 use serde_json::Value;
@@ -42,6 +43,8 @@ pub(crate) enum Request {
     Hear { notice: Notice },
     /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
     Drain { reply: oneshot::Sender<()> },
+    /// Another daemon has taken the session over: the task ends, with its worker.
+    TakenOver,
     /// The daemon goes down; answered when the session is idle.
     ShutDown { reply: oneshot::Sender<()> },
 }
@@ -59,6 +62,10 @@ pub(crate) struct SessionHandle {
 pub(crate) struct Entry {
     pub(super) requests: mpsc::WeakSender<Envelope>,
     pub(super) visible: watch::Receiver<Arc<Session>>,
+    /// Under which epoch the task appends.
+    pub(super) epoch: Epoch,
+    /// The session's newest event when the task began: what comes later the task appends itself.
+    pub(super) after: Seq,
     pub(super) _door: Arc<KeepAlive>,
 }
 
@@ -77,13 +84,32 @@ impl SessionHandle {
         self.requests.send(Envelope { request, door: self.requests.clone() }).await.is_ok()
     }
 
+    /// Ends the task of a session that another daemon has taken over. Done when the last of its commits is through.
+    pub(crate) async fn taken_over(mut self) {
+        self.send(Request::TakenOver).await;
+        // The sender goes with the committer.
+        while self.visible.changed().await.is_ok() {}
+    }
+
     /// Whether the task takes requests.
     pub(crate) fn is_open(&self) -> bool {
         !self.requests.is_closed()
     }
 }
 
+/// A session's task, as who passes on the commits of others sees it.
+pub(crate) struct OwnTask {
+    pub(crate) handle: SessionHandle,
+    pub(crate) epoch: Epoch,
+    pub(crate) after: Seq,
+}
+
 impl Entry {
+    /// The task, while there is one that takes requests, with what tells its commits from those of others.
+    pub(crate) fn task(&self) -> Option<OwnTask> {
+        self.upgrade().map(|handle| OwnTask { handle, epoch: self.epoch, after: self.after })
+    }
+
     /// The way to the task, while there is one that takes requests.
     pub(crate) fn upgrade(&self) -> Option<SessionHandle> {
         let handle = SessionHandle { requests: self.requests.upgrade()?, visible: self.visible.clone() };

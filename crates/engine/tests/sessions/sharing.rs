@@ -1,33 +1,73 @@
 //! Two daemons over one store: one owns a session, the other hears of it, and has it once it is given up.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mainstay_engine::{Cursor, Engine};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_log::{Log, OwnerId, Sharing};
+use mainstay_log::{Clock, EventLog, LeaseTerms, Log, OwnerId, Sharing};
 use mainstay_model::{
-    Access, Admission, Error, EvalEnding, EventFilter, Outcome, Position, Response, Seq, SessionId,
-    SessionState,
+    Access, Admission, Error, EvalEnding, EventFilter, Outcome, Position, Question, Response, Seq,
+    SessionCommand, SessionId, SessionState, Timestamp,
 };
+use mainstay_runner::RunnerFactory;
 
 use crate::scripted::Scripted;
-use crate::support::{Client, command, create, eval, next_id, quick};
+use crate::store_double::StoreDouble;
+use crate::support::{CANCEL, Client, command, create, eval, eventually, next_id, quick};
+
+/// A clock of the store that a test moves.
+#[derive(Debug)]
+struct ManualClock(Mutex<Timestamp>);
+
+impl ManualClock {
+    fn start() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Timestamp::from_second(1_763_000_000).unwrap())))
+    }
+
+    fn advance(&self, seconds: u64) {
+        let mut now = self.0.lock().unwrap();
+        *now = now.checked_add(Duration::from_secs(seconds)).unwrap();
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
 
 /// A daemon that shares the store in a folder.
 struct Sharer {
     engine: Engine,
     local: mainstay_engine::Client,
+    store: Arc<StoreDouble>,
+    workers: Arc<Scripted>,
 }
 
 impl Sharer {
     async fn open(folder: &Path, owner: &str) -> Self {
-        let options = SqliteOptions { sharing: Sharing::by(OwnerId::new(owner)), ..SqliteOptions::default() };
-        let log: Arc<dyn Log> = Arc::new(SqliteLog::open(folder, &options).unwrap());
+        Self::open_as(folder, Sharing::by(OwnerId::new(owner))).await
+    }
+
+    /// With leases that lapse by this clock.
+    async fn open_at(folder: &Path, owner: &str, clock: &Arc<ManualClock>) -> Self {
+        let (owner, lease) = (OwnerId::new(owner), LeaseTerms::default());
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
+        Self::open_as(folder, Sharing::Shared { owner, lease, clock }).await
+    }
+
+    async fn open_as(folder: &Path, sharing: Sharing) -> Self {
+        let options = SqliteOptions { sharing, ..SqliteOptions::default() };
+        let log = SqliteLog::open(folder, &options).unwrap();
+        let store = Arc::new(StoreDouble::over(Arc::new(log)));
+        let log: Arc<dyn Log> = Arc::<StoreDouble>::clone(&store);
         let workers = Arc::<Scripted>::default();
-        let engine = Engine::open(log, vec![workers], quick()).await.unwrap();
+        let factories: Vec<Arc<dyn RunnerFactory>> = vec![Arc::<Scripted>::clone(&workers)];
+        let engine = Engine::open(log, factories, quick()).await.unwrap();
         let local = engine.attach(Access::local(), "cli");
-        Self { engine, local }
+        Self { engine, local, store, workers }
     }
 
     fn client(&self, session: SessionId) -> Client {
@@ -98,4 +138,60 @@ async fn a_session_is_its_owners_until_the_lease_is_given_up() {
     one.engine.shut_down().await;
     assert_eq!(there.eval("names").await.value.as_deref(), Some("a"));
     assert_eq!(there.state().await, SessionState::Ready);
+}
+
+#[tokio::test]
+async fn a_follower_hears_what_a_daemon_stores_that_has_taken_the_session_over() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::start());
+    let one = Sharer::open_at(folder.path(), "one", &clock).await;
+    let session = one.session().await;
+    session.until("warmUpCompleted").await;
+    session.eval("define a").await;
+    let before = session.now().await;
+    let mut followers = Vec::new();
+    for cursor in
+        [Cursor::Session { session: session.id, after: before }, Cursor::Log { after: Position::ZERO }]
+    {
+        followers.push(one.local.follow(cursor, EventFilter::default()).await.unwrap());
+    }
+    let other = Sharer::open_at(folder.path(), "other", &clock).await;
+    // As if the first had been asleep: its worker runs on, and it has nothing to append.
+    clock.advance(60);
+    let there = other.client(session.id);
+    assert_eq!(there.eval("names").await.value.as_deref(), Some("a"));
+    for (mut follower, mut next) in followers.into_iter().zip([before.next(), Seq(1)]) {
+        let mut evals = if next == Seq(1) { 0 } else { 1 };
+        while evals < 2 {
+            let event = follower.next().await.unwrap();
+            assert_eq!(event.seq, next);
+            next = next.next();
+            evals += usize::from(event.body.kind() == "evalCompleted");
+        }
+    }
+    eventually(|| one.workers.alive() == 0).await;
+    let refused = session.give(command(next_id(), Admission::Queue, eval("names"))).await;
+    assert_eq!(refused, Err(Error::SessionOwned));
+    assert_eq!(there.eval("names").await.value.as_deref(), Some("a"), "its new owner goes on");
+}
+
+#[tokio::test]
+async fn a_follower_hears_what_another_daemon_stored_last_though_the_session_has_come_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Sharer::open(folder.path(), "one").await;
+    let other = Sharer::open(folder.path(), "other").await;
+    let session = one.session().await;
+    session.until("warmUpCompleted").await;
+    assert!(session.submit(SessionCommand::Stop).await.is_ok());
+    let cursor = Cursor::Session { session: session.id, after: session.now().await };
+    let mut follower = other.local.follow(cursor, EventFilter::default()).await.unwrap();
+    other.store.hold_reads_of_all(true);
+    let asked =
+        session.send(command(next_id(), Admission::Now, SessionCommand::Ask(Question::text("which?"))));
+    session.until("askRaised").await;
+    one.store.release().await.unwrap();
+    // It has the session from now on, since the ask waits there, and stores nothing.
+    assert!(other.client(session.id).submit(CANCEL).await.is_err());
+    other.store.hold_reads_of_all(false);
+    assert_eq!(follower.next().await.unwrap().body.kind(), "askRaised");
+    asked.abort();
 }
