@@ -1,4 +1,5 @@
-//! The order after a decision: durable first, then visible, then answered.
+//! The order after a decision: durable first, then visible, then answered. A runner's notices are acknowledged in the same
+//! order, once what they led to is durable.
 //!
 //! A session's task hands over what it decided and goes on; the committer waits for each append in turn. While the store
 //! cannot take an append, those behind it wait in order, and it is tried again ([`Retry`]): jobs run on, and what they end
@@ -9,7 +10,8 @@
 use std::sync::Arc;
 
 use mainstay_log::{AppendError, Appended};
-use mainstay_model::{Error, Outcome, Session, SessionId, Version};
+use mainstay_model::{Error, NoticeNumber, Outcome, Session, SessionId, Version};
+use mainstay_runner::Runner;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::claims::{Claims, CommandKey};
@@ -42,8 +44,16 @@ pub(crate) struct Commit {
     pub(crate) forgets: Option<Arc<Shared>>,
 }
 
-/// The channel that takes commits to the hub.
-pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
+/// What the committer does next.
+pub(crate) enum Step {
+    /// Waits for an append, publishes and answers.
+    Commit(Box<Commit>),
+    /// Tells the runner that its notices up to this one are durable, since all commits before are.
+    Acknowledge { runner: Runner, up_to: NoticeNumber },
+}
+
+/// The channel that takes steps to the committer.
+pub(crate) type Commits = mpsc::UnboundedSender<Step>;
 
 /// What a session's task hears of its commits.
 pub(crate) struct CommitReceivers {
@@ -64,10 +74,17 @@ pub(crate) async fn commit_in_order(
     claims: Arc<Claims>,
     heard: CommitReceivers,
     mut retry: Retry,
-    mut commits: mpsc::UnboundedReceiver<Commit>,
+    mut steps: mpsc::UnboundedReceiver<Step>,
 ) {
     let CommitReceivers { visible, durable, through, failed } = heard;
-    while let Some(commit) = commits.recv().await {
+    while let Some(step) = steps.recv().await {
+        let commit = match step {
+            Step::Commit(commit) => *commit,
+            Step::Acknowledge { runner, up_to } => {
+                runner.process().acknowledge(up_to);
+                continue;
+            }
+        };
         match retry.stored(commit.appended).await {
             Ok(events) => {
                 if let Some(shared) = &commit.forgets {
@@ -95,8 +112,10 @@ pub(crate) async fn commit_in_order(
                 failed.send(()).ok();
                 commit.trace.failed(&error);
                 let mut refused = commit.replies;
-                while let Some(later) = commits.recv().await {
-                    refused.extend(later.replies);
+                while let Some(later) = steps.recv().await {
+                    if let Step::Commit(later) = later {
+                        refused.extend(later.replies);
+                    }
                 }
                 return refuse(refused, &error);
             }

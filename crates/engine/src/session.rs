@@ -28,7 +28,7 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
     Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Error, Input, JobId, Notice,
-    PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, decide,
+    NoticeNumber, PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -126,6 +126,7 @@ pub(crate) fn spawn(
         worker: None,
         from_worker,
         worker_in,
+        heard: None,
         flush_at: None,
         grace: None,
         live: None,
@@ -170,6 +171,8 @@ struct SessionTask {
     worker: Option<Worker>,
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
+    /// The worker's newest notice, until it is acknowledged.
+    heard: Option<NoticeNumber>,
     output: OutputBuffer,
     /// What jobs put out that have ended.
     late: OutputBuffer,
@@ -210,6 +213,7 @@ impl SessionTask {
 
     async fn run(mut self, mut mailbox: mpsc::Receiver<Envelope>, mut failed: oneshot::Receiver<()>) {
         loop {
+            self.acknowledge();
             let timer = self.next_timer();
             if self.is_open && self.is_idle() {
                 self.set_door(None);

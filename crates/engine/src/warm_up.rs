@@ -1,6 +1,7 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
 mod last_values;
+mod notices;
 mod reload;
 mod replay;
 mod replay_list;
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 use mainstay_log::Log;
 use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
-    AgentNotice, Compaction, Divergence, Error, Limits, Notice, Reload, RunnerInfo, RunnerNotice, Seq,
-    Session, WorkerExit,
+    AgentNotice, Compaction, Divergence, Error, Limits, Notice, NoticeNumber, Reload, RunnerInfo,
+    RunnerNotice, Seq, Session, WorkerExit,
 };
 use mainstay_runner::{Runner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpProgress};
 use serde_json::Value;
@@ -26,6 +27,7 @@ use crate::sync::time::sleep;
 use crate::watch::Watch;
 
 pub(crate) use self::last_values::LastValues;
+use self::notices::Notices;
 pub(crate) use self::reload::ReloadRequest;
 use self::replay::{ReplayFailed, Replayed};
 pub(crate) use self::replay_list::{is_no_reset, what_to_replay};
@@ -66,8 +68,10 @@ pub(crate) enum FromWorker {
     WarmsUp(WarmUpProgress),
     /// A new worker has to run all again, because of this.
     CannotReload(FullReplayReason),
-    /// The worker reported that something happened.
+    /// Something happened to the worker.
     Notice(Notice),
+    /// The worker said this, as its notice of this number.
+    Told(NoticeNumber, Notice),
 }
 
 impl WarmUp {
@@ -75,8 +79,8 @@ impl WarmUp {
     pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
         sleep(self.after).await;
         let began = Instant::now();
-        let StartedRunner { runner, mut notices } = match self.start().await {
-            Ok(started) => started,
+        let (runner, mut notices) = match self.start().await {
+            Ok(StartedRunner { runner, notices }) => (runner, Notices::from(notices)),
             Err(Error::WorkerFailed { reason }) => {
                 tracing::warn!(session = %self.spec.session, reason, "a worker did not come up");
                 return self.tell(Notice::StartFailed { reason }).await;
@@ -130,21 +134,17 @@ impl WarmUp {
     }
 
     /// Passes on what the runner says, until it is gone, and has it run again what depends on what has changed, where that is wanted.
-    async fn pass_on(
-        &self,
-        mut notices: mpsc::Receiver<RunnerNotice>,
-        mut reloads: mpsc::UnboundedReceiver<ReloadRequest>,
-    ) {
+    async fn pass_on(&self, mut notices: Notices, mut reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
         let mut messages = self.committed.borrow().messages;
         loop {
             let notice = tokio::select! {
-                notice = notices.recv() => notice,
+                notice = notices.next() => notice,
                 Some(wanted) = reloads.recv() => match self.reload(wanted, &mut notices).await {
                     true => continue,
                     false => return,
                 },
             };
-            let Some(notice) = notice else { break };
+            let Some((number, notice)) = notice else { break };
             let notice = match notice {
                 RunnerNotice::Agent(AgentNotice::Compacted { summary, kept, metadata }) => {
                     match self.compaction(messages, summary, kept, metadata).await {
@@ -170,7 +170,7 @@ impl WarmUp {
                 | RunnerNotice::Built { .. }
                 | RunnerNotice::Exited { .. }) => Notice::Runner(notice),
             };
-            self.tell(notice).await;
+            self.tell.send(FromWorker::Told(number, notice)).await.ok();
         }
         // Once more than needed, unless the worker went without a word; what is told twice is heard once.
         self.tell(exited(WorkerExit::Unknown)).await;

@@ -89,7 +89,9 @@ pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
 pub use replay::{Divergence, DivergenceKind};
-pub use runner_notice::{BuildReport, JobEnding, JobReport, LastWords, RunnerInfo, RunnerNotice};
+pub use runner_notice::{
+    BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice,
+};
 pub use session::{Activity, RunningJob, Session};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};

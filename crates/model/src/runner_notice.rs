@@ -17,6 +17,31 @@ use crate::id::{AskId, JobId};
 use crate::language::Language;
 use crate::startup::Startup;
 
+/// The place of a notice among those of one runner's life: the first has 1, and no number is left out.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(transparent)]
+pub struct NoticeNumber(pub u64);
+
+impl NoticeNumber {
+    /// Returns the number of the notice after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
 /// What a runner says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]

@@ -170,6 +170,7 @@ pub struct Conversation {
 pub struct StartedRunner {
     /// The runner that was started.
     pub runner: Runner,
-    /// What it says, in order; closed after [`RunnerNotice::Exited`].
+    /// What it says, in order; closed after [`RunnerNotice::Exited`]. The first notice has the number 1, and each later one the
+    /// next: by these numbers they are acknowledged ([`Process::acknowledge`](crate::Process::acknowledge)).
     pub notices: mpsc::Receiver<RunnerNotice>,
 }

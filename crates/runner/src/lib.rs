@@ -1,7 +1,8 @@
 //! The contract between the engine and what does a session's work: a kernel, whatever its language, or an agent, whatever program that is.
 //!
 //! [`RunnerFactory`] starts a [`Runner`]: a [`Kernel`], which runs code, or an [`Agent`], which is spoken to. What a runner says comes back as
-//! [`mainstay_model::RunnerNotice`]s, in order.
+//! [`mainstay_model::RunnerNotice`]s, in order. They are numbered, and acknowledged once they are durable
+//! ([`Process::acknowledge`]).
 
 pub mod agent;
 pub mod environment;

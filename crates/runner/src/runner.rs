@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstay_model::{AskId, Error, RunnerInfo};
+use mainstay_model::{AskId, Error, NoticeNumber, RunnerInfo};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,6 +49,11 @@ pub trait Process: Send + Sync {
     /// Asks the running job to stop. Done once the worker has been told, so that no job after this one is meant; whether
     /// the job stops shows in its end.
     async fn interrupt(&self);
+
+    /// Acknowledges all notices up to this one: what is kept of them is durable. It comes after the commit, in order, and not for
+    /// each notice. A runner that must not lose a notice keeps it until then, and a tool whose effects nobody can undo acts only
+    /// once the notice of its call is acknowledged. It must not wait for anything.
+    fn acknowledge(&self, _up_to: NoticeNumber) {}
 
     /// Ends the process and all that it started, at once.
     fn kill(&self);

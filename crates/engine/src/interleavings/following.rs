@@ -15,7 +15,7 @@ use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use super::{explore, explore_a_part};
 use crate::claims::Claims;
-use crate::commit::{Commit, CommitReceivers, commit_in_order};
+use crate::commit::{Commit, CommitReceivers, Step, commit_in_order};
 use crate::hub::{Cursor, Hub, Subscription};
 use crate::retry::Retry;
 use crate::sync::time::Instant;
@@ -123,7 +123,7 @@ impl Stage {
                 let after = Arc::new(projection(session));
                 let (ended, replies, version) = (Vec::new(), Vec::new(), after.version);
                 commits
-                    .send(Commit {
+                    .send(Step::Commit(Box::new(Commit {
                         decided: Instant::now(),
                         appended,
                         after,
@@ -132,7 +132,7 @@ impl Stage {
                         version,
                         trace: Default::default(),
                         forgets: None,
-                    })
+                    })))
                     .ok();
                 yield_now().await;
             }

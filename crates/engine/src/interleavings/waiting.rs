@@ -15,7 +15,7 @@ use super::explore;
 use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use crate::claims::{Claims, CommandKey};
-use crate::commit::{Commit, CommitReceivers, commit_in_order};
+use crate::commit::{Commit, CommitReceivers, Step, commit_in_order};
 use crate::dependencies::{Dependant, WaitResult, Waiter};
 use crate::hub::Hub;
 use crate::retry::Retry;
@@ -164,7 +164,7 @@ impl Stage {
             trace: Default::default(),
             forgets: None,
         };
-        commits.send(commit).ok();
+        commits.send(Step::Commit(Box::new(commit))).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));
         commit_in_order(

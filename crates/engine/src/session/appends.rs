@@ -8,7 +8,7 @@ use mainstay_model::{Event, EventBody, Metadata, Outcome, Position, Seq, Timesta
 
 use super::SessionTask;
 use crate::claims::CommandKey;
-use crate::commit::Commit;
+use crate::commit::{Commit, Step};
 use crate::pending_commands::Reply;
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
@@ -84,6 +84,7 @@ impl SessionTask {
         let after = Arc::new(self.session.clone());
         let decided = Instant::now();
         let forgets = self.session.deleted_at.map(|_| Arc::clone(&self.shared));
-        self.commits.send(Commit { decided, appended, after, ended, replies, version, trace, forgets }).ok();
+        let commit = Commit { decided, appended, after, ended, replies, version, trace, forgets };
+        self.commits.send(Step::Commit(Box::new(commit))).ok();
     }
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
+use crate::commit::Step;
 use crate::output::{OutputBuffer, OutputPiece};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
@@ -90,6 +91,7 @@ impl SessionTask {
     /// Kills the worker. The channel is replaced with it, so that nothing it still says is taken for its successor's.
     pub(super) fn drop_worker(&mut self) {
         self.worker = None;
+        self.heard = None;
         self.grace = None;
         (self.worker_in, self.from_worker) = mpsc::channel(NOTICES);
     }
@@ -99,6 +101,17 @@ impl SessionTask {
         let Some(Runner::Kernel(kernel)) = self.runner() else { return self.start_worker(Duration::ZERO) };
         let limit = Duration::from_millis(self.shared.limits.worker_start_ms);
         spawn(reset(kernel, limit, self.worker_in.clone()));
+    }
+
+    /// Has the worker's notices acknowledged once all that they led to is durable. What is held back for what follows is not
+    /// yet on its way there.
+    pub(super) fn acknowledge(&mut self) {
+        if !self.holds_output()
+            && let Some(runner) = self.runner()
+            && let Some(up_to) = self.heard.take()
+        {
+            self.commits.send(Step::Acknowledge { runner, up_to }).ok();
+        }
     }
 
     /// Gives the worker a job's code; whether it is withheld is known of the job that runs.
@@ -129,6 +142,10 @@ impl SessionTask {
 
     pub(super) fn hear(&mut self, word: FromWorker) {
         match word {
+            FromWorker::Told(number, notice) => {
+                self.heard = Some(number);
+                self.hear(FromWorker::Notice(notice));
+            }
             FromWorker::Started(runner) => {
                 let (grace, committed) = (self.grace(), self.visible.clone());
                 if let Some(worker) = &mut self.worker {
@@ -331,9 +348,13 @@ impl SessionTask {
         }
     }
 
+    /// Whether something that the worker has put out is held back, to be joined with what follows.
+    fn holds_output(&self) -> bool {
+        self.output.is_pending() || self.late.is_pending() || self.stream.is_pending()
+    }
+
     fn keep_flush_time(&mut self) {
-        let is_pending = self.output.is_pending() || self.late.is_pending() || self.stream.is_pending();
-        self.flush_at = match (is_pending, self.flush_at) {
+        self.flush_at = match (self.holds_output(), self.flush_at) {
             (false, _) => None,
             (true, Some(at)) => Some(at),
             (true, None) => Some(Instant::now() + OUTPUT_INTERVAL),

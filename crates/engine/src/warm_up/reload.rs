@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{Notice, Reload, RunnerNotice, Seq};
+use mainstay_model::{Notice, Reload, Seq};
 use mainstay_runner::Kernel;
-use tokio::sync::mpsc;
 
+use super::notices::Notices;
 use super::replay::{ReplayFailed, Replayed};
 use super::{FromWorker, WarmUp, warmed_up};
 use crate::reload::{Part, Planned, plan_reload};
@@ -22,11 +22,7 @@ pub(crate) struct ReloadRequest {
 
 impl WarmUp {
     /// Runs again what depends on what has changed, or tells why a new worker has to run all. Says whether the worker stays.
-    pub(super) async fn reload(
-        &self,
-        wanted: ReloadRequest,
-        notices: &mut mpsc::Receiver<RunnerNotice>,
-    ) -> bool {
+    pub(super) async fn reload(&self, wanted: ReloadRequest, notices: &mut Notices) -> bool {
         let began = Instant::now();
         let ReloadRequest { kernel, up_to } = wanted;
         let session = match self.committed_when(|session| session.last_seq >= up_to).await {
@@ -73,7 +69,7 @@ impl WarmUp {
         &self,
         planned: Planned,
         runner: &dyn Kernel,
-        notices: &mut mpsc::Receiver<RunnerNotice>,
+        notices: &mut Notices,
     ) -> Result<(Replayed, Reload), ReplayFailed> {
         let Planned { items, of } = planned;
         let total = u32::try_from(items.len()).unwrap_or(u32::MAX);

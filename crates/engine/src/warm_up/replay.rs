@@ -11,8 +11,8 @@ use mainstay_model::{
 };
 use mainstay_runner::{Kernel, Submission, Upcoming, WarmUpPhase, WarmUpProgress};
 use serde_json::Value;
-use tokio::sync::mpsc;
 
+use super::notices::Notices;
 use super::replay_list::what_to_replay;
 use super::{FromWorker, WarmUp};
 use crate::sync::time::timeout_at;
@@ -21,7 +21,7 @@ impl WarmUp {
     pub(super) async fn replay(
         &self,
         runner: &dyn Kernel,
-        notices: &mut mpsc::Receiver<RunnerNotice>,
+        notices: &mut Notices,
     ) -> Result<Replayed, ReplayFailed> {
         let Ok(committed) = self.committed_session().await else {
             return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None });
@@ -58,7 +58,7 @@ impl WarmUp {
     pub(super) async fn run_again(
         &self,
         runner: &dyn Kernel,
-        notices: &mut mpsc::Receiver<RunnerNotice>,
+        notices: &mut Notices,
         mut item: ReplayItem,
         deadline: Instant,
         others: Option<&Self>,
@@ -170,15 +170,15 @@ async fn end_of(
     job: JobId,
     mut answers: impl Iterator<Item = Result<Value, Error>>,
     runner: &dyn Kernel,
-    notices: &mut mpsc::Receiver<RunnerNotice>,
+    notices: &mut Notices,
     others: Option<&WarmUp>,
 ) -> Result<JobReport, ReplayFailed> {
     loop {
-        let notice = notices.recv().await;
-        if let (Some(others), Some(notice)) = (others, &notice)
+        let (number, notice) = notices.next().await.unzip();
+        if let (Some(others), Some(number), Some(notice)) = (others, number, &notice)
             && says_another(notice, job)
         {
-            others.tell(Notice::Runner(notice.clone())).await;
+            others.tell.send(FromWorker::Told(number, Notice::Runner(notice.clone()))).await.ok();
             continue;
         }
         match notice {

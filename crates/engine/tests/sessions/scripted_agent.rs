@@ -1,19 +1,19 @@
 //! An agent that does what a test tells it: the test hears what it is given, and says what it says.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Message, Part, PartRole, Question,
-    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Message, NoticeNumber, Part, PartRole,
+    Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// What an agent is given.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct ScriptedAgents {
     started: Arc<AtomicU32>,
     /// What the next start says before it hangs; none where it does not.
     hangs: Arc<Mutex<Option<String>>>,
+    /// The newest notice of the agent that was started last that was acknowledged.
+    acknowledged: watch::Sender<NoticeNumber>,
 }
 
 /// The test's side of them.
@@ -55,6 +57,9 @@ pub(crate) struct Script {
     /// How many messages that has added, and how many bytes it has said of the next.
     said: (u32, u64),
     hangs: Arc<Mutex<Option<String>>>,
+    /// How many notices the agent has given that was started last.
+    noticed: AtomicU64,
+    acknowledged: watch::Receiver<NoticeNumber>,
 }
 
 impl ScriptedAgents {
@@ -63,9 +68,24 @@ impl ScriptedAgents {
         let (given, told) = mpsc::unbounded_channel();
         let notices = Arc::<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>::default();
         let hangs = Arc::<Mutex<Option<String>>>::default();
-        let agents =
-            Self { given, notices: Arc::clone(&notices), started: Arc::default(), hangs: Arc::clone(&hangs) };
-        (agents, Script { given: told, notices, job: None, said: (0, 0), hangs })
+        let (acknowledged, acknowledgements) = watch::channel(NoticeNumber::default());
+        let agents = Self {
+            given,
+            notices: Arc::clone(&notices),
+            started: Arc::default(),
+            hangs: Arc::clone(&hangs),
+            acknowledged,
+        };
+        let script = Script {
+            given: told,
+            notices,
+            job: None,
+            said: (0, 0),
+            hangs,
+            noticed: AtomicU64::new(0),
+            acknowledged: acknowledgements,
+        };
+        (agents, script)
     }
 }
 
@@ -89,7 +109,8 @@ impl RunnerFactory for ScriptedAgents {
         self.notices.lock().unwrap().push(said);
         let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
         self.given.send(Given::Started(spec.conversation.unwrap())).ok();
-        let agent = ScriptedAgent { given: self.given.clone(), pid };
+        self.acknowledged.send_replace(NoticeNumber::default());
+        let agent = ScriptedAgent { given: self.given.clone(), pid, acknowledged: self.acknowledged.clone() };
         Ok(StartedRunner { runner: Runner::Agent(Arc::new(agent)), notices })
     }
 }
@@ -97,6 +118,7 @@ impl RunnerFactory for ScriptedAgents {
 struct ScriptedAgent {
     given: mpsc::UnboundedSender<Given>,
     pid: u32,
+    acknowledged: watch::Sender<NoticeNumber>,
 }
 
 impl ScriptedAgent {
@@ -125,6 +147,10 @@ impl Process for ScriptedAgent {
 
     async fn interrupt(&self) {
         self.tell_test(Given::Interrupted);
+    }
+
+    fn acknowledge(&self, up_to: NoticeNumber) {
+        self.acknowledged.send_replace(up_to);
     }
 
     fn kill(&self) {
@@ -160,6 +186,9 @@ impl Script {
     /// What an agent is given next.
     pub(crate) async fn next(&mut self) -> Given {
         let given = self.given.recv().await.unwrap();
+        if matches!(given, Given::Started(_)) {
+            self.noticed.store(0, Ordering::SeqCst);
+        }
         if let Given::Work(job, _) = &given {
             (self.job, self.said) = (Some(*job), (0, 0));
         }
@@ -188,12 +217,28 @@ impl Script {
         }
     }
 
+    /// The number of the notice that the agent gave last.
+    pub(crate) fn last_notice(&self) -> NoticeNumber {
+        NoticeNumber(self.noticed.load(Ordering::SeqCst))
+    }
+
+    /// The newest notice that was acknowledged.
+    pub(crate) fn acknowledged(&self) -> NoticeNumber {
+        *self.acknowledged.borrow()
+    }
+
+    /// Waits until this notice is acknowledged.
+    pub(crate) async fn until_acknowledged(&self, notice: NoticeNumber) {
+        self.acknowledged.clone().wait_for(|up_to| *up_to >= notice).await.unwrap();
+    }
+
     fn job(&self) -> JobId {
         self.job.unwrap()
     }
 
     pub(crate) async fn notice(&self, notice: RunnerNotice) {
         let notices = self.notices.lock().unwrap().last().unwrap().clone();
+        self.noticed.fetch_add(1, Ordering::SeqCst);
         notices.send(notice).await.unwrap();
     }
 
