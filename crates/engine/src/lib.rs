@@ -22,6 +22,7 @@ mod history;
 mod hub;
 mod import_export;
 mod insertion;
+mod kind_rules;
 mod labels;
 mod lane;
 mod lease;
@@ -58,7 +59,7 @@ mod worker;
 #[cfg(feature = "shuttle")]
 mod interleavings;
 
-pub use client::{Client, ClientSubscription, LiveSubscription, Reloading, WaitingAsk};
+pub use client::{Client, ClientSubscription, LiveSubscription, Reloading, SessionChoice, WaitingAsk};
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};
 pub use engine::{AcceptedCommand, CommandStatus, Engine, LostJob, SessionStatus};
@@ -66,6 +67,7 @@ pub use environments::Environments;
 pub use hub::Cursor;
 pub use import_export::{ExportCursor, ExportPage, ImportSession};
 pub use insertion::Inserted;
+pub use kind_rules::{KindResolver, KindRules};
 pub use lineage::Relative;
 pub use merge::{Merge, MergeStop, Merged, MergedInput};
 pub use metering::Pulse;

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_engine::Engine;
+use mainstay_engine::{Engine, KindResolver};
 use mainstay_model::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::Kinds;
 use crate::browser::Links;
 use crate::tokens::Tokens;
-use crate::{DefaultKind, Kinds};
 
 /// How long what is left to answer may take once every session is idle.
 pub const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -36,8 +36,8 @@ pub struct Daemon {
     pub started_at: Timestamp,
     /// The home folder of the daemon.
     pub home: Arc<Path>,
-    /// What sessions are for whose kind nobody says.
-    pub default_kind: DefaultKind,
+    /// Which kind a folder is for, and which kinds one kernel runs.
+    pub kind_resolver: KindResolver,
     /// The kinds of sessions that are known here.
     pub kinds: Kinds,
     /// Cancelled when the daemon is asked to stop.

@@ -9,7 +9,6 @@ pub mod browser;
 pub mod command;
 mod connections;
 pub mod daemon;
-mod default_kind;
 pub mod entries;
 pub mod json_rpc;
 mod kinds;
@@ -26,5 +25,4 @@ pub mod trace;
 pub mod view;
 
 pub use daemon::Daemon;
-pub use default_kind::DefaultKind;
 pub use kinds::{Kinds, KnownKind, Missing};

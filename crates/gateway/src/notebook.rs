@@ -274,15 +274,9 @@ impl NotebookFile {
         &self.path
     }
 
-    /// Whether this session can run it, as far as that can be told.
-    pub fn is_for(&self, session: &Session) -> bool {
-        check_kind(&self.path, &self.kinds, &session.kind, session.language().as_ref()).is_ok()
-    }
-
-    /// The kind of session to create for it, where it says: one that many have rather than one that only its author may have.
-    pub fn kind(&self) -> Option<&SessionKind> {
-        let is_common = |kind: &&SessionKind| Language::of(kind).is_some();
-        self.kinds.iter().find(is_common).or_else(|| self.kinds.first())
+    /// The kinds of session that it is for, the one that it names first; none where it does not say.
+    pub fn kinds(&self) -> &[SessionKind] {
+        &self.kinds
     }
 
     /// Where it is, absolute, and its cells, for a session of this kind and this language.

@@ -66,7 +66,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let Create { kind, working_directory, project, no_project, fsi_args, name, terms } = create;
     let project = ProjectChoice::of(project, no_project)?;
-    let kind = kind.or(&caller.daemon.default_kind, &caller.client, &working_directory).await;
+    let kind = kind.or(&caller.daemon.kind_resolver, &caller.client, &working_directory).await;
     let arguments = arguments_in(fsi_args.as_deref());
     let create = CreateSession { kind, working_directory, project, arguments, name, alias: None };
     bring(&caller, CreationSource::Empty(create), terms, key, prefer).await

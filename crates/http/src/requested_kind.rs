@@ -1,12 +1,11 @@
 //! The kind of a session that a client wants, where it says one.
 
-use mainstay_engine::Client;
+use mainstay_engine::{Client, KindResolver};
 use mainstay_model::SessionKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::bare::{Decode, Encode, Malformed, Reader, Schema, Shape};
-use mainstay_gateway::DefaultKind;
 
 /// A language like `fsharp` or `python`, or an agent. In BARE, whose version 1 has a text here, an empty one is none.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -15,10 +14,10 @@ pub(super) struct RequestedKind(Option<SessionKind>);
 
 impl RequestedKind {
     /// It, or what the folder is for, when this client creates a session there.
-    pub(super) async fn or(self, default: &DefaultKind, client: &Client, folder: &str) -> SessionKind {
+    pub(super) async fn or(self, kinds: &KindResolver, client: &Client, folder: &str) -> SessionKind {
         match self.0 {
             Some(kind) => kind,
-            None => default.of(client, folder).await,
+            None => kinds.default_kind(client, folder).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The directory of sessions: listing them, counting them, finding one by what a person writes.
 
 use async_trait::async_trait;
-use mainstay_model::{Access, Error, Session, SessionId, SessionKind};
+use mainstay_model::{Access, Error, Principal, Session, SessionId, SessionKind};
 
 /// Lists sessions, and finds them by name, alias or folder.
 #[async_trait]
@@ -38,6 +38,8 @@ pub struct SessionFilter {
     pub name: Option<String>,
     /// Only what its creator calls this.
     pub alias: Option<String>,
+    /// Only those that belong to this principal.
+    pub owner: Option<Principal>,
     /// Only those whose work this does.
     pub kind: Option<SessionKind>,
     /// Only those that were forked off this one.

@@ -58,6 +58,7 @@ macro_rules! conformance_of {
                 events::the_events_of_all_sessions_come_in_the_order_of_the_log,
                 events::whoever_reads_all_sessions_on_and_on_misses_nothing,
                 directory::sessions_are_those_that_match_the_most_recent_first,
+                directory::a_limit_counts_the_sessions_of_the_owner_alone,
                 directory::sessions_are_found_by_a_folder_that_theirs_lies_in,
                 directory::sessions_are_found_by_their_asks_and_by_who_sees_them,
                 directory::an_alias_that_is_released_is_another_sessions,

@@ -117,7 +117,10 @@ pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
 }
 
 /// Says that the Python of a folder's project is not what runs there, since it has no kernel.
-fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
+pub(crate) fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
+    if kind.is_fsharp() || kind.is_agent() {
+        return;
+    }
     let Some(environment) = environment_of(folder) else { return };
     let has_kernel = Places::of_environment(&environment).kernelspecs().choose(kind).is_ok();
     let kernelspecs = places(home, Some(folder)).kernelspecs();
@@ -137,7 +140,6 @@ pub(crate) async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Res
     if kind.is_fsharp() {
         return ready_fsharp(home, folder).await;
     }
-    tell_passed_over(home, kind, folder);
     let is_missing = matches!(
         places(home, Some(folder)).kernelspecs().choose(kind),
         Err(Error::KernelUnknown { .. } | Error::KernelUnavailable { .. })

@@ -14,7 +14,6 @@ mod config;
 mod confirm;
 mod connect;
 mod daemon;
-mod default_kind;
 mod environment;
 mod home;
 mod jupyter;

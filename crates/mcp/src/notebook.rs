@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
-use mainstay_model::{Action, Command, Error, Session, SessionCommand, SessionId};
+use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +83,8 @@ impl Tool for RunNotebook {
         let (session, begun) = match call.continued() {
             Some(RunningCommand { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
             None => {
-                let fits = |session: &Session| opened.is_for(session);
-                let place = call.workplace_for(session_id.as_deref(), Action::Eval, &fits, opened.kind());
+                let kinds = opened.kinds().to_vec();
+                let place = call.workplace_for(session_id.as_deref(), Action::Eval, kinds);
                 (place.await?, Vec::new())
             }
         };

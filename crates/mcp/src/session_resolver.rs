@@ -1,17 +1,8 @@
-//! Which session a call means that names none: the one its connection used last, else its principal's most recently active session that runs
-//! code, of the client's folder where that is known; and of what kind and where one would be that it creates.
+//! Which session a call means that names none: the one its connection used last, else the one that the engine's rule finds in the client's
+//! folder, where that is known.
 
-use mainstay_engine::Client;
-use mainstay_log::SessionFilter;
-use mainstay_model::{Error, Session, SessionId, SessionKind};
-
-use mainstay_gateway::DefaultKind;
-
-/// Among how many sessions the most recently active one that runs code is looked for.
-const RECENT: usize = 100;
-
-/// Which sessions are looked for.
-pub(super) type SessionPredicate<'a> = &'a (dyn Fn(&Session) -> bool + Sync);
+use mainstay_engine::{Client, KindResolver, SessionChoice};
+use mainstay_model::{Error, Session, SessionId, SessionKind, SessionSearch, SessionWork};
 
 /// What it takes to tell which session is meant.
 pub(super) struct SessionResolver {
@@ -20,26 +11,19 @@ pub(super) struct SessionResolver {
     pub(super) folder: Option<String>,
     /// The session that the connection used last.
     pub(super) last_used: Option<SessionId>,
-    /// What sessions are for whose kind nobody says.
-    pub(super) default_kind: DefaultKind,
+    /// Which kind a folder is for, and which kinds one kernel runs.
+    pub(super) kinds: KindResolver,
 }
 
 impl SessionResolver {
-    /// The session that the connection used last.
-    pub(super) fn used(&self) -> Option<SessionId> {
-        self.last_used
-    }
-
     /// The session, where there is one.
     pub(super) async fn find(&self) -> Result<Option<SessionId>, Error> {
-        self.find_for(&|_| true).await
-    }
-
-    /// The same; the most recently active one counts where it fits.
-    pub(super) async fn find_for(&self, fits: SessionPredicate<'_>) -> Result<Option<SessionId>, Error> {
-        match self.used() {
+        match self.last_used {
             Some(session) => Ok(Some(session)),
-            None => self.most_recent(fits).await,
+            None => {
+                let found = self.client.find_session(&self.search(Vec::new()), &self.kinds).await?;
+                Ok(found.map(|session| session.id))
+            }
         }
     }
 
@@ -53,28 +37,33 @@ impl SessionResolver {
         }
     }
 
+    /// The session, else the one to create. Unless the connection used one already, it is of one of these kinds, where there are any.
+    pub(super) async fn choose(&self, kinds: Vec<SessionKind>) -> Result<SessionChoice, Error> {
+        match self.last_used {
+            Some(session) => {
+                let found = self.client.status(session).await?.session;
+                Ok(SessionChoice::Found(Box::new(found)))
+            }
+            None => self.client.choose_session(self.search(kinds), &self.kinds).await,
+        }
+    }
+
     /// Where the code of a session runs that is created without a word about it.
     pub(super) fn folder(&self) -> String {
-        let of_user = || self.client.environment()?.variable("HOME").map(str::to_owned);
-        let of_daemon = || std::env::home_dir().map(|home| home.display().to_string());
-        self.folder.clone().or_else(of_user).or_else(of_daemon).unwrap_or_else(|| "/".to_owned())
+        self.folder.clone().unwrap_or_else(|| self.client.usual_folder())
     }
 
     /// Of what kind such a session is.
     pub(super) async fn kind(&self) -> SessionKind {
-        self.default_kind.of(&self.client, &self.folder()).await
+        self.kinds.default_kind(&self.client, &self.folder()).await
     }
 
-    async fn most_recent(&self, fits: SessionPredicate<'_>) -> Result<Option<SessionId>, Error> {
-        let filter = SessionFilter {
+    fn search(&self, kinds: Vec<SessionKind>) -> SessionSearch {
+        SessionSearch {
             working_directory: self.folder.clone(),
-            limit: Some(RECENT),
-            ..SessionFilter::default()
-        };
-        let sessions = self.client.sessions(filter).await?;
-        let is_meant = |session: &&Session| {
-            !session.is_agent() && session.owner == *self.client.principal() && fits(session)
-        };
-        Ok(sessions.iter().find(is_meant).map(|session| session.id))
+            work: SessionWork::Code,
+            kinds,
+            ..SessionSearch::default()
+        }
     }
 }

@@ -41,6 +41,7 @@ pub mod screen;
 pub mod search;
 pub mod secret;
 pub mod session;
+pub mod session_search;
 pub mod startup;
 pub mod state;
 pub mod supervision;
@@ -93,6 +94,7 @@ pub use runner_notice::{
     BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice,
 };
 pub use session::{Activity, RunningJob, Session};
+pub use session_search::{SessionSearch, SessionWork};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use testing::{

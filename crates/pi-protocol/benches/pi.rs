@@ -166,7 +166,7 @@ async fn main() {
         version: "0.0.0",
         port,
         started_at: Timestamp::now(),
-        default_kind: Default::default(),
+        kind_resolver: Default::default(),
         kinds: Default::default(),
         home: folder.path().into(),
         stop: CancellationToken::new(),

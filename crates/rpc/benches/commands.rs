@@ -110,7 +110,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         own_ports: Arc::default(),
         links: Arc::default(),
         started_at: Timestamp::now(),
-        default_kind: Default::default(),
+        kind_resolver: Default::default(),
         kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),

@@ -86,6 +86,8 @@ fn daemon(registry: Registry) -> Registry {
 fn sessions(registry: Registry) -> Registry {
     registry
         .on::<api::ListSessions>(handlers::sessions::list)
+        .on::<api::FindSession>(handlers::session_choice::find)
+        .on::<api::OpenSession>(handlers::session_choice::open)
         .on::<api::CreateSession>(handlers::sessions::create)
         .on::<api::ForkSession>(handlers::sessions::fork)
         .on::<api::GetLineage>(handlers::sessions::lineage)

@@ -8,6 +8,7 @@ mod anything;
 mod asks;
 mod breakers;
 mod cancelling;
+mod choosing;
 mod clients;
 mod commands;
 mod comms;

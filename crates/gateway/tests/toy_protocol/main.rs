@@ -47,7 +47,7 @@ impl Home {
             port,
             own_ports: Arc::default(),
             started_at: Timestamp::now(),
-            default_kind: Default::default(),
+            kind_resolver: Default::default(),
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),

@@ -190,7 +190,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         own_ports: Arc::default(),
         links: Arc::default(),
         started_at: Timestamp::now(),
-        default_kind: Default::default(),
+        kind_resolver: Default::default(),
         kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),

@@ -75,6 +75,15 @@ pub async fn build(
     build_from(&Sources::read(files)?, home, sdk, progress).await
 }
 
+/// Whether the worker is built with this SDK already, so that [`build`] has nothing to do.
+pub fn is_built(home: &Path, sdk: &Sdk, files: KernelFiles) -> bool {
+    let (Ok(sources), Ok(parts), Ok(home)) = (Sources::read(files), sdk.parts(), absolute(home)) else {
+        return false;
+    };
+    let recipe = Recipe::of(sdk, parts);
+    Cache::of(&home, &recipe, &sources).program(&recipe).is_some()
+}
+
 async fn build_from(
     sources: &Sources,
     home: &Path,

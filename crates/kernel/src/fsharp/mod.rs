@@ -31,7 +31,7 @@ pub(crate) mod testing;
 mod tokens;
 mod version;
 
-pub use build::{BuildError, build};
+pub use build::{BuildError, build, is_built};
 pub use cache::{WorkerProgram, WorkerState};
 pub use completeness::{indentation, needs_more};
 pub use diagnostics::SWITCHES as DIAGNOSTICS_SWITCHES;

@@ -200,6 +200,7 @@ impl<'f> SessionClause<'f> {
             within,
             name,
             alias,
+            owner,
             kind,
             forked_from,
             live,
@@ -234,6 +235,10 @@ impl<'f> SessionClause<'f> {
         if let Some(alias) = alias {
             conditions.push("alias = :alias".to_owned());
             chosen.values.push((":alias", Box::new(alias)));
+        }
+        if let Some(owner) = owner {
+            conditions.push("owner = :belongs_to".to_owned());
+            chosen.values.push((":belongs_to", Box::new(owner.as_str())));
         }
         if let Some(kind) = kind {
             conditions.push("kind = :kind".to_owned());

@@ -31,6 +31,20 @@ pub async fn sessions_are_those_that_match_the_most_recent_first(store: &dyn Sto
     assert_eq!(found(Some("/c"), false, None).await, [0; 0].map(session_id));
 }
 
+pub async fn a_limit_counts_the_sessions_of_the_owner_alone(store: &dyn Store) {
+    let log = store.open().await;
+    for (number, owner) in [(1, "ada"), (2, "eve"), (3, "eve")] {
+        let source = Source::Client { principal: Principal::new(owner).unwrap(), name: String::new() };
+        let at = Timestamp::from_second(i64::try_from(number).unwrap()).unwrap();
+        let mut line = Line { source, at, ..Line::new(number) };
+        log.append(line.append(vec![created("lab", "/lab")])).await.unwrap();
+    }
+    let owner = Some(Principal::new("ada").unwrap());
+    let filter = SessionFilter { owner, limit: Some(1), ..SessionFilter::default() };
+    let found = log.sessions(filter).await.unwrap();
+    assert_eq!(found.iter().map(|session| session.id).collect::<Vec<_>>(), [session_id(1)]);
+}
+
 pub async fn sessions_are_found_by_a_folder_that_theirs_lies_in(store: &dyn Store) {
     let log = store.open().await;
     for (number, folder) in [(1, "/lab"), (2, "/lab/src/b"), (3, "/lab2"), (4, "/lab-old/src"), (5, "/lab.x")]

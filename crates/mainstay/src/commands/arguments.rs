@@ -4,18 +4,13 @@ use std::path::PathBuf;
 
 use mainstay_gateway::view::SessionView;
 use mainstay_model::Error;
-use mainstay_rpc::api::GetSession;
 use mainstay_rpc::client::Client;
 
-use super::target::most_recent;
+use super::target::Target;
 
 /// The session that is named; the one used last where none is.
 pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
-    let session = match session {
-        Some(session) => session,
-        None => most_recent(client).await?.session.to_string(),
-    };
-    client.call(GetSession { session }).await
+    Target { session, ..Target::default() }.find(client).await
 }
 
 /// The absolute path of what is there.

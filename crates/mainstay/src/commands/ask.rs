@@ -161,7 +161,7 @@ pub(crate) async fn answer(client: &Client, reference: &str, text: &str) -> Resu
 impl Raise {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let connection = connect_or_start(home, "cli").await?;
-        let session = self.target.find(home, &connection.client).await?.session.to_string();
+        let session = self.target.find(&connection.client).await?.session.to_string();
         let (command, conditions) = self.sent.clone().named();
         let sent = Sent { command: Some(command), conditions };
         let raise = RaiseAsk { session, question: self.question(), sent };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use mainstay_model::Error;
 
-use super::target::{Target, bring_into_use};
+use super::target::Target;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::repl;
@@ -23,7 +23,6 @@ pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> 
         };
     }
     let connection = connect_or_start(home, "terminal").await?;
-    let session = target.find_or_create(home, &connection.client).await?;
-    let session = bring_into_use(&connection.client, session).await?;
+    let session = target.in_use(home, &connection.client).await?;
     repl::run(home, connection, session).await
 }

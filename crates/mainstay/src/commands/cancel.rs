@@ -34,7 +34,7 @@ pub(super) struct Cancel {
 impl Cancel {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let mut connection = connect(home, "cli").await?;
-        let before = self.target.find(home, &connection.client).await?;
+        let before = self.target.find(&connection.client).await?;
         let session = before.session.to_string();
         connection.client.call(Follow::session(session.clone(), before.last_seq)).await?;
         let cancel = CancelSession { session, target: self.command, sent: self.sent.sent() };

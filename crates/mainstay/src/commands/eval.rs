@@ -19,7 +19,7 @@ use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::questions::{Asker, Questions};
 use super::session_text::startup_text;
-use super::target::{Target, has_settled, settle};
+use super::target::{OpenedSession, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use mainstay_terminal::{
@@ -275,10 +275,8 @@ impl Run {
         sent: SentArgs,
     ) -> Result<Option<Answer>, Error> {
         let connection = connect_or_start(home, "cli").await?;
-        let session = target.find_or_create(home, &connection.client).await?;
-        let was_up = has_settled(&session);
-        let session = settle(&connection.client, session).await?;
-        if !was_up {
+        let OpenedSession { session, was_idle } = target.settled(home, &connection.client).await?;
+        if was_idle {
             eprint!("{}", startup_text(&session, Paint::stderr()));
         }
         terminal::tell_news(&session);

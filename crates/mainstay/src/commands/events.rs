@@ -74,7 +74,7 @@ impl Events {
         let connection = connect_or_start(home, "cli").await?;
         let session = match self.all {
             true => None,
-            false => Some(self.target.find(home, &connection.client).await?),
+            false => Some(self.target.find(&connection.client).await?),
         };
         let paint = Paint::stdout();
         let mut story =

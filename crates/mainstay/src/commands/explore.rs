@@ -8,7 +8,7 @@ use mainstay_model::{Action, Binding, Error, SessionState};
 use mainstay_rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_runner::query::{Members, SYMBOLS, Symbols};
 
-use super::target::{Target, bring_into_use};
+use super::target::Target;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use mainstay_terminal::{Paint, Tone, counted, note, printable};
@@ -48,8 +48,7 @@ impl Explore {
         let Self { name, find, limit, values: _, target, json } = self;
         let connection = connect_or_start(home, "explore").await?;
         let client = &connection.client;
-        let session = target.find_or_create(home, client).await?;
-        let view = bring_into_use(client, session).await?;
+        let view = target.in_use(home, client).await?;
         let is_warming_up = view.state == SessionState::WarmingUp.name();
         if is_warming_up {
             note(&format!("{} is still warming up: what its code defines may be missing yet", view.name));

@@ -10,7 +10,7 @@ use mainstay_rpc::api::ReviewCode;
 use mainstay_runner::query::Review as Reviewed;
 
 use super::eval::utf8;
-use super::target::{Target, bring_into_use};
+use super::target::Target;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use mainstay_terminal::{Paint, Tone, counted, note, printable};
@@ -38,8 +38,7 @@ impl Review {
         let code = read(&file)?;
         let connection = connect_or_start(home, "cli").await?;
         let client = &connection.client;
-        let session = target.find_or_create(home, client).await?;
-        let session = bring_into_use(client, session).await?.session.to_string();
+        let session = target.in_use(home, client).await?.session.to_string();
         let review = client.call(ReviewCode { session, code }).await?;
         if json {
             super::print_json(&review)?;

@@ -19,7 +19,7 @@ use super::command_wait::CommandWait;
 use super::eval::{Run as Evaluation, Show, Source, utf8};
 use super::export;
 use super::questions::Asker;
-use super::target::{Target, settle};
+use super::target::{OpenedSession, Target};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::kernels;
@@ -109,8 +109,8 @@ impl Run {
         let connection = connect_or_start(home, "cli").await?;
         opened.check_size(&connection.client).await?;
         let kinds = opened.notebook.kinds();
-        let session = self.target.find_or_create_of(home, &connection.client, &kinds).await?;
-        let session = settle(&connection.client, session).await?;
+        let OpenedSession { session, .. } =
+            self.target.settled_of(home, &connection.client, kinds.clone()).await?;
         if self.target.kind.is_none() {
             check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }

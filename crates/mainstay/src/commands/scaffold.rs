@@ -7,7 +7,7 @@ use mainstay_model::Error;
 use mainstay_rpc::api::ScaffoldTest;
 use mainstay_scaffold::Framework;
 
-use super::target::{Target, bring_into_use};
+use super::target::Target;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 
@@ -45,8 +45,7 @@ impl Scaffold {
         let Self { name, signature, framework, inverse, target, json } = self;
         let connection = connect_or_start(home, "cli").await?;
         let client = &connection.client;
-        let session = target.find_or_create(home, client).await?;
-        let session = bring_into_use(client, session).await?.session.to_string();
+        let session = target.in_use(home, client).await?.session.to_string();
         let scaffold = ScaffoldTest { session, name, signature, framework: Some(framework), inverse };
         let scaffolded = client.call(scaffold).await?;
         if json {

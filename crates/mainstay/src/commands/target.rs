@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use mainstay_gateway::view::SessionView;
 use mainstay_kernel::fsharp::project::named;
-use mainstay_kernel::jupyter::install::is_installable;
-use mainstay_model::{Action, Error, SessionKind, SessionState};
-use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession};
+use mainstay_model::{Action, Error, SessionKind, SessionState, SessionWork};
+use mainstay_rpc::api::{
+    CreateSession, FindSession, GetSession, OpenSession, Opened, Search, Sent, SettleSession, StartSession,
+};
 use mainstay_rpc::client::Client;
-use mainstay_runner::{Environment, WarmUpPhase};
+use mainstay_runner::WarmUpPhase;
 
-use crate::default_kind::default_kind;
 use crate::home::Home;
 use crate::kernels;
 use mainstay_terminal as terminal;
@@ -53,54 +53,51 @@ pub(crate) struct Target {
     pub(crate) no_project: bool,
 }
 
+/// A session that was found or created for a command.
+pub(crate) struct OpenedSession {
+    /// The session.
+    pub(crate) session: SessionView,
+    /// Whether it was created, had to be started, or was still warming up.
+    pub(super) was_idle: bool,
+}
+
 impl Target {
     /// The session that is meant, which must be there.
-    pub(crate) async fn find(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
-        if let Some(session) = &self.session {
-            return client.call(GetSession { session: session.clone() }).await;
-        }
-        let folder = working_directory()?;
-        self.most_recent(home, client, &folder, |_| true).await?.ok_or_else(|| none_in(&folder))
-    }
-
-    /// The session that is meant; one of this folder is created where there is none.
-    pub(crate) async fn find_or_create(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
-        if let Some(session) = &self.session {
-            return client.call(GetSession { session: session.clone() }).await;
-        }
-        // What is to run does not go into an agent's conversation unasked.
-        let runs = |session: &SessionView| self.kind.is_some() || !session.is_agent();
-        match self.most_recent(home, client, &working_directory()?, runs).await? {
-            Some(session) => Ok(session),
-            None => {
-                self.create(home, client, default_kind(home, &working_directory()?, &Environment::default())?)
-                    .await
-            }
+    pub(crate) async fn find(&self, client: &Client) -> Result<SessionView, Error> {
+        match &self.session {
+            Some(session) => client.call(GetSession { session: session.clone() }).await,
+            None => client.call(FindSession { search: self.search(SessionWork::Any)? }).await,
         }
     }
 
-    /// The session for what is of one of these kinds, which nothing may be. Unless another is named or asked for, it is one that the same kernel
-    /// runs as would run a new one: that of the first kind for which there is one, or could be.
-    pub(super) async fn find_or_create_of(
+    /// The session that is meant; one of this folder is created where there is none. It is not started.
+    pub(super) async fn find_or_create(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
+        let asked = OpenSession { timeout_ms: None, ..self.opening(Vec::new())? };
+        open(home, client, asked).await.map(|opened| opened.session)
+    }
+
+    /// The session that is meant, or a new one, once it takes commands, or cannot be brought to.
+    pub(super) async fn settled(&self, home: &Home, client: &Client) -> Result<OpenedSession, Error> {
+        self.settled_of(home, client, Vec::new()).await
+    }
+
+    /// The same for what is of one of these kinds, the preferred one first, unless another session is named or asked for. With no kinds any
+    /// session that runs code will do.
+    pub(super) async fn settled_of(
         &self,
         home: &Home,
         client: &Client,
-        kinds: &[SessionKind],
-    ) -> Result<SessionView, Error> {
-        let Some(first) = kinds.first().filter(|_| self.session.is_none() && self.kind.is_none()) else {
-            return self.find_or_create(home, client).await;
-        };
-        let folder = working_directory()?;
-        let kernelspecs = kernels::places(home, Some(&folder)).kernelspecs();
-        let spec = |kind: &SessionKind| kernelspecs.choose(kind).ok().map(|spec| &spec.name);
-        let is_there = |kind: &&SessionKind| kind.is_fsharp() || spec(kind).is_some();
-        let could_be = |kind: &&SessionKind| is_installable(kind);
-        let kind = kinds.iter().find(is_there).or_else(|| kinds.iter().find(could_be)).unwrap_or(first);
-        let is_meant = |session: &SessionView| kernels::is_same(&kernelspecs, kind, &session.kind);
-        match self.most_recent(home, client, &folder, is_meant).await? {
-            Some(session) => Ok(session),
-            None => self.create(home, client, kind.clone()).await,
-        }
+        kinds: Vec<SessionKind>,
+    ) -> Result<OpenedSession, Error> {
+        let opened = open(home, client, self.opening(kinds)?).await?;
+        let session = until_settled(client, opened.session, None).await?;
+        Ok(OpenedSession { session, ..opened })
+    }
+
+    /// The session that is meant, or a new one; as [`bring_into_use`] brings it.
+    pub(super) async fn in_use(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
+        let opened = open(home, client, self.opening(Vec::new())?).await?;
+        until_settled(client, opened.session, Some(PATIENCE)).await
     }
 
     /// The agent's conversation that is meant; one of this folder is created where there is none, or another is wanted: of pi, where
@@ -111,28 +108,26 @@ impl Target {
         client: &Client,
         is_new: bool,
     ) -> Result<SessionView, Error> {
-        let kind = self.kind(SessionKind::pi())?;
-        let found = match (&self.session, is_new) {
-            (Some(session), _) => Some(client.call(GetSession { session: session.clone() }).await?),
-            (None, true) => None,
-            (None, false) => {
-                self.most_recent(home, client, &working_directory()?, |session| session.is_agent()).await?
-            }
+        let must_be_agent = |kind: SessionKind| match kind.is_agent() {
+            true => Ok(kind),
+            false => Err(Error::NotOfKind { action: Action::Prompt, kind }),
         };
-        let kind = found.as_ref().map_or(kind, |session| session.kind.clone());
-        if !kind.is_agent() {
-            return Err(Error::NotOfKind { action: Action::Prompt, kind });
+        if self.session.is_some() {
+            let session = self.find(client).await?;
+            return must_be_agent(session.kind.clone()).map(|_| session);
         }
-        match found {
-            Some(session) => Ok(session),
-            None => self.create(home, client, kind).await,
+        let kind = must_be_agent(self.kind(SessionKind::pi())?)?;
+        if is_new {
+            return self.create(home, client, kind).await;
         }
+        let search = self.search(SessionWork::Conversation)?;
+        let asked = OpenSession { session: None, search, even_unready: false, timeout_ms: None };
+        open(home, client, asked).await.map(|opened| opened.session)
     }
 
-    async fn create(&self, home: &Home, client: &Client, default: SessionKind) -> Result<SessionView, Error> {
-        let (kind, project) = (self.kind(default)?, self.project()?);
-        let working_directory = working_directory()?.display().to_string();
-        let no_project = self.no_project;
+    async fn create(&self, home: &Home, client: &Client, kind: SessionKind) -> Result<SessionView, Error> {
+        let Search { working_directory, project, no_project, .. } = self.search(SessionWork::Any)?;
+        let working_directory = working_directory.unwrap_or_default();
         let new = CreateSession {
             command: None,
             kind,
@@ -155,31 +150,47 @@ impl Target {
         self.kind.as_ref().map_or(Ok(default), SessionKind::new)
     }
 
-    fn project(&self) -> Result<Option<String>, Error> {
-        self.project.as_deref().map(project_at).transpose()
+    /// The request for the session that is meant, brought into use. Of these kinds, where there are any and no other is asked for.
+    fn opening(&self, kinds: Vec<SessionKind>) -> Result<OpenSession, Error> {
+        let mut search = match &self.session {
+            Some(_) => Search::default(),
+            None => self.search(SessionWork::Code)?,
+        };
+        if self.session.is_none() && self.kind.is_none() {
+            search.kinds = kinds;
+        }
+        let timeout_ms = Some(milliseconds(PATIENCE));
+        Ok(OpenSession { session: self.session.clone(), search, even_unready: false, timeout_ms })
     }
 
-    async fn most_recent(
-        &self,
-        home: &Home,
-        client: &Client,
-        folder: &Path,
-        is_meant: impl Fn(&SessionView) -> bool,
-    ) -> Result<Option<SessionView>, Error> {
-        let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
-        let sessions = own_in(client, folder).await?;
-        let is_jupyter = kind.as_ref().is_some_and(|kind| !kind.is_fsharp() && !kind.is_agent());
-        let kernelspecs = is_jupyter.then(|| kernels::places(home, Some(folder)).kernelspecs());
-        let is_of = |session: &SessionView, kind: &SessionKind| {
-            session.kind == *kind
-                || kernelspecs.as_ref().is_some_and(|known| kernels::is_same(known, kind, &session.kind))
-        };
-        Ok(sessions.into_iter().find(|session| {
-            is_meant(session)
-                && kind.as_ref().is_none_or(|kind| is_of(session, kind))
-                && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
-                && !(self.no_project && session.project.is_some())
-        }))
+    /// What to look for in this folder.
+    fn search(&self, work: SessionWork) -> Result<Search, Error> {
+        Ok(Search {
+            working_directory: Some(working_directory()?.display().to_string()),
+            work,
+            kinds: self.kind.iter().map(SessionKind::new).collect::<Result<_, _>>()?,
+            project: self.project.as_deref().map(project_at).transpose()?,
+            no_project: self.no_project,
+            name: None,
+        })
+    }
+}
+
+/// Asks the daemon to find or create a session. Where what runs its kind is missing, that is made ready in view of the user first.
+pub(crate) async fn open(home: &Home, client: &Client, asked: OpenSession) -> Result<OpenedSession, Error> {
+    let mut opened = client.call(asked.clone()).await?;
+    if let Opened::Unready { kind, working_directory } = &opened {
+        kernels::ready(home, kind, Path::new(working_directory)).await?;
+        opened = client.call(OpenSession { even_unready: true, ..asked }).await?;
+    }
+    match opened {
+        Opened::Found { session, was_idle } => Ok(OpenedSession { session: *session, was_idle }),
+        Opened::Created { session } => {
+            kernels::tell_passed_over(home, &session.kind, Path::new(&session.working_directory));
+            tell_dropped(&session);
+            Ok(OpenedSession { session: *session, was_idle: true })
+        }
+        Opened::Unready { kind, .. } => Err(Error::KernelUnknown { kind }),
     }
 }
 
@@ -192,37 +203,25 @@ pub(super) fn project_at(path: &Path) -> Result<String, Error> {
     Ok(named(&found)?.display().to_string())
 }
 
-/// The session of this folder that was used last.
-pub(super) async fn most_recent(client: &Client) -> Result<SessionView, Error> {
-    let folder = working_directory()?;
-    own_in(client, &folder).await?.into_iter().next().ok_or_else(|| none_in(&folder))
-}
-
-/// The sessions of a folder, the one that was used last first. What others have there is not taken by mistake: it has to be named.
-async fn own_in(client: &Client, folder: &Path) -> Result<Vec<SessionView>, Error> {
-    let here =
-        ListSessions { working_directory: Some(folder.display().to_string()), ..ListSessions::default() };
-    let mut sessions = client.call(here).await?;
-    sessions.retain(|session| session.owner == client.daemon.principal);
-    Ok(sessions)
-}
-
-fn none_in(folder: &Path) -> Error {
-    Error::SessionNotFound { reference: format!("folder {}", folder.display()) }
-}
-
 /// Creates a session. What its kind needs is made ready first, in view of the user.
 pub(crate) async fn create(
     home: &Home,
     client: &Client,
     create: CreateSession,
 ) -> Result<SessionView, Error> {
-    kernels::ready(home, &create.kind, Path::new(&create.working_directory)).await?;
+    let folder = Path::new(&create.working_directory);
+    kernels::tell_passed_over(home, &create.kind, folder);
+    kernels::ready(home, &create.kind, folder).await?;
     let created = client.call(create).await?;
+    tell_dropped(&created);
+    Ok(created)
+}
+
+/// Says what of its creator's environment a new session does not have.
+fn tell_dropped(created: &SessionView) {
     if let Some(dropped) = &created.dropped_environment {
         terminal::note(&format!("warning: {dropped}"));
     }
-    Ok(created)
 }
 
 /// Starts a session at rest, and waits until it takes commands; says how far it is where that takes longer than a moment. An
@@ -253,14 +252,23 @@ async fn bring_up(
             started => drop(started?),
         }
     }
-    let wait = |limit: Duration| {
-        let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        client.call(SettleSession { session: reference.clone(), timeout_ms })
-    };
-    let mut view = wait(PATIENCE).await?;
-    if has_settled(&view) {
+    let view = client.call(SettleSession { session: reference, timeout_ms: milliseconds(PATIENCE) }).await?;
+    until_settled(client, view, replay).await
+}
+
+/// Waits until a session that was started takes commands, and says how far it is.
+async fn until_settled(
+    client: &Client,
+    mut view: SessionView,
+    replay: Option<Duration>,
+) -> Result<SessionView, Error> {
+    if view.is_agent() || has_settled(&view) {
         return Ok(view);
     }
+    let reference = view.session.to_string();
+    let wait = |limit: Duration| {
+        client.call(SettleSession { session: reference.clone(), timeout_ms: milliseconds(limit) })
+    };
     terminal::note(&format!("{} warms up …", view.name));
     let (line, until) = (ProgressLine::default(), Instant::now() + WARM_UP);
     let (mut replays_since, mut builds) = (None, false);
@@ -287,6 +295,10 @@ async fn bring_up(
 /// Whether a session takes code, or cannot be brought to.
 pub(super) fn has_settled(session: &SessionView) -> bool {
     session.state != SessionState::WarmingUp.name() && session.state != SessionState::Uninitialized.name()
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The folder the command was given in.

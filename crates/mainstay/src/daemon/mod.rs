@@ -6,8 +6,10 @@
 
 pub(crate) mod background;
 mod builds;
+mod default_kind;
 mod fsharp;
 mod jupyter;
+mod kind_rules;
 mod listeners;
 mod logging;
 mod pi;
@@ -24,14 +26,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::{Engine, Environments};
+use mainstay_engine::{Engine, Environments, KindResolver};
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_gateway::{Daemon, DefaultKind, Kinds};
+use mainstay_gateway::{Daemon, Kinds};
 use mainstay_http::Http;
 use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_mcp::Mcp;
-use mainstay_model::{Error, SessionKind, Timestamp};
+use mainstay_model::{Error, Timestamp};
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_rpc::Rpc;
 use mainstay_runner::RunnerFactory;
@@ -43,11 +45,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, DaemonConfig, FsharpConfig, Ports, Watch};
 use crate::connect::{Announcement, VERSION, transcribing};
-use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
 use crate::kernels;
 use mainstay_terminal as terminal;
 
+use self::kind_rules::MachineKinds;
 use self::listeners::Listeners;
 use self::telemetry::Telemetry;
 
@@ -146,7 +148,7 @@ async fn run(
         own_ports: Arc::new(listeners.pi.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),
         links: Arc::default(),
         started_at: record.started_at,
-        default_kind: kinds_of_folders(home.clone()),
+        kind_resolver: KindResolver::new(MachineKinds { home: home.clone() }),
         kinds,
         home: home.folder().into(),
         stop: CancellationToken::new(),
@@ -205,16 +207,6 @@ fn protocols(http: Http, mcp: mainstay_mcp::Settings) -> Protocols {
     let all: [Arc<dyn Protocol>; 4] =
         [Arc::new(Rpc), Arc::new(http), Arc::new(Mcp::new(mcp)), Arc::new(PiProtocol::default())];
     Protocols::new(all)
-}
-
-/// What clients' sessions are for that do not say it.
-fn kinds_of_folders(home: Home) -> DefaultKind {
-    DefaultKind::new(move |folder, environment| {
-        default_kind(&home, folder, environment).unwrap_or_else(|error| {
-            tracing::warn!(%error, "it cannot be told which kind of session a folder is for");
-            SessionKind::fsharp()
-        })
-    })
 }
 
 /// The kinds of sessions that clients are told of.

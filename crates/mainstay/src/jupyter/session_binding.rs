@@ -8,17 +8,16 @@ use mainstay_formats::exchange::Kernel;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
-use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, Method};
+use mainstay_rpc::api::{CreateSession, GetSession, Method, OpenSession, Search};
 use mainstay_rpc::client::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::language::language_info;
-use crate::commands::target::{create, settle, working_directory};
+use crate::commands::target::{create, open, settle, working_directory};
 use crate::connect::{Connection, VERSION, connect_or_start};
 use crate::environment::NOTEBOOK;
 use crate::home::Home;
-use crate::kernels;
 use crate::link::{Link, is_loss};
 
 /// What the daemon knows this client as.
@@ -194,29 +193,26 @@ async fn find_or_create(
     name: Option<String>,
 ) -> Result<SessionView, Error> {
     let working_directory = working_directory()?.display().to_string();
-    let here = ListSessions { working_directory: Some(working_directory.clone()), ..ListSessions::default() };
-    let own = client.daemon.principal.clone();
-    let kernelspecs = kernels::places(home, Some(Path::new(&working_directory))).kernelspecs();
-    let found = client.call(here).await?.into_iter().find(|session| {
-        session.owner == own
-            && kernels::is_same(&kernelspecs, &kind, &session.kind)
-            && name.as_ref().is_some_and(|name| session.name == *name)
-    });
-    match found {
-        Some(session) => Ok(session),
-        None => {
-            let new = CreateSession {
-                command: None,
-                kind,
-                working_directory,
-                project: None,
-                no_project: false,
-                fsi_args: None,
-                name,
-            };
-            create(home, client, new).await
-        }
-    }
+    let Some(name) = name else {
+        let new = CreateSession {
+            command: None,
+            kind,
+            working_directory,
+            project: None,
+            no_project: false,
+            fsi_args: None,
+            name: None,
+        };
+        return create(home, client, new).await;
+    };
+    let search = Search {
+        working_directory: Some(working_directory),
+        kinds: vec![kind],
+        name: Some(name),
+        ..Search::default()
+    };
+    let asked = OpenSession { session: None, search, even_unready: false, timeout_ms: None };
+    open(home, client, asked).await.map(|opened| opened.session)
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_engine::SessionChoice;
 use mainstay_gateway::command::anonymous;
 use mainstay_model::{
-    Action, Capabilities, CommandId, CreateSession, Error, Outcome, ProjectChoice, Response, Session,
-    SessionCommand, SessionId, SessionKind, SessionState,
+    Action, Capabilities, CommandId, CreateSession, Error, Outcome, Response, Session, SessionCommand,
+    SessionId, SessionKind, SessionState,
 };
 
 use super::{Call, unexpected};
-use crate::session_resolver::{SessionPredicate, SessionResolver};
+use crate::session_resolver::SessionResolver;
 
 /// How long is waited for a session to get ready. Calls are answered before that; what starts a worker has limits of its own.
 const SETTLE_LIMIT: Duration = Duration::from_hours(6);
+
 impl Call {
     /// The session the call turned out to be about.
     pub(crate) fn session(&self) -> Option<SessionId> {
@@ -23,26 +25,22 @@ impl Call {
 
     /// The session the call is about, where there is one.
     pub(crate) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
-        self.find_for(reference, &|_| true).await
-    }
-
-    /// The same; the most recently active one counts where it fits.
-    async fn find_for(
-        &self,
-        reference: Option<&str>,
-        fits: SessionPredicate<'_>,
-    ) -> Result<Option<SessionId>, Error> {
-        let found = match reference {
-            Some(reference) => Some(self.client.resolve(reference).await?),
-            None => match self.repeatable.session_before(&self.client).await {
-                Some(session) => Some(session),
-                None => self.meant().find_for(fits).await?,
-            },
+        let found = match self.named(reference).await? {
+            Some(session) => Some(session),
+            None => self.meant().find().await?,
         };
         if let Some(session) = found {
             self.is_about(session);
         }
         Ok(found)
+    }
+
+    /// The session that the call names, or that the call used which it repeats.
+    async fn named(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
+        match reference {
+            Some(reference) => self.client.resolve(reference).await.map(Some),
+            None => Ok(self.repeatable.session_before(&self.client).await),
+        }
     }
 
     /// The session the call is about; where there is none, `action` is refused as by an idle session.
@@ -62,51 +60,46 @@ impl Call {
         reference: Option<&str>,
         action: Action,
     ) -> Result<SessionId, Error> {
-        self.workplace_for(reference, action, &|_| true, None).await
+        self.workplace_for(reference, action, Vec::new()).await
     }
 
-    /// The same; one that is found for being active counts where it fits, and one that is created is of this kind, where it is known.
+    /// The same; one that the call does not name is of one of these kinds, where there are any.
     pub(crate) async fn workplace_for(
         &self,
         reference: Option<&str>,
         action: Action,
-        fits: SessionPredicate<'_>,
-        kind: Option<&SessionKind>,
+        kinds: Vec<SessionKind>,
     ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
-        let session = match self.find_for(reference, fits).await? {
-            Some(session) => {
-                let found = self.client.status(session).await?.session;
+        let choice = match self.named(reference).await? {
+            Some(session) => SessionChoice::Found(Box::new(self.client.status(session).await?.session)),
+            None => self.meant().choose(kinds).await?,
+        };
+        let session = match choice {
+            SessionChoice::Found(found) => {
+                self.is_about(found.id);
                 if !action.is_of(found.capabilities()) {
                     return Err(Error::NotOfKind { action, kind: found.kind.clone() });
                 }
-                session
+                found.id
             }
-            None => {
-                let meant = self.meant();
-                let kind = match kind {
-                    Some(kind) => kind.clone(),
-                    None => meant.kind().await,
-                };
-                if !action.is_of(Capabilities::of_kind(&kind)) {
-                    return Err(Error::NotOfKind { action, kind });
-                }
-                let working_directory = meant.folder();
-                let (project, arguments) = (ProjectChoice::OfFolder, Vec::new());
-                let create =
-                    CreateSession { kind, working_directory, project, arguments, name: None, alias: None };
-                let kind = create.kind.clone();
-                let session = self.create(anonymous(), create).await?;
-                let dropped = self.client.status(session).await?.dropped_environment;
-                let said =
-                    format!("a new {kind} session was created for this; create_session takes another kind");
-                let said =
-                    dropped.into_iter().fold(said, |said, dropped| format!("{said}\nwarning: {dropped}"));
-                self.created.set(said).ok();
-                session
-            }
+            SessionChoice::New(create) => self.create_for(action, create).await?,
         };
         self.server.use_session(session);
+        Ok(session)
+    }
+
+    /// Creates a session for want of one, and keeps what is to be said of that.
+    async fn create_for(&self, action: Action, create: CreateSession) -> Result<SessionId, Error> {
+        let kind = create.kind.clone();
+        if !action.is_of(Capabilities::of_kind(&kind)) {
+            return Err(Error::NotOfKind { action, kind });
+        }
+        let session = self.create(anonymous(), create).await?;
+        let dropped = self.client.status(session).await?.dropped_environment;
+        let said = format!("a new {kind} session was created for this; create_session takes another kind");
+        let said = dropped.into_iter().fold(said, |said, dropped| format!("{said}\nwarning: {dropped}"));
+        self.created.set(said).ok();
         Ok(session)
     }
 
@@ -129,7 +122,7 @@ impl Call {
             client: self.client.clone(),
             folder: self.folder.clone(),
             last_used: self.server.last_used(),
-            default_kind: self.server.daemon.default_kind.clone(),
+            kinds: self.server.daemon.kind_resolver.clone(),
         }
     }
 

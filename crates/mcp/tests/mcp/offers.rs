@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use mainstay_gateway::DefaultKind;
+use mainstay_engine::KindResolver;
 use mainstay_mcp::{Names, Settings, Shared};
 use mainstay_model::{EventBody, Seq, SessionKind, SessionState, WaitReason, WarmUpReason};
+use mainstay_runner::Environment;
 use rmcp::model::ServerResult;
 use serde_json::{Value, json};
 
@@ -141,7 +142,7 @@ impl Stage {
 #[tokio::test]
 async fn where_there_is_no_session_what_runs_code_is_for_the_kind_that_the_folder_is_for() {
     let mut home = Home::new().await;
-    home.daemon.default_kind = DefaultKind::new(|folder, _| {
+    home.daemon.kind_resolver = KindResolver::new(|folder: &Path, _: &Environment| {
         if folder.ends_with("snakes") { SessionKind::new("python").unwrap() } else { SessionKind::fsharp() }
     });
     let [snakes, sharp] = [home.agent_in("snakes").await, home.agent_in("sharp").await];

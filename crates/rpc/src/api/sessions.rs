@@ -2,7 +2,9 @@
 
 use super::Sent;
 use mainstay_gateway::view::{RelativeView, SessionView, StatisticsView};
-use mainstay_model::{CommandId, Seq, SessionId, SessionKind, Startup};
+use mainstay_model::{
+    CommandId, Error, ProjectChoice, Seq, SessionId, SessionKind, SessionSearch, SessionWork, Startup,
+};
 use serde::{Deserialize, Serialize};
 
 methods! {
@@ -21,6 +23,29 @@ methods! {
         #[serde(default)]
         limit: Option<usize>,
     } -> Vec<SessionView>;
+
+    /// Finds the session that a folder, a kind, a project or a name means: of the caller's own the one that was active last.
+    "session/find" FindSession {
+        /// Which one is meant.
+        #[serde(flatten)]
+        search: Search,
+    } -> SessionView;
+
+    /// Finds the session that is meant, and creates it where there is none.
+    "session/open" OpenSession {
+        /// Its id, the end of it, or its name: then nothing is looked for, or created.
+        #[serde(default)]
+        session: Option<String>,
+        /// Which one is meant where none is named, and what a new one is for.
+        #[serde(flatten)]
+        search: Search,
+        /// Create it also where what runs its kind has to be installed or built first.
+        #[serde(default)]
+        even_unready: bool,
+        /// Start it where it is idle, and wait at most so long until it takes commands, in milliseconds. Without this it is left as it is.
+        #[serde(default)]
+        timeout_ms: Option<u64>,
+    } -> Opened;
 
     /// Creates a session and starts it.
     "session/create" CreateSession {
@@ -168,6 +193,61 @@ impl Default for ListSessions {
     fn default() -> Self {
         Self { working_directory: None, within: None, live: false, limit: None }
     }
+}
+
+/// Which session is meant where none is named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Search {
+    /// The folder that its code runs in, absolute; any folder where it does not say.
+    pub working_directory: Option<String>,
+    /// What it is used for, where no kind is named.
+    pub work: SessionWork,
+    /// The kinds that are as good, the preferred one first.
+    pub kinds: Vec<SessionKind>,
+    /// The project it is for, or the folder that one lies in, absolute; any where it does not say.
+    pub project: Option<String>,
+    /// For no project.
+    pub no_project: bool,
+    /// What people call it.
+    pub name: Option<String>,
+}
+
+impl Search {
+    /// What the engine looks for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it names a project and wants none.
+    pub fn wanted(self) -> Result<SessionSearch, Error> {
+        let Self { working_directory, work, kinds, project, no_project, name } = self;
+        let project = ProjectChoice::of(project, no_project)?;
+        Ok(SessionSearch { working_directory, work, kinds, project, name })
+    }
+}
+
+/// What came of looking for a session that is created where there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Opened {
+    /// It was there.
+    Found {
+        /// The session.
+        session: Box<SessionView>,
+        /// Whether it had to be started, or was still warming up.
+        was_idle: bool,
+    },
+    /// There was none, and this one was created.
+    Created {
+        /// The session.
+        session: Box<SessionView>,
+    },
+    /// There is none, and none was created: what runs this kind has to be installed or built first.
+    Unready {
+        /// The kind that it would be of.
+        kind: SessionKind,
+        /// The folder that its code would run in.
+        working_directory: String,
+    },
 }
 
 /// A session that was forked off another.

@@ -44,7 +44,7 @@ impl Home {
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),
-            default_kind: Default::default(),
+            kind_resolver: Default::default(),
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),

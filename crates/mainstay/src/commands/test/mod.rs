@@ -15,7 +15,7 @@ use self::watch_mode::WatchMode;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
 use super::rebuild::build;
-use super::target::{Target, bring_into_use, settle};
+use super::target::{Target, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use mainstay_terminal::{Paint, Tone, note, printable};
@@ -86,8 +86,7 @@ impl Test {
         let Self { pattern, category, target, json, .. } = self;
         let connection = connect_or_start(home, "cli").await?;
         let client = &connection.client;
-        let session = target.find_or_create(home, client).await?;
-        let session = bring_into_use(client, session).await?.session.to_string();
+        let session = target.in_use(home, client).await?.session.to_string();
         let tests = client.call(ListTests { session, pattern, category }).await?;
         if json {
             super::print_json(&tests)?;
