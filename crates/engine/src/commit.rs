@@ -59,6 +59,8 @@ pub(crate) type Commits = mpsc::UnboundedSender<Step>;
 pub(crate) struct CommitReceivers {
     /// The session as committed.
     pub(crate) visible: watch::Sender<Arc<Session>>,
+    /// How many commits are on their way: the session as committed lacks them.
+    pub(crate) on_their_way: Arc<AtomicU64>,
     /// How many commits are durable.
     pub(crate) durable: Arc<AtomicU64>,
     /// Of how many all have heard.
@@ -76,7 +78,7 @@ pub(crate) async fn commit_in_order(
     mut retry: Retry,
     mut steps: mpsc::UnboundedReceiver<Step>,
 ) {
-    let CommitReceivers { visible, durable, through, failed } = heard;
+    let CommitReceivers { visible, on_their_way, durable, through, failed } = heard;
     while let Some(step) = steps.recv().await {
         let commit = match step {
             Step::Commit(commit) => *commit,
@@ -97,6 +99,7 @@ pub(crate) async fn commit_in_order(
                 metering::committed(&commit.after.kind, &events, took);
                 hub.pulse.committed(&events, took);
                 visible.send_replace(commit.after);
+                on_their_way.fetch_sub(1, Ordering::Release);
                 hub.publish(session, events);
                 // Whoever hears of the end has what went before it in the trace.
                 commit.trace.ended();

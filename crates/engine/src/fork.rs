@@ -110,7 +110,10 @@ impl Engine {
 
     /// The session as the log has it, where it was not deleted.
     pub(crate) async fn stored(&self, session: SessionId) -> Result<Session, Error> {
-        let found = self.shared.log.session(session).await?;
+        let found = match self.known_as_stored(session) {
+            Some(known) => Some(Session::clone(&known)),
+            None => self.shared.log.session(session).await?,
+        };
         found
             .filter(|found| found.deleted_at.is_none())
             .ok_or_else(|| Error::SessionNotFound { reference: session.to_string() })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use mainstay_log::Log;
 use tokio::sync::watch;
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::task::spawn;
 use crate::sync::time::sleep;
 
@@ -17,14 +18,22 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct LeaseKeeper {
     /// Whether the renewing is to end. The task that renews has the only receiver.
     ends: watch::Sender<bool>,
+    /// Whether the store has said that the lease does not lapse.
+    is_for_good: Arc<AtomicBool>,
 }
 
 impl LeaseKeeper {
     /// Begins to renew the lease of the engine that has this store.
     pub(crate) fn start(log: &Arc<dyn Log>) -> Self {
         let (ends, ended) = watch::channel(false);
-        spawn(renew_on(Arc::downgrade(log), ended));
-        Self { ends }
+        let is_for_good = Arc::<AtomicBool>::default();
+        spawn(renew_on(Arc::downgrade(log), ended, Arc::clone(&is_for_good)));
+        Self { ends, is_for_good }
+    }
+
+    /// Whether nobody else can take a session over. Before the store has said so, somebody may.
+    pub(crate) fn is_for_good(&self) -> bool {
+        self.is_for_good.load(Ordering::Acquire)
     }
 
     /// Gives the lease up: others may claim the sessions at once. A renewal that is under way comes to its end before, and
@@ -38,14 +47,14 @@ impl LeaseKeeper {
     }
 }
 
-async fn renew_on(log: Weak<dyn Log>, mut ended: watch::Receiver<bool>) {
+async fn renew_on(log: Weak<dyn Log>, mut ended: watch::Receiver<bool>, is_for_good: Arc<AtomicBool>) {
     while !*ended.borrow() {
         // Held no longer than for the call, lest it keep the store of an engine that is gone.
         let Some(held) = log.upgrade() else { return };
         let renewed = held.renew().await;
         drop(held);
         let after = match renewed {
-            Ok(None) => return,
+            Ok(None) => return is_for_good.store(true, Ordering::Release),
             Ok(Some(after)) => after,
             Err(error) => {
                 tracing::warn!(%error, "the lease of this daemon's sessions could not be renewed");

@@ -82,12 +82,13 @@ pub(crate) fn spawn(
     let (visible_in, visible) = watch::channel(Arc::new(session.clone()));
     let (commits, commits_out) = mpsc::unbounded_channel();
     let (failed_in, failed) = oneshot::channel();
-    let durable = Arc::new(AtomicU64::new(0));
+    let (durable, on_their_way) = (Arc::new(AtomicU64::new(0)), Arc::<AtomicU64>::default());
     let (through_in, through) = watch::channel(0);
     let hub = Arc::clone(&shared.hub);
     let claims = Arc::clone(&shared.single_process.claims);
     let heard = CommitReceivers {
         visible: visible_in,
+        on_their_way: Arc::clone(&on_their_way),
         durable: Arc::clone(&durable),
         through: through_in,
         failed: failed_in,
@@ -116,6 +117,7 @@ pub(crate) fn spawn(
         session,
         epoch,
         commits,
+        on_their_way: Arc::clone(&on_their_way),
         visible: visible.clone(),
         through,
         lane: Lane::default(),
@@ -138,7 +140,14 @@ pub(crate) fn spawn(
     let after = task.session.last_seq;
     task.take_over(lane);
     task::spawn(task.run(mailbox, failed));
-    let entry = Entry { requests: requests.downgrade(), visible: visible.clone(), epoch, after, _door: door };
+    let entry = Entry {
+        requests: requests.downgrade(),
+        visible: visible.clone(),
+        on_their_way,
+        epoch,
+        after,
+        _door: door,
+    };
     (SessionHandle { requests, visible }, entry)
 }
 
@@ -151,6 +160,8 @@ struct SessionTask {
     session: Session,
     epoch: Epoch,
     commits: Commits,
+    /// How many commits are on their way.
+    on_their_way: Arc<AtomicU64>,
     /// The session as committed.
     visible: watch::Receiver<Arc<Session>>,
     /// How many commits are through.

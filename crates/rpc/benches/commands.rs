@@ -1,7 +1,7 @@
 //! What a command costs over the daemon's socket, from one client to many: a durable change, a read, a replay; each beside the
 //! bare disk, in the same run. And what a hundred thousand stored sessions cost a daemon that starts.
 //!
-//! `cargo bench -p mainstay-gateway --bench commands`. Clients and daemon share one process and its two cores.
+//! `cargo bench -p mainstay-rpc --bench commands`. Clients and daemon share one process and its two cores.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a bench")]
 
@@ -166,7 +166,7 @@ async fn commands(folder: &Path, change: &str) {
     for count in CLIENTS {
         let each = if count == 1 { CALLS_ALONE } else { CALLS / count };
         measure(change, &clients[..count], each, async |client, number, turn| {
-            let (session, name) = (sessions[number].clone(), format!("name-{turn}"));
+            let (session, name) = (sessions[number].clone(), format!("name-{number}-{turn}"));
             client.call(RenameSession { session, name, sent: Sent::default() }).await.unwrap();
         })
         .await;

@@ -117,6 +117,13 @@ impl Engine {
         Ok(outcome.map(|_| key))
     }
 
+    /// A session as the log has it now, where that is known without a look into it.
+    pub(crate) fn known_as_stored(&self, session: SessionId) -> Option<Arc<Session>> {
+        // Another daemon may have taken the session over where that is possible.
+        let entry_of = |tasks: &Tasks| tasks.handles.get(&session).and_then(Entry::as_stored);
+        self.shared.lease.is_for_good().then(|| entry_of(&self.lock())).flatten()
+    }
+
     /// A session as committed, where its task has it at hand. It is never older than any answer that was given.
     pub(super) fn committed(&self, session: SessionId) -> Option<Arc<Session>> {
         let tasks = self.lock();

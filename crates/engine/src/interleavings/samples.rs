@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::memory_log::MemoryLog;
 use crate::commit::CommitReceivers;
 use crate::retry::Retry;
+use crate::sync::atomic::AtomicU64;
 
 pub(super) fn session(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(number))
@@ -55,7 +56,9 @@ impl CommitReceivers {
     pub(super) fn by_nobody(before: Arc<Session>) -> Self {
         let (visible, through, failed) =
             (watch::channel(before).0, watch::channel(0).0, oneshot::channel().0);
-        Self { visible, durable: Arc::default(), through, failed }
+        // One more than a test sends.
+        let on_their_way = Arc::new(AtomicU64::new(u64::MAX / 2));
+        Self { visible, on_their_way, durable: Arc::default(), through, failed }
     }
 }
 

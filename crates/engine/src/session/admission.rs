@@ -86,6 +86,7 @@ impl SessionTask {
                 trace.replayed();
                 let nothing = ready(Ok(Vec::new())).boxed();
                 let reply = vec![(reply, outcome)];
+                self.on_their_way.fetch_add(1, Ordering::Relaxed);
                 self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default());
             }
             Arrival::Copy(reply, outcome, version) => {

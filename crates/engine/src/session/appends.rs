@@ -10,6 +10,7 @@ use super::SessionTask;
 use crate::claims::CommandKey;
 use crate::commit::{Commit, Step};
 use crate::pending_commands::Reply;
+use crate::sync::atomic::Ordering;
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
 
@@ -58,6 +59,8 @@ impl SessionTask {
         }
         self.shared.single_process.outcomes.add(outcomes.len() as u64);
         let (span, trace) = self.traces.commit(&events, &outcomes);
+        // Before anyone can read it in the log.
+        self.on_their_way.fetch_add(1, Ordering::Relaxed);
         let appended = self.shared.log.append(Append {
             session: self.session.id,
             epoch: self.epoch,

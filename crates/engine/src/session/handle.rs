@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::pending_commands::Reply;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trace::CommandTrace;
 
 /// The kernel of a session that is up and has its definitions.
@@ -62,6 +63,8 @@ pub(crate) struct SessionHandle {
 pub(crate) struct Entry {
     pub(super) requests: mpsc::WeakSender<Envelope>,
     pub(super) visible: watch::Receiver<Arc<Session>>,
+    /// How many commits are on their way to the session as committed.
+    pub(super) on_their_way: Arc<AtomicU64>,
     /// Under which epoch the task appends.
     pub(super) epoch: Epoch,
     /// The session's newest event when the task began: what comes later the task appends itself.
@@ -105,6 +108,15 @@ pub(crate) struct OwnTask {
 }
 
 impl Entry {
+    /// The session as the log has it now, where that is known here: it has a task, nothing is on its way to the log, and
+    /// nobody else appends to it.
+    pub(crate) fn as_stored(&self) -> Option<Arc<Session>> {
+        self.upgrade()?;
+        // First: what a client may have read in the log is in what is visible by now.
+        let is_all_there = self.on_their_way.load(Ordering::Acquire) == 0;
+        is_all_there.then(|| Arc::clone(&self.visible.borrow()))
+    }
+
     /// The task, while there is one that takes requests, with what tells its commits from those of others.
     pub(crate) fn task(&self) -> Option<OwnTask> {
         self.upgrade().map(|handle| OwnTask { handle, epoch: self.epoch, after: self.after })

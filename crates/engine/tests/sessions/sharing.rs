@@ -14,8 +14,8 @@ use mainstay_model::{
 use mainstay_runner::RunnerFactory;
 
 use crate::scripted::Scripted;
-use crate::store_double::StoreDouble;
-use crate::support::{CANCEL, Client, command, create, eval, eventually, next_id, quick};
+use crate::store_double::{Lease, StoreDouble};
+use crate::support::{CANCEL, Client, breathe, command, create, eval, eventually, next_id, quick};
 
 /// A clock of the store that a test moves.
 #[derive(Debug)]
@@ -194,4 +194,22 @@ async fn a_follower_hears_what_another_daemon_stored_last_though_the_session_has
     other.store.hold_reads_of_all(false);
     assert_eq!(follower.next().await.unwrap().body.kind(), "askRaised");
     asked.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_given_up_is_renewed_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Sharer::open(folder.path(), "one").await;
+    one.store.hold_renewals(true);
+    while one.store.lease().last() != Some(&Lease::Renewing) {
+        tokio::time::sleep(LeaseTerms::default().renewed_after()).await;
+    }
+    let engine = one.engine.clone();
+    let stopping = tokio::spawn(async move { engine.shut_down().await });
+    breathe().await;
+    assert!(!one.store.lease().contains(&Lease::Released), "the renewal under way comes to its end before");
+    one.store.hold_renewals(false);
+    stopping.await.unwrap();
+    tokio::time::sleep(LeaseTerms::default().lasts).await;
+    assert!(one.store.lease().ends_with(&[Lease::Renewing, Lease::Renewed, Lease::Released]));
 }

@@ -158,10 +158,10 @@ impl EventLog for StoreDouble {
 
     async fn renew(&self) -> Result<Option<Duration>, Error> {
         self.note_lease(Lease::Renewing);
-        self.inner.renew().await?;
+        let after = self.inner.renew().await?;
         self.renewals_held.subscribe().wait_for(|held| !held).await.ok();
         self.note_lease(Lease::Renewed);
-        Ok(Some(Duration::from_secs(1)))
+        Ok(after)
     }
 
     async fn release(&self) -> Result<(), Error> {

@@ -1,7 +1,5 @@
 //! A store that refuses.
 
-use std::time::Duration;
-
 use mainstay_log::EventLog;
 use mainstay_model::command;
 use mainstay_model::{
@@ -9,7 +7,6 @@ use mainstay_model::{
 };
 use uuid::Uuid;
 
-use crate::store_double::Lease;
 use crate::support::{CANCEL, Daemon, breathe, command, eval, evaluated, id, patient, quick};
 
 fn disk_full() -> Error {
@@ -238,21 +235,4 @@ async fn a_session_that_does_not_exist_is_not_found() {
     let error = Error::SessionNotFound { reference: nobody.to_string() };
     assert_eq!(daemon.client(nobody).submit(eval("pure 1")).await, Err(error.clone()));
     assert_eq!(daemon.local.status(nobody).await.map(|status| status.session), Err(error));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_was_given_up_is_renewed_no_more() {
-    let daemon = Daemon::start().await;
-    daemon.session().await;
-    daemon.store.hold_renewals(true);
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(daemon.store.lease().last(), Some(&Lease::Renewing), "one is under way");
-    let engine = daemon.engine.clone();
-    let stopping = tokio::spawn(async move { engine.shut_down().await });
-    breathe().await;
-    assert!(!daemon.store.lease().contains(&Lease::Released), "it comes to its end before");
-    daemon.store.hold_renewals(false);
-    stopping.await.unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(daemon.store.lease().ends_with(&[Lease::Renewing, Lease::Renewed, Lease::Released]));
 }
