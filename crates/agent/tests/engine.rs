@@ -153,7 +153,7 @@ async fn whoever_prompts_a_pi_that_cannot_start_is_told_why_at_once() {
     else {
         panic!("nothing can have come of it")
     };
-    insta::assert_snapshot!(error, @"cannot prompt: the session is Faulted: the kernel cannot be started: pi ended with exit code 1: Error: Unknown option --no. `[pi]` in Mainstay's `config.toml` says how it is started; `mainstay agent list` shows which pi is used");
+    insta::assert_snapshot!(error, @"cannot prompt: the session is Faulted: the kernel cannot be started: pi ended with exit code 1: Error: Unknown option --no; `[pi]` in Mainstay's `config.toml` says how it is started. `mainstay agent list` shows which agents are used");
     assert_eq!(std::fs::read_to_string(starts).unwrap(), "start\n", "another start would say the same");
     engine.shut_down().await;
 }

@@ -551,7 +551,7 @@ async fn a_pi_that_does_not_come_up_says_why() {
     let Err(Error::KernelUnavailable { reason }) = world.pi_with(conversation(&[])).await.map(drop) else {
         panic!("another start would say the same")
     };
-    insta::assert_snapshot!(reason, @r#"pi ended with exit code 1: Error: Unknown provider "nobody". Use --list-models to see available providers/models."#);
+    insta::assert_snapshot!(reason, @r#"pi ended with exit code 1: Error: Unknown provider "nobody". Use --list-models to see available providers/models; `[pi]` in Mainstay's `config.toml` says how it is started"#);
     world.settings.search.configured = Some("/nonexistent/pi".into());
     let refused = world.pi_with(conversation(&[])).await.map(drop).unwrap_err();
     insta::assert_snapshot!(refused, @"the kernel cannot be started: the configured pi /nonexistent/pi is not there; correct `path` in `[pi]`, or remove it to have pi found");

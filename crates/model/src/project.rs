@@ -46,7 +46,8 @@ impl ProjectChoice {
 }
 
 /// What a choice came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ChosenProject {
     /// The session is for no project.
     #[default]

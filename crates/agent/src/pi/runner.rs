@@ -246,7 +246,9 @@ fn not_started(exit: WorkerExit, said: Option<String>) -> Error {
     let is_its_own = matches!(exit, WorkerExit::Code(_)) && !exit.is_from_outside();
     match said.trim() {
         said if is_its_own && !said.is_empty() => {
-            Error::KernelUnavailable { reason: format!("pi ended with {exit}: {said}") }
+            let said = said.trim_end_matches('.');
+            let settings = "`[pi]` in Mainstay's `config.toml` says how it is started";
+            Error::KernelUnavailable { reason: format!("pi ended with {exit}: {said}; {settings}") }
         }
         said => died_early(exit, said),
     }

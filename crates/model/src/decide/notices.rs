@@ -14,7 +14,7 @@ use crate::session::{Activity, RunningJob};
 use crate::state::SessionState;
 
 /// What to look at when an agent cannot be started.
-const AGENT_SETTINGS: &str = "`[pi]` in Mainstay's `config.toml` says how it is started; `mainstay agent list` shows which pi is used.";
+const AGENT_SETTINGS: &str = "`mainstay agent list` shows which agents are used.";
 
 impl Draft<'_> {
     pub(super) fn notice(&mut self, notice: Notice) {
