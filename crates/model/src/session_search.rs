@@ -15,7 +15,7 @@ pub enum SessionWork {
     Any,
     /// A session that runs code: code does not go into an agent's conversation unless its user names that.
     Code,
-    /// An agent's conversation.
+    /// A session that is an agent's conversation.
     Conversation,
 }
 

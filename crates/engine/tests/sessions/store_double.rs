@@ -39,7 +39,7 @@ pub(crate) struct StoreDouble {
 /// What was done with the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lease {
-    /// A renewal began.
+    /// A renewal of it began.
     Renewing,
     /// A renewal was over.
     Renewed,

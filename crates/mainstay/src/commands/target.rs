@@ -55,7 +55,7 @@ pub(crate) struct Target {
 
 /// A session that was found or created for a command.
 pub(crate) struct OpenedSession {
-    /// The session.
+    /// The session that was found or created.
     pub(crate) session: SessionView,
     /// Whether it was created, had to be started, or was still warming up.
     pub(super) was_idle: bool,

@@ -207,7 +207,7 @@ pub struct Search {
     pub kinds: Vec<SessionKind>,
     /// The project it is for, or the folder that one lies in, absolute; any where it does not say.
     pub project: Option<String>,
-    /// For no project.
+    /// Whether it is for no project.
     pub no_project: bool,
     /// What people call it.
     pub name: Option<String>,
@@ -229,7 +229,7 @@ impl Search {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Opened {
-    /// It was there.
+    /// The session was there already.
     Found {
         /// The session.
         session: Box<SessionView>,
