@@ -19,7 +19,7 @@ const LARGEST: usize = 6;
 
 /// The cycles that may be larger: the root file of their crate, one of their files, and how many they have. ARCHITECTURE.md says why the files
 /// of `model` refer to each other.
-const LEFT: &[(&str, &str, usize)] = &[("crates/model/src/lib.rs", "command/mod.rs", 45)];
+const LEFT: &[(&str, &str, usize)] = &[("crates/model/src/lib.rs", "command/mod.rs", 9)];
 
 #[test]
 fn a_cycle_is_found_through_signposts_and_macros_and_not_through_tests() {

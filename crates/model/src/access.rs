@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::id::Principal;
-use crate::session::Session;
 
 /// What a principal must have to take an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +46,6 @@ impl Access {
     /// The user the daemon runs as, who may do everything.
     pub fn local() -> Self {
         Self { principal: Principal::local(), rights: Rights::All }
-    }
-
-    /// Whether it may see the session: read it, and follow its events.
-    pub fn sees(&self, session: &Session) -> bool {
-        let Rights::Some { see, .. } = &self.rights else { return true };
-        self.drives(session) || see.iter().any(|pattern| pattern.matches(&session.name))
-    }
-
-    /// Whether it may drive the session: change it, and ask its worker.
-    pub fn drives(&self, session: &Session) -> bool {
-        let Rights::Some { drive, .. } = &self.rights else { return true };
-        session.owner == self.principal || drive.iter().any(|pattern| pattern.matches(&session.name))
     }
 }
 

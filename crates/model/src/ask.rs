@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::Timestamp;
 use crate::base64::Base64;
-use crate::decide::Identity;
 use crate::error::Error;
 use crate::event::{Deadline, Source};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
+use crate::identity::Identity;
 use crate::limits::Limits;
 
 /// What is asked, and what an answer must be.

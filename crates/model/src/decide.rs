@@ -35,6 +35,8 @@ use crate::replay::Divergence;
 use crate::runner_notice::{BuildReport, JobEnding, JobReport, LastWords, RunnerInfo, RunnerNotice};
 use crate::session::{RunningJob, Session};
 
+pub use crate::identity::Identity;
+
 /// What a session is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -65,19 +67,6 @@ pub enum Input {
     },
     /// A notice of the worker, or of the daemon about it.
     Notice(Notice),
-}
-
-/// What a command is known and answered by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The principal that sent the command.
-    pub principal: Principal,
-    /// The id of the command.
-    pub command: CommandId,
-    /// The client's name for what it wants done once.
-    pub key: Option<IdempotencyKey>,
-    /// The fingerprint of the command's content.
-    pub fingerprint: CommandFingerprint,
 }
 
 impl Identity {

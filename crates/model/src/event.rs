@@ -2,6 +2,7 @@
 //!
 //! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
 
+mod deadline;
 mod description;
 mod job_details;
 mod job_part;
@@ -10,10 +11,11 @@ mod points;
 mod queued;
 mod table;
 
+pub use deadline::Deadline;
 pub use description::{Description, Tone};
 pub use job_part::{JobEnd, JobPart};
 pub use points::{ForkPoint, MergePoint};
-pub use queued::{Deadline, QueuedCommand};
+pub use queued::QueuedCommand;
 use serde::{Deserialize, Serialize};
 pub use table::{EventKind, Subject};
 

@@ -25,6 +25,7 @@ pub mod filter;
 pub mod fingerprint;
 pub mod history;
 pub mod id;
+mod identity;
 pub mod label;
 mod language;
 pub mod limits;

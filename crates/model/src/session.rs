@@ -1,5 +1,6 @@
 //! The session as its events tell it: the projection that commands are decided against.
 
+mod access;
 mod asks;
 mod build;
 mod evolve;

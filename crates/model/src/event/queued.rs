@@ -1,9 +1,9 @@
-//! Commands that wait for their turn, and when commands must have ended.
+//! Commands that wait for their turn.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
 use crate::command::SessionCommand;
+use crate::event::Deadline;
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, IdempotencyKey, Version};
 
@@ -29,22 +29,4 @@ pub struct QueuedCommand {
     pub deadline: Option<Deadline>,
     /// What the command asks for.
     pub body: SessionCommand,
-}
-
-/// When a command must have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Deadline {
-    /// The time of the deadline.
-    pub at: Timestamp,
-    /// How long that is after its acceptance, in milliseconds.
-    pub limit_ms: u64,
-}
-
-impl Deadline {
-    /// So long after now.
-    pub fn after(now: Timestamp, limit_ms: u64) -> Self {
-        let span = jiff::SignedDuration::from_millis(i64::try_from(limit_ms).unwrap_or(i64::MAX));
-        Self { at: now.checked_add(span).unwrap_or(Timestamp::MAX), limit_ms }
-    }
 }
