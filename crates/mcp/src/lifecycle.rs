@@ -156,7 +156,7 @@ impl Tool for CreateSession {
         let create = mainstay_model::CreateSession {
             kind: match self.kind {
                 Some(kind) => SessionKind::new(kind)?,
-                None => meant.kinds.default_kind(&meant.client, &working_directory).await,
+                None => meant.default_kind.of(&meant.client, &working_directory).await,
             },
             project: ProjectChoice::of(self.project.map(in_folder), self.no_project)?,
             arguments: arguments_in(self.fsi_args.as_deref()),
@@ -215,7 +215,7 @@ impl Tool for ResetSession {
     }
 }
 
-/// Stops a session and its worker.
+/// Stops a session; its transcript stays.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StopSession {
