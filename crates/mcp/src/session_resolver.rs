@@ -2,7 +2,7 @@
 //! folder, where that is known.
 
 use mainstay_engine::{Client, KindResolver, SessionChoice};
-use mainstay_model::{Error, Session, SessionId, SessionKind, SessionSearch, SessionWork};
+use mainstay_model::{Error, Language, Session, SessionId, SessionKind, SessionSearch, SessionWork};
 
 /// What it takes to tell which session is meant.
 pub(super) struct SessionResolver {
@@ -62,6 +62,7 @@ impl SessionResolver {
         SessionSearch {
             working_directory: self.folder.clone(),
             work: SessionWork::Code,
+            language: kinds.iter().find_map(Language::of),
             kinds,
             ..SessionSearch::default()
         }

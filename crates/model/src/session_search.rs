@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CreateSession, Principal, ProjectChoice, Session, SessionKind};
+use crate::{CreateSession, Language, Principal, ProjectChoice, Session, SessionKind};
 
 /// What the session that a client looks for is used for, where the client names no kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -28,6 +28,9 @@ pub struct SessionSearch {
     pub work: SessionWork,
     /// The kinds that are as good, the preferred one first; any kind where there are none.
     pub kinds: Vec<SessionKind>,
+    /// The language of what is to run, where the kinds are those of a file: a session whose kernel says that it runs this language will do,
+    /// whatever its kind is called.
+    pub language: Option<Language>,
     /// The project it is for. Any will do where the choice is left to the folder.
     pub project: ProjectChoice,
     /// What people call it; any name where absent.
@@ -52,7 +55,10 @@ impl SessionSearch {
         let is_in_folder =
             self.working_directory.as_ref().is_none_or(|folder| session.working_directory == *folder);
         let does_work = match (self.kinds.as_slice(), self.work) {
-            ([_, ..], _) => kinds.contains(&session.kind),
+            ([_, ..], _) => {
+                let speaks = self.language.is_some() && self.language == session.language();
+                kinds.contains(&session.kind) || speaks
+            }
             ([], SessionWork::Any) => true,
             ([], SessionWork::Code) => !session.is_agent(),
             ([], SessionWork::Conversation) => session.is_agent(),

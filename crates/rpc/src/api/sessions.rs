@@ -221,7 +221,7 @@ impl Search {
     pub fn wanted(self) -> Result<SessionSearch, Error> {
         let Self { working_directory, work, kinds, project, no_project, name } = self;
         let project = ProjectChoice::of(project, no_project)?;
-        Ok(SessionSearch { working_directory, work, kinds, project, name })
+        Ok(SessionSearch { working_directory, work, kinds, language: None, project, name })
     }
 }
 
