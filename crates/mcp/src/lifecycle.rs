@@ -156,7 +156,7 @@ impl Tool for CreateSession {
         let create = mainstay_model::CreateSession {
             kind: match self.kind {
                 Some(kind) => SessionKind::new(kind)?,
-                None => meant.default_kind.of(&meant.client, &working_directory).await,
+                None => meant.kinds.default_kind(&meant.client, &working_directory).await,
             },
             project: ProjectChoice::of(self.project.map(in_folder), self.no_project)?,
             arguments: arguments_in(self.fsi_args.as_deref()),

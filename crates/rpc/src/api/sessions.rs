@@ -231,14 +231,14 @@ impl Search {
 pub enum Opened {
     /// The session was there already.
     Found {
-        /// The session.
+        /// The session that was found.
         session: Box<SessionView>,
         /// Whether it had to be started, or was still warming up.
         was_idle: bool,
     },
     /// There was none, and this one was created.
     Created {
-        /// The session.
+        /// The session that was created.
         session: Box<SessionView>,
     },
     /// There is none, and none was created: what runs this kind has to be installed or built first.
