@@ -1,4 +1,4 @@
-//! No source file of the workspace is longer than [`MOST`] lines, except those that [`STILL_LONG`] names.
+//! No source file of the workspace is longer than [`MOST`] lines.
 //!
 //! The integration tests of a crate (its folder `tests`) may be longer; the unit tests in its `src` may not.
 
@@ -10,25 +10,10 @@ use std::path::{Path, PathBuf};
 /// The most lines that a source file may have.
 const MOST: usize = 500;
 
-/// The files that are still longer. Split one by subject, then remove its name; add none.
-const STILL_LONG: &[&str] = &["crates/gateway/src/view.rs"];
-
 #[test]
 fn a_file_of_too_many_lines_is_refused() {
     let files = [("a.rs", MOST), ("b.rs", MOST + 1)];
-    assert_eq!(complaints(&files, &[]), ["b.rs has 501 lines: split it by subject"]);
-}
-
-#[test]
-fn a_long_file_that_the_list_names_is_accepted() {
-    assert_eq!(complaints(&[("a.rs", MOST + 1)], &["a.rs"]), [""; 0]);
-}
-
-#[test]
-fn a_name_in_the_list_without_need_is_refused() {
-    let expected =
-        ["a.rs is in STILL_LONG without need: remove it", "gone.rs is in STILL_LONG without need: remove it"];
-    assert_eq!(complaints(&[("a.rs", MOST)], &["a.rs", "gone.rs"]), expected);
+    assert_eq!(complaints(&files), ["b.rs has 501 lines: split it by subject"]);
 }
 
 #[test]
@@ -44,7 +29,7 @@ fn no_source_file_has_more_than_500_lines() {
     assert!(files.len() > 100, "only {} source files were found", files.len());
     files.sort();
     let files: Vec<_> = files.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
-    let complaints = complaints(&files, STILL_LONG);
+    let complaints = complaints(&files);
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -69,12 +54,8 @@ fn measure(root: &Path, path: &Path, files: &mut Vec<(String, usize)>) {
     }
 }
 
-/// Returns what is wrong: the long files that the list does not name, and the names that the list does not need.
-fn complaints(files: &[(&str, usize)], still_long: &[&str]) -> Vec<String> {
-    let is_long = |name: &str| files.iter().any(|(file, lines)| *file == name && *lines > MOST);
-    let long = files.iter().filter(|(name, lines)| *lines > MOST && !still_long.contains(name));
-    let needless = still_long.iter().filter(|name| !is_long(name));
-    long.map(|(name, lines)| format!("{name} has {lines} lines: split it by subject"))
-        .chain(needless.map(|name| format!("{name} is in STILL_LONG without need: remove it")))
-        .collect()
+/// Returns what is wrong with files of so many lines.
+fn complaints(files: &[(&str, usize)]) -> Vec<String> {
+    let long = files.iter().filter(|(_, lines)| *lines > MOST);
+    long.map(|(name, lines)| format!("{name} has {lines} lines: split it by subject")).collect()
 }

@@ -39,7 +39,7 @@ fn form(models: Option<&Value>, state: &AgentState) -> Markup {
             h2 { "How it goes on" }
             @match models {
                 Some(models) => (select("Model", &choices(models, state))),
-                None => p.faint { "The agent is at rest. Its models can be chosen once it was started." },
+                None => p.faint { "The agent is idle. Its models can be chosen once it was started." },
             }
             (select("Thinks", &thinking))
             (select("Shortens what it is shown", &shortens))
@@ -105,6 +105,6 @@ mod tests {
         let form = form(Some(&models), &state).into_string();
         assert!(form.contains(r#"<option value="{&quot;setting&quot;:&quot;model&quot;,&quot;provider&quot;:&quot;p&quot;,&quot;id&quot;:&quot;a&quot;}" selected>p/a · &lt;A&gt;</option>"#), "{form}");
         assert!(form.contains(r#"selected>low</option>"#), "{form}");
-        assert!(super::form(None, &state).into_string().contains("is at rest"));
+        assert!(super::form(None, &state).into_string().contains("is idle"));
     }
 }

@@ -125,7 +125,7 @@ pub(super) fn state(state: SessionState) -> Markup {
 
 const fn words(state: SessionState) -> &'static str {
     match state {
-        SessionState::Uninitialized => "at rest",
+        SessionState::Uninitialized => "idle",
         SessionState::WarmingUp => "warms up",
         SessionState::Ready => "ready",
         SessionState::Evaluating => "runs",

@@ -224,7 +224,7 @@ fn tell_dropped(created: &SessionView) {
     }
 }
 
-/// Starts a session at rest, and waits until it takes commands; says how far it is where that takes longer than a moment. An
+/// Starts an idle session, and waits until it takes commands; says how far it is where that takes longer than a moment. An
 /// agent rests until it has something to do.
 pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
     bring_up(client, session, None).await

@@ -78,7 +78,7 @@ pub struct DaemonStatus {
     /// Whether turns begin with the providers of models that agents used.
     #[serde(default)]
     pub providers: BTreeMap<String, BreakerStatus>,
-    /// The sessions that are not at rest.
+    /// The sessions that are not idle.
     pub live: Vec<SessionView>,
     /// How many sessions are stored.
     pub stored: usize,

@@ -53,7 +53,7 @@ methods! {
         /// What: `{"work": "turn", "prompt": {"text": "…"}}`, and so on.
         #[serde(flatten)]
         work: JobSpec,
-        /// What to do where the session cannot do it yet. An agent at rest is started for what waits.
+        /// What to do where the session cannot do it yet. An idle agent is started for what waits.
         #[serde(default = "waiting")]
         admission: Admission,
         /// Under what name and conditions it is sent.

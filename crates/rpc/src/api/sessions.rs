@@ -16,7 +16,7 @@ methods! {
         /// Only those that run in this folder or below it, or are for a project that lies there.
         #[serde(default)]
         within: Option<String>,
-        /// Only those that are not at rest.
+        /// Only those that are not idle.
         #[serde(default)]
         live: bool,
         /// At most so many.
@@ -100,7 +100,7 @@ methods! {
         session: String,
     } -> SessionView;
 
-    /// Waits until a session is neither at rest nor warming up.
+    /// Waits until a session is neither idle nor warming up.
     "session/settle" SettleSession {
         /// Its id, the end of it, or its name.
         session: String,
@@ -108,7 +108,7 @@ methods! {
         timeout_ms: u64,
     } -> SessionView;
 
-    /// Starts a session at rest.
+    /// Starts an idle session.
     "session/start" StartSession {
         /// Its id, the end of it, or its name.
         session: String,
@@ -166,7 +166,7 @@ methods! {
 
     /// Runs a session's definitions again, where what they rest on has changed: those that depend on scripts that changed in the worker
     /// that is there, or where that cannot be, all in a new one. Nothing runs where nothing has changed, or where something is gone. A
-    /// session at rest takes in what has changed when it is next used.
+    /// session that is idle takes in what has changed when it is next used.
     "session/refresh" RefreshSession {
         /// Its id, the end of it, or its name.
         session: String,

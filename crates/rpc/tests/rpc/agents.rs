@@ -160,7 +160,7 @@ async fn a_setting_is_work_like_others_and_the_agent_says_how_it_goes_on() {
 async fn an_agent_that_is_there_is_asked_about_itself() {
     let (home, mut script) = Home::new().await;
     let ask = || AskAgent { session: home.talk.clone(), question: AgentQuestion::Models };
-    assert!(matches!(home.client.call(ask()).await, Err(Error::NotOffered { .. })), "it is at rest");
+    assert!(matches!(home.client.call(ask()).await, Err(Error::NotOffered { .. })), "it is idle");
     let running = give(&home, work(&home, "one", turn("hello")));
     answer(&mut script, "hi").await;
     running.await.unwrap().unwrap();

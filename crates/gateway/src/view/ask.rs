@@ -1,0 +1,60 @@
+//! Asks that wait for an answer.
+
+use mainstay_engine::WaitingAsk;
+use mainstay_model::{
+    Ask, AskId, CommandId, JobId, PendingAsk, Question, Raiser, SessionId, Source, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// An ask that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AskView {
+    /// The id of the ask.
+    pub ask: AskId,
+    /// The end of its id, enough to name it.
+    pub short_id: String,
+    /// The session that raised the ask.
+    pub session: SessionId,
+    /// What people call that.
+    pub session_name: String,
+    /// What is asked, and what an answer must be.
+    #[serde(flatten)]
+    pub question: Question,
+    /// Who asks: a client by its command, or the worker for its job.
+    pub source: Source,
+    /// The job that waits for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// The command that waits for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
+    /// When it was raised.
+    pub raised_at: Timestamp,
+    /// When it must have been answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+impl From<WaitingAsk> for AskView {
+    fn from(WaitingAsk { session, pending }: WaitingAsk) -> Self {
+        let PendingAsk { ask, raised: _, raised_at, source } = pending;
+        let Ask { ask, raiser, question, deadline } = ask;
+        let (job, command) = match raiser {
+            Raiser::Job { job } => (Some(job), None),
+            Raiser::Command { command, .. } => (None, Some(command)),
+        };
+        Self {
+            ask,
+            short_id: ask.short(),
+            session: session.id,
+            session_name: session.name,
+            question,
+            source,
+            job,
+            command,
+            raised_at,
+            deadline: deadline.map(|deadline| deadline.at),
+        }
+    }
+}
