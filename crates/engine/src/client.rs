@@ -34,7 +34,7 @@ use crate::warm_up_progress::FollowedWarmUp;
 use self::access::not_found;
 pub use self::asks::WaitingAsk;
 pub use self::reloading::Reloading;
-pub use self::session_choice::SessionChoice;
+pub use self::session_choice::{CreationTurn, SessionChoice};
 pub use self::subscription::{ClientSubscription, LiveSubscription};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.

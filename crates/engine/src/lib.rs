@@ -59,7 +59,9 @@ mod worker;
 #[cfg(feature = "shuttle")]
 mod interleavings;
 
-pub use client::{Client, ClientSubscription, LiveSubscription, Reloading, SessionChoice, WaitingAsk};
+pub use client::{
+    Client, ClientSubscription, CreationTurn, LiveSubscription, Reloading, SessionChoice, WaitingAsk,
+};
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};
 pub use engine::{AcceptedCommand, CommandStatus, Engine, LostJob, SessionStatus};

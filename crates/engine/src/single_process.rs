@@ -27,6 +27,8 @@ pub(crate) struct SingleProcess {
     pub(crate) server_lane: ServerLane,
     /// Names that sessions are about to get.
     pub(crate) names: Arc<Names>,
+    /// Held by the client that creates a session for want of one.
+    pub(crate) creation_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl SingleProcess {
@@ -38,6 +40,7 @@ impl SingleProcess {
             outcomes: OutcomeCount { stored: AtomicU64::new(outcomes), limit: limits.outcomes },
             server_lane: ServerLane::new(limits.lane_commands),
             names: Arc::default(),
+            creation_turn: Arc::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Finding the session that a folder, a kind, a project or a name means, creating it where there is none, and bringing it into use.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::SessionFilter;
@@ -7,6 +8,7 @@ use mainstay_model::{
     Answered, Command, CommandId, CreateSession, Error, Outcome, Session, SessionCommand, SessionId,
     SessionKind, SessionSearch, SessionState, SessionWork,
 };
+use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
 use super::Client;
@@ -22,6 +24,12 @@ pub enum SessionChoice {
     Found(Box<Session>),
     /// There is none; this one would be created.
     New(CreateSession),
+}
+
+/// The right to create a session for want of one, until it is dropped.
+#[must_use]
+pub struct CreationTurn {
+    _held: OwnedMutexGuard<()>,
 }
 
 impl Client {
@@ -60,6 +68,13 @@ impl Client {
             (None, SessionWork::Any | SessionWork::Code) => kinds.default_kind(self, &folder).await,
         };
         Ok(SessionChoice::New(search.creation(kind, || folder)))
+    }
+
+    /// Waits until no other client creates a session for want of one. A client that was told to create a session takes its turn, chooses
+    /// again and then creates, so that two clients who mean the same session do not create two.
+    pub async fn creation_turn(&self) -> CreationTurn {
+        let turn = Arc::clone(&self.engine.shared.single_process.creation_turn);
+        CreationTurn { _held: turn.lock_owned().await }
     }
 
     /// The folder of a new session for a client that does not say where it works: its home, else the daemon's.

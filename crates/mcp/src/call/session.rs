@@ -73,20 +73,29 @@ impl Call {
         let _one_at_a_time = self.server.creation.lock().await;
         let choice = match self.named(reference).await? {
             Some(session) => SessionChoice::Found(Box::new(self.client.status(session).await?.session)),
-            None => self.meant().choose(kinds).await?,
+            None => self.meant().choose(kinds.clone()).await?,
         };
         let session = match choice {
-            SessionChoice::Found(found) => {
-                self.is_about(found.id);
-                if !action.is_of(found.capabilities()) {
-                    return Err(Error::NotOfKind { action, kind: found.kind.clone() });
+            SessionChoice::Found(found) => self.found_for(action, &found)?,
+            SessionChoice::New(_) => {
+                let _turn = self.client.creation_turn().await;
+                // Another client may have created it since.
+                match self.meant().choose(kinds).await? {
+                    SessionChoice::Found(found) => self.found_for(action, &found)?,
+                    SessionChoice::New(create) => self.create_for(action, create).await?,
                 }
-                found.id
             }
-            SessionChoice::New(create) => self.create_for(action, create).await?,
         };
         self.server.use_session(session);
         Ok(session)
+    }
+
+    fn found_for(&self, action: Action, found: &Session) -> Result<SessionId, Error> {
+        self.is_about(found.id);
+        match action.is_of(found.capabilities()) {
+            true => Ok(found.id),
+            false => Err(Error::NotOfKind { action, kind: found.kind.clone() }),
+        }
     }
 
     /// Creates a session for want of one, and keeps what is to be said of that.

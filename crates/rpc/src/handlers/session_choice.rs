@@ -5,7 +5,7 @@ use std::time::Duration;
 use mainstay_engine::SessionChoice;
 use mainstay_gateway::command::anonymous;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{CreateSession, Error, Outcome, Response, SessionId, SessionState};
+use mainstay_model::{CreateSession, Error, Outcome, Response, Session, SessionId, SessionState};
 
 use super::call::{Call, unexpected};
 use crate::api::{FindSession, OpenSession, Opened, Search};
@@ -24,12 +24,8 @@ pub(crate) async fn find(call: Call, asked: FindSession) -> Result<SessionView, 
 
 pub(crate) async fn open(call: Call, asked: OpenSession) -> Result<Opened, Error> {
     let OpenSession { session, search, even_unready, timeout_ms } = asked;
-    match choose(&call, session, search).await? {
-        SessionChoice::Found(found) => {
-            let was_idle = matches!(found.state(), SessionState::Uninitialized | SessionState::WarmingUp);
-            let session = Box::new(in_use(&call, found.id, timeout_ms).await?);
-            Ok(Opened::Found { session, was_idle })
-        }
+    match choose(&call, session, search.clone()).await? {
+        SessionChoice::Found(found) => found_one(&call, &found, timeout_ms).await,
         SessionChoice::New(create) => {
             let CreateSession { kind, working_directory, .. } = &create;
             let kinds = &call.daemon.kind_resolver;
@@ -37,10 +33,23 @@ pub(crate) async fn open(call: Call, asked: OpenSession) -> Result<Opened, Error
                 let CreateSession { kind, working_directory, .. } = create;
                 return Ok(Opened::Unready { kind, working_directory });
             }
-            let session = created(&call, create).await?;
-            Ok(Opened::Created { session: Box::new(in_use(&call, session, timeout_ms).await?) })
+            let turn = call.client.creation_turn().await;
+            // Another client may have created it since.
+            match choose(&call, None, search).await? {
+                SessionChoice::Found(found) => found_one(&call, &found, timeout_ms).await,
+                SessionChoice::New(create) => {
+                    let session = created(&call, create).await?;
+                    drop(turn);
+                    Ok(Opened::Created { session: Box::new(in_use(&call, session, timeout_ms).await?) })
+                }
+            }
         }
     }
+}
+
+async fn found_one(call: &Call, found: &Session, timeout_ms: Option<u64>) -> Result<Opened, Error> {
+    let was_idle = matches!(found.state(), SessionState::Uninitialized | SessionState::WarmingUp);
+    Ok(Opened::Found { session: Box::new(in_use(call, found.id, timeout_ms).await?), was_idle })
 }
 
 async fn choose(call: &Call, reference: Option<String>, search: Search) -> Result<SessionChoice, Error> {
