@@ -20,7 +20,7 @@ use crate::warm_up::is_no_reset;
 const PAGE: usize = 512;
 
 /// How far an export has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportCursor {
     /// How many segments of the transcript are behind it.

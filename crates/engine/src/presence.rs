@@ -15,7 +15,7 @@ use crate::sync::{Mutex, MutexGuard};
 const REMEMBERED: usize = 64;
 
 /// A client that is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
     /// Counted from the daemon's start.

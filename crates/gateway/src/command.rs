@@ -45,7 +45,7 @@ pub fn arguments_in(said: Option<&str>) -> Vec<String> {
 }
 
 /// What a command may say beside what it asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Conditions {
     /// The client's name for what it wants done once, whatever id it sends it under.
@@ -63,7 +63,7 @@ pub struct Conditions {
 }
 
 /// Under what name and conditions a command is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sent {
     /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.

@@ -25,7 +25,7 @@ use crate::protocol::{Attachment, Protocols};
 pub type LocalStream = (Chain<Cursor<BytesMut>, OwnedReadHalf>, OwnedWriteHalf);
 
 /// The daemon on the other side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attached {
     /// The version of the daemon.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const MANIFEST: &str = "backup.json";
 
 /// What a backup holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     /// When it was made.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a store holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStatistics {
     /// Sessions that were not deleted.
@@ -31,7 +31,7 @@ pub struct StoreStatistics {
 }
 
 /// What a store holds of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatistics {
     /// How many events the session has.

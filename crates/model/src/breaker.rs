@@ -46,7 +46,7 @@ pub struct Refusal {
 }
 
 /// A breaker as people see it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerStatus {
     /// Whether and what it lets through.
@@ -62,7 +62,7 @@ pub struct BreakerStatus {
 }
 
 /// Whether and what a breaker lets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BreakerState {
     /// Every start is permitted.

@@ -9,7 +9,7 @@ use crate::event::{Event, EventKind, Source};
 use crate::id::{CommandId, SessionId};
 
 /// Which events. What is left out holds nothing back, so the default is all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EventFilter {
     /// Of one of these sessions; of any where empty.
@@ -37,7 +37,7 @@ impl EventFilter {
 }
 
 /// Who causes events, in a word: `worker`, `system` (the daemon itself), or the name of a client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum SourceName {
     /// Clients of this name, whoever they act for.

@@ -81,6 +81,7 @@ fn daemon(registry: Registry) -> Registry {
         .on::<api::GetStatus>(handlers::daemon::status)
         .on::<api::GetLink>(handlers::daemon::link)
         .on::<api::StopDaemon>(handlers::daemon::stop)
+        .on::<api::Discover>(handlers::daemon::discover)
 }
 
 fn sessions(registry: Registry) -> Registry {

@@ -13,6 +13,7 @@ mod fuzz_invariants;
 #[doc(hidden)]
 pub mod fuzzing;
 mod handlers;
+pub mod openrpc;
 mod protocol;
 mod trace;
 

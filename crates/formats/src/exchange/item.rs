@@ -17,7 +17,7 @@ pub(crate) const FORMAT: &str = "mainstay.session";
 pub(super) const VERSION: u32 = 1;
 
 /// The first line of a session file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
     pub(super) format: String,
@@ -37,7 +37,7 @@ pub struct Header {
 }
 
 /// Every line of a session file after the first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "item", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Item {
     /// An input and what came of it.
@@ -79,7 +79,7 @@ pub enum Item {
 }
 
 /// An event, without who caused it and where it stood.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ExportedEvent {
     /// When it was recorded.
     pub at: Timestamp,

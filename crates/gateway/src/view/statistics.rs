@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::session::SessionView;
 
 /// A session in numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatisticsView {
     /// The session that the figures describe.

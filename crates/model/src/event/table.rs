@@ -47,6 +47,17 @@ impl Serialize for EventKind {
     }
 }
 
+impl schemars::JsonSchema for EventKind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EventKind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<_> = Self::ALL.iter().map(|kind| kind.0).collect();
+        schemars::json_schema!({ "type": "string", "description": "The name of a kind of event.", "enum": names })
+    }
+}
+
 /// What a kind of event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {

@@ -39,7 +39,7 @@ methods! {
 }
 
 /// What an ask was answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskAnswer {
     /// The ask that was answered.
@@ -54,7 +54,7 @@ pub struct AskAnswer {
 }
 
 /// An answer that was taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
     /// The ask that was answered.

@@ -31,19 +31,22 @@ methods! {
         session: Option<String>,
     } -> Link;
 
-    /// Puts every session to rest and ends the daemon.
+    /// Stops every session and ends the daemon.
     "daemon/stop" StopDaemon {} -> Nothing;
+
+    /// The OpenRPC document of all methods.
+    "rpc.discover" Discover {} -> serde_json::Value;
 }
 
 /// An address that works once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Link {
     /// The address of the page, with its token.
     pub url: String,
 }
 
 /// What the daemon says about itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStatus {
     /// The version of the daemon.

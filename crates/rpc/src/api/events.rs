@@ -68,7 +68,7 @@ pub const EVENT_NOTIFICATION: &str = "session/event";
 pub const LIVE_NOTIFICATION: &str = "session/live";
 
 /// A piece of what is going on in a session. It is stored nowhere: what it says is in an event sooner or later.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LiveNotice {
     /// The session that produced the output.
     pub session: SessionId,
@@ -82,7 +82,7 @@ pub struct LiveNotice {
 pub const WARM_UP_NOTIFICATION: &str = "session/warmUp";
 
 /// How far a session is that is given its definitions back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WarmUpNotice {
     /// The session that warms up.
     pub session: SessionId,
@@ -92,7 +92,7 @@ pub struct WarmUpNotice {
 }
 
 /// The subscription that now runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subscribed {
     /// Its session; none where all are meant.

@@ -35,7 +35,7 @@ methods! {
 }
 
 /// A part of a session's export.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exported {
     /// What the file begins with.
@@ -48,7 +48,7 @@ pub struct Exported {
 }
 
 /// A session that was read from a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
     /// The session that the import created.

@@ -53,21 +53,21 @@ methods! {
 }
 
 /// Lines that are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HistoryAdded {
     /// Their places, in the order in which they came.
     pub numbers: Vec<LineNumber>,
 }
 
 /// A line of the prompt's history, in full.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HistoryText {
     /// The text of the line.
     pub text: String,
 }
 
 /// Lines that are kept no more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HistoryRemoved {
     /// How many lines were removed.
     pub removed: u64,

@@ -94,7 +94,7 @@ const fn waiting() -> Admission {
 }
 
 /// What a cancel met.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelling {
     /// The session whose job is cancelled.

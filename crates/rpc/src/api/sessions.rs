@@ -196,7 +196,7 @@ impl Default for ListSessions {
 }
 
 /// Which session is meant where none is named.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Search {
     /// The folder that its code runs in, absolute; any folder where it does not say.
@@ -226,7 +226,7 @@ impl Search {
 }
 
 /// What came of looking for a session that is created where there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Opened {
     /// The session was there already.
@@ -251,7 +251,7 @@ pub enum Opened {
 }
 
 /// A session that was forked off another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Forked {
     /// The session that the fork created.
@@ -264,7 +264,7 @@ pub struct Forked {
 }
 
 /// A session whose definitions run again, where there is a reason for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Refreshed {
     /// The session. How many of its evals were out of date before is its `validity`.
@@ -286,7 +286,7 @@ pub struct Refreshed {
 }
 
 /// What a refresh would run again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WouldRun {
     /// How many submissions would run.
@@ -299,7 +299,7 @@ pub struct WouldRun {
 }
 
 /// A session that was deleted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
     /// The session that was deleted.

@@ -22,7 +22,7 @@ methods! {
 }
 
 /// A part of a collection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CollectedPart {
     /// What this part of the collection removed.

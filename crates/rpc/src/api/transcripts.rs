@@ -117,7 +117,7 @@ methods! {
 }
 
 /// A transcript whose beginning a summary stands for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {
     /// The session that was compacted.
@@ -130,7 +130,7 @@ pub struct Compacted {
 }
 
 /// Entries that were put into a transcript.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inserted {
     /// The session that received the entries.

@@ -1,11 +1,15 @@
 //! Handlers of what is asked about the daemon itself: its status, its link, its stop.
 
 use super::call::Call;
-use crate::api::{DaemonStatus, GetLink, GetStatus, Link, Nothing, StopDaemon};
+use crate::api::{DaemonStatus, Discover, GetLink, GetStatus, Link, Nothing, StopDaemon};
 use mainstay_gateway::browser;
 use mainstay_gateway::view::{Orphaned, SessionView};
 use mainstay_log::SessionFilter;
 use mainstay_model::Error;
+
+pub(crate) async fn discover(_: Call, _: Discover) -> Result<serde_json::Value, Error> {
+    Ok(crate::openrpc::document())
+}
 
 pub(crate) async fn status(call: Call, _: GetStatus) -> Result<DaemonStatus, Error> {
     let Call { daemon, client } = &call;

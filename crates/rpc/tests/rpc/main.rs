@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod agents;
+mod discovery;
 mod opening;
 #[path = "../../../engine/tests/sessions/scripted_agent.rs"]
 #[allow(dead_code, reason = "it is shared with the engine's tests")]
