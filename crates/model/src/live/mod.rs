@@ -6,6 +6,7 @@
 //! those. HTTP's signals are not: they have no state, since each is a projection of one event, and they carry no live pieces.
 
 mod change;
+mod early;
 mod partial_message;
 mod view;
 

@@ -242,6 +242,30 @@ fn early_pieces_are_kept_up_to_a_limit() {
     assert_eq!(told.iter().filter(|change| matches!(change, ViewChange::PartGrew { .. })).count(), 2);
 }
 
+#[test]
+fn early_pieces_of_jobs_that_are_over_take_no_room() {
+    let mut view = LiveView::default();
+    let mut other = delta(0, 0, Assistant, 0, &"x".repeat(200 * 1024));
+    other.job = JobId::from_uuid(uuid::Uuid::from_u128(2));
+    view.live(&Live::Delta(other));
+    let events = events([turn(), added(vec![Part::text(User, "go")])]);
+    view.event(&events[0]);
+    view.live(&Live::Delta(delta(1, 0, Assistant, 0, &"y".repeat(200 * 1024))));
+    let told = view.event(&events[1]);
+    assert!(told.iter().any(|change| matches!(change, ViewChange::PartGrew { .. })), "{told:?}");
+}
+
+#[test]
+fn early_pieces_without_text_are_kept_up_to_a_limit_too() {
+    let mut view = LiveView::default();
+    for part in 0..100_000 {
+        view.live(&Live::Delta(delta(0, part, Assistant, 0, "")));
+    }
+    let events = events([turn()]);
+    let told = view.event(&events[0]).len();
+    assert!((100..10_000).contains(&told), "{told} changes were told");
+}
+
 /// A message of a model's, by its parts, and for each part how it is cut into pieces and whether each is stored.
 type Script = Vec<Vec<(PartRole, Vec<(String, bool)>)>>;
 

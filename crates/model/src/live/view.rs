@@ -4,14 +4,12 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::early::EarlyPieces;
 use super::{Live, PartialMessage, ViewChange};
 use crate::agent::{Delta, JobSpec, Note, ToolCall};
 use crate::event::{Event, EventBody};
 use crate::id::{JobId, Seq};
 use crate::message::{Message, Part, PartRole};
-
-/// How many bytes of text are kept that came before the event that they follow. What does not fit is told by its event.
-const EARLY_BYTES: usize = 256 * 1024;
 
 /// What a watcher of a session has seen of the job that goes on.
 ///
@@ -23,8 +21,7 @@ pub struct LiveView {
     job: Option<OpenJob>,
     /// The job that ended last; pieces of it may still come.
     ended: Option<JobId>,
-    /// Pieces that came before what they follow.
-    early: Vec<Delta>,
+    early: EarlyPieces,
 }
 
 /// A job that goes on.
@@ -53,7 +50,7 @@ pub struct OpenCall {
 }
 
 impl LiveView {
-    /// The message that is being said; empty where none is.
+    /// The message that is being said; none where nothing of one was said yet.
     pub fn message(&self) -> Option<&PartialMessage> {
         self.job.as_ref().map(|job| &job.message).filter(|message| !message.parts.is_empty())
     }
@@ -120,22 +117,16 @@ impl LiveView {
             return Vec::new();
         }
         self.delta(delta).unwrap_or_else(|| {
-            self.keep_early(delta);
+            self.early.keep(delta);
             Vec::new()
         })
     }
 
-    fn keep_early(&mut self, delta: &Delta) {
-        let kept: usize = self.early.iter().map(|delta| delta.text.len()).sum();
-        if kept + delta.text.len() <= EARLY_BYTES {
-            self.early.push(delta.clone());
-        }
-    }
-
     /// Tells the early pieces that follow what is known now.
     fn release(&mut self) -> Vec<ViewChange<'static>> {
-        let early = std::mem::take(&mut self.early);
-        early.iter().flat_map(|delta| self.live_delta(delta)).collect()
+        let Some(job) = self.job.as_ref().map(|job| job.id) else { return Vec::new() };
+        let early = self.early.take(job);
+        early.flat_map(|delta| self.live_delta(&delta)).collect()
     }
 
     fn message_added<'a>(&mut self, event: &'a Event, message: &'a Message) -> Vec<ViewChange<'a>> {
@@ -178,7 +169,6 @@ impl LiveView {
     fn job_ended(&mut self, job: JobId) -> Vec<OpenCall> {
         let ended = self.job.take_if(|open| open.id == job);
         self.ended = Some(job);
-        self.early.retain(|delta| delta.job != job);
         ended.map(|open| open.calls).unwrap_or_default()
     }
 }
