@@ -269,7 +269,7 @@ async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
 
     let small = log.append(line.peek(vec![output("small")]));
     let large = log.append(Line::new(2).append(vec![support::created(&"x".repeat(100_000), "/")]));
-    let other = log.append(line.peek(vec![output("small")]));
+    let other = log.append(line.peek(vec![output("other")]));
     let (small, large, other) = tokio::join!(small, large, other);
     assert!(small.is_ok(), "what still fits is taken, whatever is refused beside it");
     assert!(matches!(large.unwrap_err().error, AppendError::Unavailable { .. }));

@@ -83,8 +83,8 @@ fn a_refused_append_has_changed_nothing() {
     assert_eq!(refused(&append(OWNER, 1, &["new"]), statements), not_found);
     creation().apply(statements).unwrap().unwrap();
 
-    assert_eq!(refused(&creation(), statements), Error::SessionOwned);
-    for (epoch, first) in [(OWNER + 1, 2), (OWNER - 1, 2), (OWNER, 1), (OWNER, 3)] {
+    assert_eq!(refused(&append(OWNER, 1, &["new"]), statements), Error::SessionOwned);
+    for (epoch, first) in [(OWNER + 1, 2), (OWNER - 1, 2), (OWNER, 3)] {
         for commands in [&[][..], &["new"], &["create"]] {
             assert_eq!(refused(&append(epoch, first, commands), statements), Error::SessionOwned);
         }
@@ -96,6 +96,16 @@ fn a_refused_append_has_changed_nothing() {
         assert_eq!(refused(&append(OWNER, 2, commands), statements), Error::CommandConflict { command });
     }
     append(OWNER, 2, &["new", "other"]).apply(statements).unwrap().unwrap();
+}
+
+#[test]
+fn an_append_that_is_stored_already_counts_as_done_and_changes_nothing() {
+    let connection = store();
+    let statements = &mut Statements::of(&connection);
+    let place = creation().apply(statements).unwrap().unwrap();
+    let changes = connection.total_changes();
+    assert_eq!(creation().apply(statements).unwrap(), Ok(place));
+    assert_eq!(connection.total_changes(), changes);
 }
 
 #[test]
