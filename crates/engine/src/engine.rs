@@ -149,6 +149,11 @@ impl Engine {
         &self.lost
     }
 
+    /// The newest position in the log that subscribers were told of. It takes no read of the store. None once the daemon goes down.
+    pub fn published(&self) -> Option<Position> {
+        self.shared.hub.newest()
+    }
+
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits

@@ -61,6 +61,11 @@ impl Hub {
         }
     }
 
+    /// The newest position that was published; none once the daemon goes down.
+    pub(crate) fn newest(&self) -> Option<Position> {
+        self.lock().as_ref().map(|channels| *channels.newest.borrow())
+    }
+
     /// Passes committed events on, in the order of the session.
     pub(crate) fn publish(&self, session: SessionId, events: Vec<Event>) {
         let mut channels = self.lock();

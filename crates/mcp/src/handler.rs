@@ -291,10 +291,12 @@ impl ServerHandler for Server {
         let of_ours =
             |uris: &Vec<String>| uris.iter().filter(is_ours).take(subscriptions::MOST).cloned().collect();
         accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(of_ours);
+        self.followers.accept(self.daemon.engine.published());
         Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let since = self.followers.listen();
         let _place = self.place(context.request_context())?;
         let call = self.call(context.request_context())?;
         let accepted = context.accepted();
@@ -305,7 +307,7 @@ impl ServerHandler for Server {
                 let (sink, uri) = (sink.clone(), name.clone());
                 async move { sink.notify_resource_updated(uri).await }
             });
-            let found = Subscribable::of(call.client(), &resources::address(uri)?).await;
+            let found = Subscribable::of(call.client(), &resources::address(uri)?, since).await;
             let found = found.map_err(|error| resources::refused(uri, &error))?;
             followed.push(Box::pin(found.tell_of_changes(tell)));
         }
@@ -315,7 +317,8 @@ impl ServerHandler for Server {
                 let sink = sink.clone();
                 async move { sink.notify_resource_list_changed().await }
             });
-            let list = Subscribable::list(call.client()).await.map_err(|error| error::of_protocol(&error))?;
+            let list = Subscribable::list(call.client(), since).await;
+            let list = list.map_err(|error| error::of_protocol(&error))?;
             followed.push(Box::pin(list.tell_of_changes(tell)));
         }
         tokio::select! {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use mainstay_engine::{Client, ClientSubscription, Cursor};
-use mainstay_model::{Error, EventBody, EventFilter};
+use mainstay_model::{Error, EventBody, EventFilter, Position, Seq, SessionId};
 #[expect(deprecated, reason = "clients of the older protocols say it")]
 use rmcp::model::LoggingLevel;
 use rmcp::{Peer, RoleServer};
@@ -19,6 +19,8 @@ use super::resources::uri::{Address, Part};
 
 /// The most resources that one connection, or one request, follows.
 pub(super) const MOST: usize = 64;
+/// How many events of a session are read back at most, to find those since a position.
+const READ_BACK: u64 = 256;
 /// The least time between two words of the same resource.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -30,6 +32,16 @@ pub(super) struct Subscriptions {
     list: Mutex<Option<AbortOnDropHandle<()>>>,
     /// With the lowest level that is logged.
     log: tokio::sync::Mutex<Option<(AbortOnDropHandle<()>, Threshold)>>,
+    accepted: Mutex<Accepted>,
+}
+
+/// The requests to listen that were accepted, and are not followed yet. The SDK acknowledges a request before it is followed, so what
+/// changes in between must be told too.
+#[derive(Default)]
+struct Accepted {
+    requests: usize,
+    /// The newest position that was published when the first of them was accepted.
+    since: Option<Position>,
 }
 
 impl Subscriptions {
@@ -43,7 +55,7 @@ impl Subscriptions {
         (uri, address): (&str, &Address),
         tell: NotifyChange,
     ) -> Result<(), Error> {
-        let followable = Subscribable::of(client, address).await?;
+        let followable = Subscribable::of(client, address, None).await?;
         let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
         resources.retain(|_, task| !task.is_finished());
         if resources.len() >= MOST && !resources.contains_key(uri) {
@@ -58,6 +70,24 @@ impl Subscriptions {
         Ok(())
     }
 
+    /// A request to listen is accepted, while this is the newest position that was published.
+    pub(super) fn accept(&self, published: Option<Position>) {
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.requests += 1;
+        accepted.since = accepted.since.or(published);
+    }
+
+    /// A request that was accepted is followed from now on. Returns the position since which changes are to be told.
+    pub(super) fn listen(&self) -> Option<Position> {
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = accepted.since;
+        accepted.requests = accepted.requests.saturating_sub(1);
+        if accepted.requests == 0 {
+            accepted.since = None;
+        }
+        since
+    }
+
     /// Lets go of a resource.
     pub(super) fn let_go(&self, uri: &str) {
         self.resources.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
@@ -68,7 +98,7 @@ impl Subscriptions {
     /// # Errors
     /// [`Error::StoreFailed`].
     pub(super) async fn follow_list(&self, client: &Client, tell: NotifyChange) -> Result<(), Error> {
-        let followable = Subscribable::list(client).await?;
+        let followable = Subscribable::list(client, None).await?;
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if list.is_none() {
             *list = Some(AbortOnDropHandle::new(tokio::spawn(followable.tell_of_changes(tell))));
@@ -122,32 +152,43 @@ enum Relevance {
 }
 
 impl Subscribable {
-    /// What has this address.
+    /// What has this address: its changes since a position, else from now on.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where its session may not be seen, [`Error::StoreFailed`].
-    pub(super) async fn of(client: &Client, address: &Address) -> Result<Self, Error> {
+    pub(super) async fn of(
+        client: &Client,
+        address: &Address,
+        since: Option<Position>,
+    ) -> Result<Self, Error> {
         match address {
-            Address::Sessions => Self::all(client, Relevance::Sessions).await,
+            Address::Sessions => Self::all(client, Relevance::Sessions, since).await,
             Address::Session { session, part } => {
                 let session = client.resolve(session).await?;
-                let after = client.status(session).await?.session.last_seq;
+                let last = client.status(session).await?.session.last_seq;
+                let after = match since {
+                    Some(since) => last_before(client, session, last, since).await?,
+                    None => last,
+                };
                 let events = client.subscribe(session, after).await?;
                 Ok(Self { events, concerns: Relevance::Part(*part) })
             }
         }
     }
 
-    /// The list of resources.
+    /// The list of resources: its changes since a position, else from now on.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
-    pub(super) async fn list(client: &Client) -> Result<Self, Error> {
-        Self::all(client, Relevance::List).await
+    pub(super) async fn list(client: &Client, since: Option<Position>) -> Result<Self, Error> {
+        Self::all(client, Relevance::List, since).await
     }
 
-    async fn all(client: &Client, concerns: Relevance) -> Result<Self, Error> {
-        let after = client.last_position().await?;
+    async fn all(client: &Client, concerns: Relevance, since: Option<Position>) -> Result<Self, Error> {
+        let after = match since {
+            Some(since) => since,
+            None => client.last_position().await?,
+        };
         let events = client.follow(Cursor::Log { after }, EventFilter::default()).await?;
         Ok(Self { events, concerns })
     }
@@ -174,6 +215,19 @@ impl Subscribable {
             }
         }
     }
+}
+
+/// The last event of a session up to a position. Where it is further back than is read, one that is older than that.
+async fn last_before(
+    client: &Client,
+    session: SessionId,
+    last: Seq,
+    position: Position,
+) -> Result<Seq, Error> {
+    let oldest = Seq(last.0.saturating_sub(READ_BACK));
+    let events = client.events(session, oldest, usize::try_from(READ_BACK).unwrap_or(usize::MAX)).await?;
+    let before = events.iter().rev().find(|event| event.position <= position);
+    Ok(before.map_or(oldest, |event| event.seq))
 }
 
 impl Relevance {
