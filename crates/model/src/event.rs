@@ -13,7 +13,7 @@ mod table;
 
 pub use deadline::Deadline;
 pub use description::{Description, Tone};
-pub use job_part::{JobEnd, JobPart};
+pub use job_part::{EvalEnd, JobEnd, JobPart};
 pub use points::{ForkPoint, MergePoint};
 pub use queued::QueuedCommand;
 use serde::{Deserialize, Serialize};

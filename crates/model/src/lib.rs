@@ -71,8 +71,8 @@ pub use entry::{Content, Entry, EntryHash, Origin, Role, TranscriptEntry};
 pub use error::{Error, ErrorClass, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
-    Blame, CompletedPart, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, MergePoint,
-    Metadata, OutputStream, QueuedCommand, Source, WarmUpReason,
+    Blame, CompletedPart, Deadline, EvalEnd, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart,
+    MergePoint, Metadata, OutputStream, QueuedCommand, Source, WarmUpReason,
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};

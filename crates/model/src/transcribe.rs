@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::display::Display;
 use crate::entry::{Content, Entry, FORMS, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
-use crate::event::{Event, EventBody, JobPart};
+use crate::event::{EvalEnd, Event, EventBody, JobPart};
 use crate::id::{JobId, Seq, SessionKind};
 use crate::message::{Message, Part, PartRole};
 
@@ -118,18 +118,13 @@ impl Transcriber {
             JobPart::Displayed(display) => cell.show(display, event.at),
             JobPart::Cleared => cell.clear(),
             JobPart::OutputCut => cell.is_cut = true,
-            JobPart::Requested { .. }
-            | JobPart::CancelRequested
-            | JobPart::TimedOut
-            | JobPart::Completed { .. }
-            | JobPart::Failed { .. }
-            | JobPart::Cancelled(_)
-            | JobPart::Interrupted => {}
+            JobPart::Requested { .. } | JobPart::CancelRequested | JobPart::TimedOut => {}
+            JobPart::Ended(end) => {
+                let cell = self.running.take();
+                return cell.map_or_else(Vec::new, |cell| cell.entries(kind, Ending::of(end), event));
+            }
         }
-        match Ending::of(part).and_then(|ending| Some((self.running.take()?, ending))) {
-            Some((cell, ending)) => cell.entries(kind, ending, event),
-            None => Vec::new(),
-        }
+        Vec::new()
     }
 }
 
@@ -283,9 +278,9 @@ impl CellDisplay {
     }
 }
 
-/// What came of a job beside what it printed, as its end says; none of what is no end.
-pub fn result_text(part: JobPart<'_>) -> Option<String> {
-    Ending::of(part).map(|ending| ending.text)
+/// What came of an eval beside what it printed.
+pub fn result_text(end: EvalEnd<'_>) -> String {
+    Ending::of(end).text
 }
 
 /// How a job ended, as its output entry has it: behind what was printed.
@@ -296,20 +291,12 @@ struct Ending {
 }
 
 impl Ending {
-    /// None of what is no end.
-    fn of(part: JobPart<'_>) -> Option<Self> {
-        match part {
-            JobPart::Completed { result } => Some(Self::completed(result)),
-            JobPart::Failed { failure, result } => Some(Self::failed(failure, result)),
-            JobPart::Cancelled(_) => Some(Self::cut_off("cancelled")),
-            JobPart::Interrupted => Some(Self::cut_off("interrupted")),
-            JobPart::Requested { .. }
-            | JobPart::Printed { .. }
-            | JobPart::Displayed(_)
-            | JobPart::Cleared
-            | JobPart::OutputCut
-            | JobPart::CancelRequested
-            | JobPart::TimedOut => None,
+    fn of(end: EvalEnd<'_>) -> Self {
+        match end {
+            EvalEnd::Completed { result } => Self::completed(result),
+            EvalEnd::Failed { failure, result } => Self::failed(failure, result),
+            EvalEnd::Cancelled(_) => Self::cut_off("cancelled"),
+            EvalEnd::Interrupted => Self::cut_off("interrupted"),
         }
     }
 

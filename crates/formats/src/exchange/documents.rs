@@ -13,7 +13,7 @@ use crate::notebook::{self, CellKind, ScriptLanguage};
 use mainstay_model::diagnostic::Diagnostic;
 use mainstay_model::display::Display;
 use mainstay_model::eval::{Failure, RaisedError};
-use mainstay_model::event::{JobPart, OutputStream};
+use mainstay_model::event::{EvalEnd, JobPart, OutputStream};
 use mainstay_model::screen::{Screen, settled};
 use mainstay_model::transcribe::result_text;
 
@@ -70,7 +70,6 @@ impl<'a> DocumentCell<'a> {
         let mut is_cut = false;
         for ExportedEvent { body, .. } in events {
             let Some((_, part)) = body.job_part() else { continue };
-            shown.given.extend(result_text(part));
             match part {
                 JobPart::Requested { withheld: true, .. } => {
                     let by_hash = kernel.language.comments_by_hash();
@@ -89,23 +88,29 @@ impl<'a> DocumentCell<'a> {
                 }
                 JobPart::Displayed(display) => shown.display(display),
                 JobPart::Cleared => shown.put_out.clear(),
-                JobPart::Completed { .. } => shown.ending = Ending::Completed,
-                JobPart::Failed { failure, result } => {
-                    shown.ending = match failure {
-                        Failure::Rejected => Ending::Rejected(result.diagnostics.first()),
-                        Failure::Raised { error } => Ending::Raised(error),
-                        Failure::WorkerExited { .. } => Ending::Failed("workerExited"),
-                    };
-                }
-                JobPart::Cancelled(_) => shown.ending = Ending::Failed("cancelled"),
                 JobPart::OutputCut => is_cut = true,
-                JobPart::Interrupted | JobPart::CancelRequested | JobPart::TimedOut => {}
+                JobPart::CancelRequested | JobPart::TimedOut => {}
+                JobPart::Ended(end) => shown.end(end),
             }
         }
         if is_cut {
             shown.print(OutputStream::Stderr, CUT);
         }
         shown
+    }
+
+    fn end(&mut self, end: EvalEnd<'a>) {
+        self.given = result_text(end);
+        self.ending = match end {
+            EvalEnd::Completed { .. } => Ending::Completed,
+            EvalEnd::Failed { failure, result } => match failure {
+                Failure::Rejected => Ending::Rejected(result.diagnostics.first()),
+                Failure::Raised { error } => Ending::Raised(error),
+                Failure::WorkerExited { .. } => Ending::Failed("workerExited"),
+            },
+            EvalEnd::Cancelled(_) => Ending::Failed("cancelled"),
+            EvalEnd::Interrupted => Ending::Failed("interrupted"),
+        };
     }
 
     fn failed(&self) -> Option<&str> {

@@ -263,12 +263,7 @@ impl Printed {
             JobPart::CancelRequested => {
                 self.cancelled_by.get_or_insert_with(|| event.metadata.source.clone());
             }
-            JobPart::Requested { .. }
-            | JobPart::TimedOut
-            | JobPart::Completed { .. }
-            | JobPart::Failed { .. }
-            | JobPart::Cancelled(_)
-            | JobPart::Interrupted => {}
+            JobPart::Requested { .. } | JobPart::TimedOut | JobPart::Ended(_) => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The signals of `/eval`: what each event tells of the session's jobs. [`turn`](super::turn) has what it tells of an agent's work.
 
 use mainstay_model::{
-    Binding, CommandId, Diagnostic, Display, EvalResult, Event, EventBody, Failure, JobPart, OutputStream,
-    Principal, Seq, Source, Timestamp,
+    Binding, CommandId, Diagnostic, Display, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
+    OutputStream, Principal, Seq, Source, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -193,8 +193,14 @@ pub(in super::super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
             printed(event, OutputStream::Stderr, "… (of what follows only the end is kept)\n")
         }
         JobPart::CancelRequested | JobPart::TimedOut => step(event, JobState::Cancelling),
-        JobPart::Completed { result } => ended_eval(event, Ending::Completed, Some(result), None),
-        JobPart::Failed { failure, result } => {
+        JobPart::Ended(end) => eval_ended(event, end),
+    })
+}
+
+fn eval_ended<'a>(event: &'a Event, end: EvalEnd<'a>) -> EvalSignals<'a> {
+    match end {
+        EvalEnd::Completed { result } => ended_eval(event, Ending::Completed, Some(result), None),
+        EvalEnd::Failed { failure, result } => {
             let (ending, error) = match failure {
                 Failure::Rejected => (Ending::Rejected, None),
                 Failure::Raised { error } => {
@@ -204,13 +210,13 @@ pub(in super::super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
             };
             ended_eval(event, ending, Some(result), error)
         }
-        JobPart::Cancelled(_) => {
+        EvalEnd::Cancelled(_) => {
             ended_eval(event, Ending::Cancelled, None, Some("it was cancelled".to_owned()))
         }
-        JobPart::Interrupted => {
+        EvalEnd::Interrupted => {
             ended_eval(event, Ending::Interrupted, None, Some("its worker or the daemon was lost".to_owned()))
         }
-    })
+    }
 }
 
 /// Before the first job, with this event as the newest.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use mainstay_formats::exchange::{ExportedEvent, Item, Kernel, item_markdown};
-use mainstay_model::event::JobPart;
+use mainstay_model::event::EvalEnd;
 use mainstay_model::{Diagnostic, Error, SessionId, Validity};
 use serde::Serialize;
 
@@ -224,20 +224,8 @@ async fn diagnostics(call: &Call, session: SessionId) -> Result<Remarks, Error> 
 
 /// What the compiler remarked on a cell, where this event says it.
 pub(crate) fn remarked(said: &ExportedEvent) -> &[Diagnostic] {
-    match said.body.job_part() {
-        Some((_, JobPart::Completed { result } | JobPart::Failed { result, .. })) => &result.diagnostics,
-        Some((
-            _,
-            JobPart::Requested { .. }
-            | JobPart::Printed { .. }
-            | JobPart::Displayed(_)
-            | JobPart::Cleared
-            | JobPart::OutputCut
-            | JobPart::CancelRequested
-            | JobPart::TimedOut
-            | JobPart::Cancelled(_)
-            | JobPart::Interrupted,
-        ))
-        | None => &[],
+    match said.body.eval_end() {
+        Some((_, EvalEnd::Completed { result } | EvalEnd::Failed { result, .. })) => &result.diagnostics,
+        Some((_, EvalEnd::Cancelled(_) | EvalEnd::Interrupted)) | None => &[],
     }
 }

@@ -55,6 +55,13 @@ pub enum JobPart<'a> {
     CancelRequested,
     /// Its command took longer than it may.
     TimedOut,
+    /// It has ended.
+    Ended(EvalEnd<'a>),
+}
+
+/// How an eval ended, with what it gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvalEnd<'a> {
     /// It ran to its end.
     Completed {
         /// The result that the job returned.
@@ -71,6 +78,17 @@ pub enum JobPart<'a> {
     Cancelled(CancelEnding),
     /// It was cut off.
     Interrupted,
+}
+
+impl From<EvalEnd<'_>> for JobEnd {
+    fn from(end: EvalEnd<'_>) -> Self {
+        match end {
+            EvalEnd::Completed { .. } => Self::Completed,
+            EvalEnd::Failed { .. } => Self::Failed,
+            EvalEnd::Cancelled(ending) => Self::Cancelled(ending),
+            EvalEnd::Interrupted => Self::Interrupted,
+        }
+    }
 }
 
 impl EventBody {
@@ -90,12 +108,19 @@ impl EventBody {
             Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
             Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
             Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
-            Self::EvalCompleted { job, result, .. } => Some((*job, JobPart::Completed { result })),
+            _ => self.eval_end().map(|(job, end)| (job, JobPart::Ended(end))),
+        }
+    }
+
+    /// The eval that this event ends, and how.
+    pub fn eval_end(&self) -> Option<(JobId, EvalEnd<'_>)> {
+        match self {
+            Self::EvalCompleted { job, result, .. } => Some((*job, EvalEnd::Completed { result })),
             Self::EvalFailed { job, failure, result, .. } => {
-                Some((*job, JobPart::Failed { failure, result }))
+                Some((*job, EvalEnd::Failed { failure, result }))
             }
-            Self::EvalCancelled { job, ending, .. } => Some((*job, JobPart::Cancelled(*ending))),
-            Self::EvalInterrupted { job } => Some((*job, JobPart::Interrupted)),
+            Self::EvalCancelled { job, ending, .. } => Some((*job, EvalEnd::Cancelled(*ending))),
+            Self::EvalInterrupted { job } => Some((*job, EvalEnd::Interrupted)),
             _ => None,
         }
     }
@@ -120,20 +145,6 @@ impl EventBody {
             };
             return Some((*job, end));
         }
-        let (job, part) = self.job_part()?;
-        let end = match part {
-            JobPart::Completed { .. } => JobEnd::Completed,
-            JobPart::Failed { .. } => JobEnd::Failed,
-            JobPart::Cancelled(ending) => JobEnd::Cancelled(ending),
-            JobPart::Interrupted => JobEnd::Interrupted,
-            JobPart::Requested { .. }
-            | JobPart::Printed { .. }
-            | JobPart::Displayed(_)
-            | JobPart::Cleared
-            | JobPart::OutputCut
-            | JobPart::CancelRequested
-            | JobPart::TimedOut => return None,
-        };
-        Some((job, end))
+        self.eval_end().map(|(job, end)| (job, end.into()))
     }
 }
