@@ -88,6 +88,11 @@ impl Role {
         }
     }
 
+    /// Whether it is a call of a tool, or what came of one.
+    pub const fn is_a_tools(self) -> bool {
+        matches!(self, Self::ToolCall | Self::ToolResult)
+    }
+
     /// Whether a model says it, in whatever way.
     pub const fn is_a_models(self) -> bool {
         match self {
@@ -173,17 +178,8 @@ impl Entry {
 
     /// What binds it to other entries of its transcript.
     pub fn bond(&self) -> Bond<'_> {
-        let call = match self.role {
-            Role::ToolCall | Role::ToolResult => self.metadata.get(CALL).and_then(Value::as_str),
-            Role::Input
-            | Role::Output
-            | Role::System
-            | Role::User
-            | Role::Assistant
-            | Role::Thinking
-            | Role::Summary => None,
-        };
-        Bond { role: self.role, call }
+        let call = self.role.is_a_tools().then(|| self.metadata.get(CALL)).flatten();
+        Bond { role: self.role, call: call.and_then(Value::as_str) }
     }
 
     /// The tool that it calls, or is the result of, where that is known.

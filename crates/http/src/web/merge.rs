@@ -117,13 +117,8 @@ async fn inputs(
                 ending.clone_into(&mut input.ending);
             }
         }
-        Role::System
-        | Role::User
-        | Role::Assistant
-        | Role::Thinking
-        | Role::ToolCall
-        | Role::ToolResult
-        | Role::Summary => {}
+        // What is said has no effect that could be brought.
+        _ => {}
     })
     .await?;
     let left_out = inputs.len().saturating_sub(SHOWN);

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
 use mainstay_gateway::view::FoundView;
 use mainstay_model::{Error, Role, SessionKind, Validity};
@@ -10,7 +11,7 @@ use mainstay_rpc::api::SearchEntries;
 
 use super::target::working_directory;
 use super::timestamps::moment;
-use super::transcript::role_words;
+use super::transcript::role_mark;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use mainstay_terminal::{Paint, Tone, ago, note, printable};
@@ -38,8 +39,8 @@ pub(super) struct Search {
     kind: Option<SessionKind>,
 
     /// Only what plays this part
-    #[arg(long)]
-    role: Option<Part>,
+    #[arg(long, value_parser = role_parser())]
+    role: Option<Role>,
 
     /// Only what was said then or later: 7d, 12h, 2026-11-01, 2026-11-01T09:00:00Z
     #[arg(long, value_name = "TIME", value_parser = |text: &str| moment(text, Timestamp::now()))]
@@ -62,33 +63,18 @@ pub(super) struct Search {
     json: bool,
 }
 
-/// What part an entry plays, as people write it.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Part {
-    Input,
-    Output,
-    System,
-    User,
-    Assistant,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    Summary,
+/// Reads a role as people write it.
+fn role_parser() -> impl TypedValueParser<Value = Role> {
+    let of =
+        |text: String| Role::ALL.into_iter().find(|role| role_argument(*role) == text).ok_or("no such role");
+    PossibleValuesParser::new(Role::ALL.map(role_argument)).try_map(of)
 }
 
-impl From<Part> for Role {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Input => Self::Input,
-            Part::Output => Self::Output,
-            Part::System => Self::System,
-            Part::User => Self::User,
-            Part::Assistant => Self::Assistant,
-            Part::Thinking => Self::Thinking,
-            Part::ToolCall => Self::ToolCall,
-            Part::ToolResult => Self::ToolResult,
-            Part::Summary => Self::Summary,
-        }
+const fn role_argument(role: Role) -> &'static str {
+    match role {
+        Role::ToolCall => "tool-call",
+        Role::ToolResult => "tool-result",
+        _ => role.name(),
     }
 }
 
@@ -103,7 +89,7 @@ impl Search {
             session,
             working_directory,
             kind,
-            roles: role.map(Role::from).into_iter().collect(),
+            roles: role.into_iter().collect(),
             since,
             until,
             offset,
@@ -137,17 +123,7 @@ fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
         Some(index) => format!("entry {}", index + 1),
         None => "no longer in its transcript".to_owned(),
     };
-    let mark = match role {
-        Role::Input => ">".to_owned(),
-        Role::Output => " ".to_owned(),
-        Role::System
-        | Role::User
-        | Role::Assistant
-        | Role::Thinking
-        | Role::ToolCall
-        | Role::ToolResult
-        | Role::Summary => format!("{}:", role_words(*role)),
-    };
+    let mark = role_mark(*role);
     let facts = format!("{place}  {working_directory}  {}", ago(*at, now));
     let validity = validity.filter(|_| *role == Role::Output).and_then(Validity::mark);
     let validity =

@@ -211,17 +211,8 @@ pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Pai
 /// Who says an entry, on a line of its own; gives what stands before what is said.
 fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Paint) -> String {
     let tool = entry.tool().map(|tool| format!(" {}", printable(tool))).unwrap_or_default();
-    let covered = match entry.role {
-        Role::Summary => format!(" of {} entries", total(&entry.covers())),
-        Role::Input
-        | Role::Output
-        | Role::System
-        | Role::User
-        | Role::Assistant
-        | Role::Thinking
-        | Role::ToolCall
-        | Role::ToolResult => String::new(),
-    };
+    let is_summary = entry.role == Role::Summary;
+    let covered = is_summary.then(|| format!(" of {} entries", total(&entry.covers()))).unwrap_or_default();
     let failed = if entry.metadata.get(IS_ERROR) == Some(&true.into()) { ", failed" } else { "" };
     let role = if entry.is_shell_run() { "shell" } else { role_words(entry.role) };
     let who = format!("{number:>4} {role}{tool}{covered}{failed}");
@@ -232,15 +223,18 @@ fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Pai
 /// What part an entry plays, in words.
 pub(crate) const fn role_words(role: Role) -> &'static str {
     match role {
-        Role::Input
-        | Role::Output
-        | Role::System
-        | Role::User
-        | Role::Assistant
-        | Role::Thinking
-        | Role::Summary => role.name(),
         Role::ToolCall => "tool call",
         Role::ToolResult => "tool result",
+        _ => role.name(),
+    }
+}
+
+/// What stands before an entry that is told on one line: the mark of code or of what came of it, or who says it.
+pub(crate) fn role_mark(role: Role) -> String {
+    match role {
+        Role::Input => ">".to_owned(),
+        Role::Output => " ".to_owned(),
+        _ => format!("{}:", role_words(role)),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use mainstay_gateway::view::EntryView;
-use mainstay_model::{Error, Role, SessionId};
+use mainstay_model::{Error, SessionId};
 use mainstay_rpc::api::GetLineage;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};
-use crate::commands::transcript::{EntrySelection, for_each_entry, role_words};
+use crate::commands::transcript::{EntrySelection, for_each_entry, role_mark};
 
 /// So many entries are proposed; a number that has begun gets others.
 const ENTRIES: u64 = 50;
@@ -83,15 +83,5 @@ fn entry_note(view: &EntryView) -> String {
     let shown = entry.shown(entry.content.beginning());
     let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
     let label = view.label.as_ref().map(|label| format!("  [{label}]")).unwrap_or_default();
-    match entry.role {
-        Role::Input => format!("> {line}{label}"),
-        Role::Output => format!("  {line}{label}"),
-        Role::System
-        | Role::User
-        | Role::Assistant
-        | Role::Thinking
-        | Role::ToolCall
-        | Role::ToolResult
-        | Role::Summary => format!("{}: {line}{label}", role_words(entry.role)),
-    }
+    format!("{} {line}{label}", role_mark(entry.role))
 }
