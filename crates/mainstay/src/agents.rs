@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use mainstay_agent::pi::{FoundPi, Progress, Search, install};
+use mainstay_agent::pi::{FoundPi, Search, install};
 use mainstay_model::Error;
+use mainstay_os::download::Progress;
 
 use crate::home::Home;
 use mainstay_terminal::ProgressLine;

@@ -14,6 +14,7 @@ use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::Language;
 use mainstay_model::{Error, SessionKind};
+use mainstay_os::download;
 
 use crate::config::{Config, FsharpConfig};
 use crate::confirm::{Enter, confirm};
@@ -163,8 +164,8 @@ pub(crate) async fn install_jupyter(
 ) -> Result<(), Error> {
     let line = ProgressLine::default();
     let show = |progress| match progress {
-        jupyter::install::Progress::Waiting => line.show("waiting for another process that installs it"),
-        jupyter::install::Progress::Installing { elapsed, bytes: count } => {
+        download::Progress::Waiting => line.show("waiting for another process that installs it"),
+        download::Progress::Installing { elapsed, bytes: count } => {
             line.show(&format!("installing from PyPI: {}, {} s", bytes(count), elapsed.as_secs()));
         }
     };

@@ -13,6 +13,23 @@ use crate::folder::size_of;
 /// How often progress is told.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Receives progress as it happens. It is called from the task that does the work, so it must not block.
+pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+
+/// One step of installing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Another process does the same work; its result will be used.
+    Waiting,
+    /// It is being fetched; repeated about once a second.
+    Installing {
+        /// Time since that was begun.
+        elapsed: Duration,
+        /// How many bytes are on disk so far. The total is not known.
+        bytes: u64,
+    },
+}
+
 /// How a download is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Download<'a> {

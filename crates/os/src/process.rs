@@ -6,8 +6,9 @@
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
@@ -66,6 +67,19 @@ impl Group {
         if let Some(leader) = *leader {
             kill_process_group(leader, Signal::INT).ok();
         }
+    }
+
+    /// Waits until the leader has ended, and kills the group where it has not within `grace`. What the leader left behind is killed with it.
+    pub async fn ended(&self, leader: &mut Child, grace: Duration) -> std::io::Result<ExitStatus> {
+        let ended = match tokio::time::timeout(grace, leader.wait()).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                self.kill();
+                leader.wait().await
+            }
+        };
+        self.leader_is_gone();
+        ended
     }
 
     /// Kills what the leader left behind, and forgets the group: its number may be given to others from now on.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::download::{Download, DownloadError, OnProgress, Progress};
 use mainstay_os::folder::{FileError, Lock, Staging, failed};
 use tokio::process::Command;
 
@@ -14,23 +14,6 @@ use super::locate::{FoundPi, PACKAGE, PINNED, Search};
 
 /// How long fetching it (about 200 MB) may take.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
-
-/// Receives progress as it happens. It is called from the task that does the work, so it must not block.
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
-
-/// One step of installing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// Another process does the same work; its result will be used.
-    Waiting,
-    /// It is being fetched; repeated about once a second.
-    Installing {
-        /// Time since that was begun.
-        elapsed: Duration,
-        /// How many bytes are on disk so far. The total is not known.
-        bytes: u64,
-    },
-}
 
 /// pi was not installed.
 #[derive(Debug, thiserror::Error)]

@@ -19,6 +19,6 @@ mod streams;
 mod translation;
 
 pub use factory::{PiAgents, PiSettings};
-pub use install::{InstallError, OnProgress, Progress, install};
+pub use install::{InstallError, install};
 pub use live_sessions::LiveSessions;
 pub use locate::{FoundPi, NoPi, Origin, PINNED, Search, choose, discover};

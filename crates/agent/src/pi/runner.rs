@@ -417,14 +417,7 @@ impl Reader {
 
     /// Waits until the process is gone, and with it all that it started.
     async fn last_breath(&mut self) -> WorkerExit {
-        let exit = match tokio::time::timeout(LAST_BREATH, self.child.wait()).await {
-            Ok(status) => exit_of(status),
-            Err(_) => {
-                self.group.kill();
-                exit_of(self.child.wait().await)
-            }
-        };
-        self.group.leader_is_gone();
+        let exit = exit_of(self.group.ended(&mut self.child, LAST_BREATH).await);
         let mark = self.mark.clone();
         // It fails only where the daemon itself ends.
         tokio::task::spawn_blocking(move || mark.end_all()).await.ok();

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::kernelspec::{FINISHED, Kernelspec, Places};
 use mainstay_os::command::{self, CommandError};
-use mainstay_os::download::{Download, DownloadError};
+use mainstay_os::download::{Download, DownloadError, OnProgress, Progress};
 use mainstay_os::folder::{FileError, Lock, failed, remove};
 
 /// The kinds of session whose kernels can be installed, and from which package of PyPI each comes.
@@ -21,23 +21,6 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How long making an empty environment may take.
 const SHORT_LIMIT: Duration = Duration::from_secs(120);
 const PIP: [&str; 5] = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"];
-
-/// Receives progress as it happens. It is called from the task that does the work, so it must not block.
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
-
-/// One step of installing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// Another process does the same work.
-    Waiting,
-    /// It is being fetched; repeated about once a second.
-    Installing {
-        /// Time since that was begun.
-        elapsed: Duration,
-        /// How many bytes are on disk so far. The total is not known.
-        bytes: u64,
-    },
-}
 
 /// No kernel was installed.
 #[derive(Debug, thiserror::Error)]

@@ -138,14 +138,7 @@ impl Reader {
 
     async fn end(mut self) {
         self.calls.abandon();
-        let exit = match tokio::time::timeout(LAST_BREATH, self.child.wait()).await {
-            Ok(status) => exit_of(status),
-            Err(_) => {
-                self.group.kill();
-                exit_of(self.child.wait().await)
-            }
-        };
-        self.group.leader_is_gone();
+        let exit = exit_of(self.group.ended(&mut self.child, LAST_BREATH).await);
         self.drain_pipes().await;
         let last = self.overflows.finish();
         self.output(OutputStream::Stderr, last).await;
