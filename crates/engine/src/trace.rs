@@ -4,6 +4,7 @@
 //! command, in the commit and in the append. Nothing is kept of a command that nobody traces. No span has code, text or names of principals.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use mainstay_log::NewEvent;
 use mainstay_log::trace::{TARGET, ended};
@@ -26,7 +27,16 @@ pub(crate) struct CommandTrace {
 impl CommandTrace {
     /// A command that has come in, and is being admitted.
     pub(crate) fn arrived(parent: &Span, session: SessionId, command: &CommandId, action: Action) -> Self {
-        Self::begun(info_span!(
+        Self::begun(parent, session, command, action)
+    }
+
+    /// A command that is to create a session.
+    pub(crate) fn creates(parent: &Span, session: SessionId, command: &CommandId) -> Self {
+        Self::begun(parent, session, command, "create")
+    }
+
+    fn begun(parent: &Span, session: SessionId, command: &CommandId, action: impl Display) -> Self {
+        let span = info_span!(
             target: TARGET,
             parent: parent,
             "command",
@@ -36,25 +46,7 @@ impl CommandTrace {
             mainstay.replayed = Empty,
             "error.type" = Empty,
             otel.status_code = Empty,
-        ))
-    }
-
-    /// A command that is to create a session.
-    pub(crate) fn creates(parent: &Span, session: SessionId, command: &CommandId) -> Self {
-        Self::begun(info_span!(
-            target: TARGET,
-            parent: parent,
-            "command",
-            mainstay.session = %session,
-            mainstay.command = %command,
-            mainstay.action = "create",
-            mainstay.replayed = Empty,
-            "error.type" = Empty,
-            otel.status_code = Empty,
-        ))
-    }
-
-    fn begun(span: Span) -> Self {
+        );
         let step = match span.is_disabled() {
             true => Span::none(),
             false => info_span!(target: TARGET, parent: &span, "admission"),

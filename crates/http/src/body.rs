@@ -21,14 +21,10 @@ impl<T: DeserializeOwned + bare::Decode> FromRequest<HttpDaemon> for Body<T> {
 
     async fn from_request(request: Request, daemon: &HttpDaemon) -> Result<Self, Problem> {
         let (media, bytes) = read(request, daemon).await?;
-        // A page of another origin can send what is called text without being asked whether it may.
-        let said = match media {
-            _ if bytes.is_empty() => of_json(b"{}"),
-            Some(Media::Json) => of_json(&bytes),
-            Some(Media::Bare) => bare::read(&bytes).map_err(|error| error.to_string()),
-            None => return Err(of_no_media(&format!("{} or {}, version 1", Media::JSON, Media::BARE))),
-        };
-        said.map(Self).map_err(|reason| Error::BadRequest { reason }.into())
+        if let (Some(Media::Bare), false) = (media, bytes.is_empty()) {
+            return said(bare::read(&bytes).map_err(|error| error.to_string())).map(Self);
+        }
+        of_media(media, &bytes, &format!("{} or {}, version 1", Media::JSON, Media::BARE)).map(Self)
     }
 }
 
@@ -40,13 +36,22 @@ impl<T: DeserializeOwned> FromRequest<HttpDaemon> for JsonBody<T> {
 
     async fn from_request(request: Request, daemon: &HttpDaemon) -> Result<Self, Problem> {
         let (media, bytes) = read(request, daemon).await?;
-        let said = match media {
-            _ if bytes.is_empty() => of_json(b"{}"),
-            Some(Media::Json) => of_json(&bytes),
-            Some(Media::Bare) | None => return Err(of_no_media(Media::JSON)),
-        };
-        said.map(Self).map_err(|reason| Error::BadRequest { reason }.into())
+        of_media(media, &bytes, Media::JSON).map(Self)
     }
+}
+
+/// What JSON says, of a body that must be of the media that are wanted: a page of another origin can send what is called text without being
+/// asked whether it may.
+fn of_media<T: DeserializeOwned>(media: Option<Media>, bytes: &[u8], wanted: &str) -> Result<T, Problem> {
+    match media {
+        _ if bytes.is_empty() => said(of_json(b"{}")),
+        Some(Media::Json) => said(of_json(bytes)),
+        Some(Media::Bare) | None => Err(of_no_media(wanted)),
+    }
+}
+
+fn said<T>(read: Result<T, String>) -> Result<T, Problem> {
+    read.map_err(|reason| Error::BadRequest { reason }.into())
 }
 
 /// What the body is said to be, and all of it.

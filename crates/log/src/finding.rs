@@ -324,22 +324,8 @@ impl Finding {
             Self::ObjectDamaged { .. } => {
                 "Restore the object from a backup, or store the same bytes again; check the disk.".to_owned()
             }
-            Self::WriteAheadLogDamaged { .. }
-            | Self::DatabaseEmpty
-            | Self::DatabaseUnreadable { .. }
-            | Self::PagesDamaged { .. }
-            | Self::TableUnreadable { .. }
-            | Self::EventsUnreadable { .. }
-            | Self::EventUnreadable { .. }
-            | Self::EventsMissing { .. }
-            | Self::EventOutOfOrder { .. }
-            | Self::SessionMissing { .. }
-            | Self::SessionUnreadable { .. }
-            | Self::HeadWrong { .. }
-            | Self::ProjectionWrong { .. }
-            | Self::OutcomeUnreadable { .. }
-            | Self::OutcomeMissing { .. }
-            | Self::KeyWithoutOutcome { .. } => RESTORE.to_owned(),
+            // Whatever else is damaged has no smaller remedy.
+            _ => RESTORE.to_owned(),
         }
     }
 }

@@ -96,10 +96,7 @@ async fn until_ended<T>(
             ended = &mut ended => break ended,
             done = &mut stopped, if !is_stopped => {
                 is_stopped = true;
-                // Its outcome comes all the same.
-                if let Err(error) = done {
-                    tracing::warn!(%session, %error, "a cancelled command could not be stopped");
-                }
+                note_stop(*session, done);
             }
             Some(word) = heard.next(is_of) => match word {
                 CommandProgress::Printed(text) => call.tell(shortened(text, TEXT_BYTES)).await,
@@ -124,6 +121,13 @@ async fn until_ended<T>(
     Ok(ended)
 }
 
+/// Notes that what its client cancelled could not be stopped. Its outcome comes all the same.
+fn note_stop(session: SessionId, done: Result<(), Error>) {
+    if let Err(error) = done {
+        tracing::warn!(%session, %error, "a cancelled command could not be stopped");
+    }
+}
+
 /// Waits for the end of what is carried out in parts, each a command of its own. Its client hears what they print, and is asked what they
 /// ask where that can be done meanwhile; once it cancels, the part that runs is stopped, which ends the whole.
 pub(super) async fn parts_ended<T>(
@@ -145,9 +149,7 @@ pub(super) async fn parts_ended<T>(
             ended = &mut ended => break ended,
             done = &mut stopped, if !is_stopped => {
                 is_stopped = true;
-                if let Err(error) = done {
-                    tracing::warn!(session = %id, %error, "a cancelled command could not be stopped");
-                }
+                note_stop(id, done);
             }
             Some(word) = heard.next(is_of) => match word {
                 CommandProgress::Printed(text) => call.tell(shortened(text, TEXT_BYTES)).await,

@@ -14,18 +14,7 @@ use crate::id::SessionId;
 
 /// The place of a line in the history. Later ones have higher numbers, and none is given twice.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(transparent)]
 pub struct LineNumber(pub u64);

@@ -154,8 +154,8 @@ impl Body {
         self.is_creation() || matches!(self, Self::DeleteSession)
     }
 
-    /// Whether it only reads: it is answered anew whenever it comes.
-    pub(super) const fn is_read(&self) -> bool {
+    /// How much it asks of the daemon. Source: protocols/pi.md, "Limits".
+    pub(super) const fn cost(&self) -> Cost {
         match self {
             Self::ListSessions
             | Self::SwitchSession { .. }
@@ -165,61 +165,46 @@ impl Body {
             | Self::GetCommandHistory(_)
             | Self::ListStoredSessions
             | Self::ExportHtml { .. }
-            | Self::Read(_) => true,
+            | Self::Read(_) => Cost::Read,
+            Self::DeleteSession
+            | Self::Abort(_)
+            | Self::Set(_)
+            | Self::SetSessionName { .. }
+            | Self::Answer { .. } => Cost::Change,
             Self::CreateSession { .. }
-            | Self::DeleteSession
             | Self::LoadSession { .. }
             | Self::Prompt { .. }
             | Self::Steer(_)
             | Self::FollowUp(_)
-            | Self::Abort(_)
-            | Self::Set(_)
             | Self::Compact { .. }
             | Self::Bash { .. }
-            | Self::SetSessionName { .. }
             | Self::NewSession
             | Self::SwitchSessionFile { .. }
             | Self::Fork { .. }
-            | Self::NavigateTree { .. }
-            | Self::Answer { .. } => false,
+            | Self::NavigateTree { .. } => Cost::Work,
         }
     }
 
-    /// Whether it may take as long as a model takes. Source: protocols/pi.md, "Limits".
-    pub(super) const fn is_long(&self) -> bool {
-        match self {
-            Self::Prompt { .. }
-            | Self::Steer(_)
-            | Self::FollowUp(_)
-            | Self::Compact { .. }
-            | Self::Bash { .. }
-            | Self::NewSession
-            | Self::SwitchSessionFile { .. }
-            | Self::Fork { .. }
-            | Self::LoadSession { .. }
-            | Self::CreateSession { .. }
-            | Self::NavigateTree { .. } => true,
-            Self::ListSessions
-            | Self::DeleteSession
-            | Self::SwitchSession { .. }
-            | Self::GetMetrics
-            | Self::HealthCheck
-            | Self::GetStartupRecovery
-            | Self::GetCommandHistory(_)
-            | Self::ListStoredSessions
-            | Self::Abort(_)
-            | Self::Read(_)
-            | Self::Set(_)
-            | Self::SetSessionName { .. }
-            | Self::ExportHtml { .. }
-            | Self::Answer { .. } => false,
-        }
+    /// Whether it only reads: it is answered anew whenever it comes.
+    pub(super) const fn is_read(&self) -> bool {
+        matches!(self.cost(), Cost::Read)
     }
 
     /// Whether it never waits behind others of its connection: whoever has filled it can still abort and answer.
     pub(super) const fn is_urgent(&self) -> bool {
         matches!(self, Self::Abort(_) | Self::Answer { .. })
     }
+}
+
+/// How much a command asks of the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// It reads what is there.
+    Read,
+    /// It changes something at once.
+    Change,
+    /// It may take as long as a model takes, or a runner to start.
+    Work,
 }
 
 /// The images of a prompt, as pi has them.

@@ -15,7 +15,7 @@ use mainstay_model::{
 };
 use serde_json::{Value, json};
 
-use super::command::{AbortTarget, Body, PiCommand, Streaming};
+use super::command::{AbortTarget, Body, Cost, PiCommand, Streaming};
 use super::daemon::PiDaemon;
 use super::info::find;
 
@@ -324,7 +324,7 @@ impl Call<'_> {
     pub(super) fn engines(&self, body: SessionCommand) -> Command {
         let PiCommand { key, depends_on, if_version, body: asked, .. } = self.command;
         let limits = self.daemon.engine.limits();
-        let timeout_ms = if asked.is_long() { limits.pi_turn_ms } else { limits.query_ms };
+        let timeout_ms = if asked.cost() == Cost::Work { limits.pi_turn_ms } else { limits.query_ms };
         Command {
             key: key.clone(),
             admission: Admission::Queue,

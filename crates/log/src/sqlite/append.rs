@@ -309,49 +309,40 @@ impl AppendRows {
 
     /// Creates the session, and gives its number.
     fn create(&self, statements: &mut Statements<'_>) -> rusqlite::Result<i64> {
-        let ProjectionRow {
-            name,
-            kind,
-            state,
-            owner,
-            asks,
-            working_directory,
-            project,
-            forked_from,
-            alias,
-            created_at,
-            last_activity,
-            deleted_at,
-            json,
-        } = &self.projection;
+        let row = &self.projection;
         let insert = statements.get(
             "INSERT INTO session
                  (id, name, kind, state, owner, asks, working_directory, project, forked_from, alias, created_at, projection)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
-        let id = self.id();
-        let values = params![
-            id,
-            name,
-            kind,
-            state,
-            owner,
-            asks,
-            working_directory,
-            project,
-            forked_from,
-            alias,
-            created_at,
-            json
-        ];
-        let number = insert.insert(values)?;
+        let number = insert.insert(params![
+            self.id(),
+            row.name,
+            row.kind,
+            row.state,
+            row.owner,
+            row.asks,
+            row.working_directory,
+            row.project,
+            row.forked_from,
+            row.alias,
+            row.created_at,
+            row.json
+        ])?;
         let lease = lease::lease_number(statements, &self.sharing)?;
         statements
             .get(
                 "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at, lease)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![number, self.epoch, self.last_seq(), last_activity, deleted_at, lease])?;
+            .execute(params![
+                number,
+                self.epoch,
+                self.last_seq(),
+                row.last_activity,
+                row.deleted_at,
+                lease
+            ])?;
         Ok(number)
     }
 

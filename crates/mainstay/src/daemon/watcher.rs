@@ -17,7 +17,7 @@ use mainstay_engine::{Client, Engine};
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
-    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, JobSpec, Limits, Session,
+    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobSpec, Limits, Session,
     SessionCommand, SessionId, SessionState, Source, Timestamp, WrittenFile,
 };
 use tokio::sync::mpsc;
@@ -306,15 +306,7 @@ fn told(session: SessionId, attended: Result<(), Error>) {
 
 impl SessionActivity {
     fn of(session: &Session) -> Self {
-        let builds = session.running().is_some_and(|running| match running.kind {
-            JobKind::Build | JobKind::Rebuild => true,
-            JobKind::Eval
-            | JobKind::Turn
-            | JobKind::Compaction
-            | JobKind::Shell
-            | JobKind::Setting
-            | JobKind::Comm => false,
-        });
+        let builds = session.running().is_some_and(|running| running.kind.is_build());
         match session.state() {
             SessionState::WarmingUp => Self::Renews,
             SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) if builds => {

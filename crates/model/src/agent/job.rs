@@ -90,6 +90,11 @@ impl JobKind {
         *self == Self::Eval
     }
 
+    /// Whether it builds the session's project.
+    pub const fn is_build(self) -> bool {
+        matches!(self, Self::Build | Self::Rebuild)
+    }
+
     /// Its name in messages.
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use crate::eval::WorkerExit;
 use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
 use crate::id::JobId;
-use crate::session::{Activity, RunningJob};
+use crate::session::Activity;
 use crate::state::SessionState;
 
 /// What to look at when an agent cannot be started.
@@ -141,16 +141,7 @@ impl Draft<'_> {
                 }
             }
             RunnerNotice::Built { job, report } => {
-                let is_build = |running: &RunningJob| match running.kind {
-                    JobKind::Build | JobKind::Rebuild => true,
-                    JobKind::Eval
-                    | JobKind::Turn
-                    | JobKind::Compaction
-                    | JobKind::Shell
-                    | JobKind::Setting
-                    | JobKind::Comm => false,
-                };
-                if let Some(running) = self.running(job).filter(is_build) {
+                if let Some(running) = self.running(job).filter(|running| running.kind.is_build()) {
                     self.built(&running, report);
                 }
             }
