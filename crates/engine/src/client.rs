@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
+use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{
     Access, Content, Diagnostic, Error, Event, Position, Principal, Rights, Seq, Session, SessionId,
     SessionKind, Source, TextPosition, TranscriptEntry,
@@ -28,7 +29,7 @@ use tracing::Span;
 use crate::clock::now;
 use crate::context::conversation_of;
 use crate::engine::{Engine, SessionStatus};
-use crate::presence::{ClientInfo, Presence};
+use crate::presence::Presence;
 use crate::warm_up_progress::FollowedWarmUp;
 
 use self::access::not_found;

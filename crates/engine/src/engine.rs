@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use mainstay_log::{Log, SessionFilter};
 use mainstay_model::breaker::BreakerStatus;
+use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{
     Diagnostic, Error, Event, EventFilter, Limits, Position, Seq, Session, SessionId, SessionKind,
     TextPosition,
@@ -27,7 +28,6 @@ use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::LeaseKeeper;
 use crate::metering::Pulse;
-use crate::presence::ClientInfo;
 use crate::session::{Entry, Request, SessionHandle};
 use crate::shared::Shared;
 use crate::single_process::SingleProcess;

@@ -1,6 +1,8 @@
 //! Export and import: a session's cells page by page, and a session made of such cells.
 
-use mainstay_formats::exchange::{Collector, ExportedEvent, Header, Imported, Item, PlacedEvent, placed};
+use mainstay_formats::exchange::{
+    Collector, ExportCursor, ExportedEvent, Header, Imported, Item, PlacedEvent, placed,
+};
 use mainstay_log::NewEvent;
 use mainstay_model::command::validate_code;
 use mainstay_model::label::validate_label;
@@ -8,7 +10,6 @@ use mainstay_model::transcript::total;
 use mainstay_model::{
     CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, Session, SessionId, Source,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
 use crate::clock::now;
@@ -18,20 +19,6 @@ use crate::warm_up::is_no_reset;
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
-
-/// How far an export has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExportCursor {
-    /// How many segments of the transcript are behind it.
-    segment: usize,
-    /// The last event of the present one that was looked at; none before the first.
-    #[serde(default)]
-    after: Option<Seq>,
-    /// How many entries are behind it.
-    #[serde(default)]
-    entries: u64,
-}
 
 /// A part of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 
+use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{Principal, SessionId, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use tokio::sync::watch;
 
@@ -13,25 +13,6 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Up to how many commands are remembered, with who asked for them, before those that have ended are looked for.
 const REMEMBERED: usize = 64;
-
-/// A client that is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ClientInfo {
-    /// Counted from the daemon's start.
-    pub number: u64,
-    /// Whom it stands for.
-    pub principal: Principal,
-    /// What it is: `terminal`, `cli`, `mcp:NAME`.
-    pub name: String,
-    /// Since when it is there.
-    pub since: Timestamp,
-    /// The sessions it follows.
-    pub follows: Vec<SessionId>,
-    /// Whether it follows all.
-    #[serde(default)]
-    pub follows_all: bool,
-}
 
 /// The clients that are there.
 #[derive(Default)]

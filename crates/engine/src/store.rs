@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mainstay_log::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
+use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{Error, Session, SessionId};
 
 use crate::client::Client;

@@ -1,6 +1,7 @@
 //! A session as what a file of it has, whole, for every protocol that exports.
 
-use mainstay_engine::{Client, ExportCursor};
+use mainstay_engine::Client;
+use mainstay_formats::exchange::ExportCursor;
 use mainstay_formats::exchange::{Header, Item};
 use mainstay_model::{Error, SessionId};
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, EntryIndex, EventLog, Maintenance, SessionFilter, SqliteLog,
-    SqliteOptions,
+    Append, EntryFilter, EntryIndex, EventLog, Maintenance, SessionFilter, SqliteLog, SqliteOptions,
 };
 use mainstay_model::search::Words;
+use mainstay_model::store::{Collected, Collection};
 use mainstay_model::{Access, EventBody, NamePattern, Principal, Rights, Role};
 use rusqlite::{Connection, OpenFlags};
 use support::Line;

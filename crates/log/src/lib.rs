@@ -7,7 +7,6 @@
 
 mod append_error;
 pub mod backup;
-pub mod collection;
 mod directory;
 mod entry_index;
 mod event_log;
@@ -21,13 +20,10 @@ pub mod ownership;
 mod precision;
 mod prompt_history;
 pub mod sqlite;
-pub mod statistics;
 mod sync;
 pub mod trace;
 
 pub use append_error::{AppendError, FailedAppend, Refusal};
-pub use backup::Manifest;
-pub use collection::{Collected, Collection};
 pub use directory::{Directory, SessionFilter};
 pub use entry_index::{EntryFilter, EntryIndex};
 pub use event_log::{Append, Appended, EventLog, KeyScope, NewEvent, StoredOutcome};
@@ -38,7 +34,6 @@ pub use objects::{ObjectHash, Objects};
 pub use ownership::{ClaimError, Clock, Epoch, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
 pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
-pub use statistics::{SessionStatistics, StoreStatistics};
 
 /// A store of sessions: all that a daemon needs of one.
 pub trait Log: EventLog + Directory + Objects + EntryIndex + PromptHistory + Maintenance {}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use mainstay_model::{Error, SessionId, Timestamp};
 
-use crate::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
+use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 
 /// Keeps a store in order.
 #[async_trait]

@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
-use mainstay_log::{
-    Collection, EntryIndex, EventLog, Finding, Maintenance, SqliteLog, SqliteOptions, examine,
-};
+use mainstay_log::{EntryIndex, EventLog, Finding, Maintenance, SqliteLog, SqliteOptions, examine};
 use mainstay_model::session::Parent;
+use mainstay_model::store::Collection;
 use mainstay_model::transcript::{context, kept, slice};
 use mainstay_model::{
     Compaction, EventBody, ForkPoint, MergePoint, Origin, Role, Segment, Seq, SessionId, TranscriptEntry,

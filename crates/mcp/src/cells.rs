@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use mainstay_engine::{Client, ExportCursor};
+use mainstay_engine::Client;
+use mainstay_formats::exchange::ExportCursor;
 use mainstay_formats::exchange::{Header, Item};
 use mainstay_model::{Error, JobEnd, SessionId, Validity};
 

@@ -1,6 +1,7 @@
 //! Deleted sessions: everything in them is answered, nobody finds them, and those that were forked off them stay whole.
 
-use mainstay_log::{Collected, Collection, EventLog, SessionFilter};
+use mainstay_log::{EventLog, SessionFilter};
+use mainstay_model::store::{Collected, Collection};
 use mainstay_model::{
     Access, Admission, Command, Error, EvalEnding, ForkSession, Outcome, Principal, Question, Response,
     Rights, Seq, SessionCommand,

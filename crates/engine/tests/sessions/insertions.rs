@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use mainstay_engine::{ExportCursor, ImportSession, Inserted, Merge};
+use mainstay_engine::{ImportSession, Inserted, Merge};
+use mainstay_formats::exchange::ExportCursor;
 use mainstay_formats::exchange::{Format, read};
-use mainstay_log::{Collection, SessionFilter};
+use mainstay_log::SessionFilter;
+use mainstay_model::store::Collection;
 use mainstay_model::{
     Action, CreateSession, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind, SessionState,
 };

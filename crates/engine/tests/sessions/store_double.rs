@@ -11,11 +11,12 @@ use futures::FutureExt;
 use futures::future::ready;
 use futures::stream::BoxStream;
 use mainstay_log::{
-    Append, AppendError, Appended, ClaimError, Collected, Collection, Directory, EntryFilter, EntryIndex,
-    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, Manifest, ObjectHash, Objects,
-    PromptHistory, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
+    FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, ObjectHash, Objects, PromptHistory,
+    SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
+use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
     Session, SessionId, Timestamp, TranscriptEntry,

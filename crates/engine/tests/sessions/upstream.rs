@@ -3,9 +3,10 @@
 
 use futures::future::join_all;
 use mainstay_engine::Merge;
-use mainstay_log::{Collection, EntryFilter, SessionFilter};
+use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::search::Words;
+use mainstay_model::store::Collection;
 use mainstay_model::{Error, ForkSession, Outcome, Response, Role, Seq, SessionCommand};
 
 use crate::support::{Client, Daemon, next_id};

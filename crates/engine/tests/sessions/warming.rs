@@ -1,6 +1,6 @@
 //! A session that is given its definitions back: how far it is, and what can be done meanwhile.
 
-use mainstay_engine::ExportCursor;
+use mainstay_formats::exchange::ExportCursor;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::command;
 use mainstay_model::search::Words;

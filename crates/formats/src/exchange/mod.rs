@@ -7,6 +7,7 @@
 
 mod claude_code;
 mod collector;
+mod cursor;
 mod displays;
 mod documents;
 mod foreign;
@@ -25,6 +26,7 @@ mod tests;
 mod write;
 
 pub use collector::Collector;
+pub use cursor::ExportCursor;
 pub use documents::{dib, item_markdown, markdown, notebook, script};
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};

@@ -1,7 +1,7 @@
 //! A session in numbers.
 
 use mainstay_engine::Statistics;
-use mainstay_log::SessionStatistics;
+use mainstay_model::store::SessionStatistics;
 use serde::{Deserialize, Serialize};
 
 use super::session::SessionView;

@@ -15,10 +15,11 @@ use super::options::Sharing;
 use super::queries::{collect, last_position};
 use super::{examine, files, open, statistics};
 use crate::ObjectHash;
-use crate::backup::{MANIFEST, Manifest};
+use crate::backup::MANIFEST;
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 use crate::objects::hash_of_reader;
+use mainstay_model::store::Manifest;
 
 /// Writes a backup of the store with this database into a folder that is empty or not there. Blocks until all of it is on the disk.
 pub(super) fn make(

@@ -11,7 +11,7 @@ use super::queries::rows;
 use super::rows::{count, to_json};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use crate::{Collected, Collection};
+use mainstay_model::store::{Collected, Collection};
 
 /// About how many rows one step removes.
 const STEP: usize = 512;

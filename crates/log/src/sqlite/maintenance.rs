@@ -9,7 +9,8 @@ use tokio::task::spawn_blocking;
 
 use super::failure::failed;
 use super::{SqliteLog, backup, collect, statistics};
-use crate::{Collected, Collection, Maintenance, Manifest, SessionStatistics, StoreStatistics};
+use crate::Maintenance;
+use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 
 #[async_trait]
 impl Maintenance for SqliteLog {

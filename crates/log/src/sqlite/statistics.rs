@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::failure::failed;
 use super::rows::count;
-use crate::{SessionStatistics, StoreStatistics};
+use mainstay_model::store::{SessionStatistics, StoreStatistics};
 
 const STORE: &str = "
     SELECT (SELECT count(*) FROM head WHERE deleted_at IS NULL),

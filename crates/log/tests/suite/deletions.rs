@@ -1,8 +1,9 @@
 //! Deleted sessions: they are there for nobody, others keep what they have of them, and the rest is collected.
 
-use mainstay_log::{Collected, Collection, EntryFilter, HistoryFilter, Log, SessionFilter};
+use mainstay_log::{EntryFilter, HistoryFilter, Log, SessionFilter};
 use mainstay_model::decide::Answer;
 use mainstay_model::search::Words;
+use mainstay_model::store::{Collected, Collection};
 use mainstay_model::{
     Error, EventBody, ForkPoint, IdempotencyKey, Outcome, Principal, Response, Segment, Seq, SessionId,
     Version,

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_log::Manifest;
 use mainstay_model::Error;
+use mainstay_model::store::Manifest;
 use mainstay_rpc::api::BackUp;
 use mainstay_rpc::client::Client;
 use tokio::time::{Instant, interval_at};

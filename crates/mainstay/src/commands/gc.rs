@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_log::{Collected, Collection};
 use mainstay_model::Error;
+use mainstay_model::store::{Collected, Collection};
 use mainstay_rpc::api::{Collect, CollectedPart};
 use mainstay_rpc::client::Client;
 use tokio::time::Instant;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_formats::exchange::{self, Format};
 use mainstay_gateway::view::SessionView;
-use mainstay_log::Collected;
+use mainstay_model::store::Collected;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
 use mainstay_rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
 use mainstay_rpc::client::Client;

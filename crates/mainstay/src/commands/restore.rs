@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_log::{Manifest, manifest, restore};
+use mainstay_log::{manifest, restore};
+use mainstay_model::store::Manifest;
 use mainstay_model::{Error, Timestamp};
 
 use crate::confirm::{Enter, agrees};

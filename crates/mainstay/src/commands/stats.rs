@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_gateway::view::StatisticsView;
-use mainstay_log::{SessionStatistics, StoreStatistics};
+use mainstay_model::store::{SessionStatistics, StoreStatistics};
 use mainstay_model::{Error, Timestamp};
 use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
 use mainstay_rpc::client::Client;

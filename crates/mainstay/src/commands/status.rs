@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_engine::ClientInfo;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
+use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{Error, Limits, SessionId, Timestamp};
 use mainstay_rpc::api::{DaemonStatus, GetStatus};
 use serde_json::Value;

@@ -1,9 +1,9 @@
 //! The daemon itself: attaching to it, its status, its end.
 
 use super::{Attached, Nothing};
-use mainstay_engine::ClientInfo;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::breaker::BreakerStatus;
+use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{Limits, SessionKind, Timestamp};
 use mainstay_runner::Environment;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Export and import of sessions.
 
-use mainstay_engine::ExportCursor;
+use mainstay_formats::exchange::ExportCursor;
 use mainstay_formats::exchange::{Header, ImportFormat, Item};
 use mainstay_gateway::view::SessionView;
 use mainstay_model::CommandId;

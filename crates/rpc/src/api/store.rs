@@ -1,6 +1,6 @@
 //! The store: its statistics, collections and backups.
 
-use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
+use mainstay_model::store::{Collected, Collection, Manifest, StoreStatistics};
 use serde::{Deserialize, Serialize};
 
 methods! {

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use crate::api::{BackUp, Collect, CollectedPart, GetStoreStatistics};
-use mainstay_log::{Manifest, StoreStatistics};
 use mainstay_model::Error;
+use mainstay_model::store::{Manifest, StoreStatistics};
 
 pub(crate) async fn statistics(call: Call, _: GetStoreStatistics) -> Result<StoreStatistics, Error> {
     call.client.store_statistics().await
