@@ -12,7 +12,7 @@ const LINT: &[&str] = &[
     "--workspace",
     "--all-targets",
     "--features",
-    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle,mainstay-agent/fuzzing,mainstay-http/fuzzing,mainstay-pi-protocol/fuzzing,mainstay-rpc/fuzzing",
+    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle,mainstay-agent/fuzzing,mainstay-http/fuzzing,mainstay-pi-protocol/fuzzing,mainstay-protocol/fuzzing",
     "--",
     "-D",
     "warnings",

@@ -5,6 +5,7 @@ mod access;
 mod asks;
 mod commands;
 mod reloading;
+mod run_records;
 mod session_choice;
 mod sessions;
 mod subscription;

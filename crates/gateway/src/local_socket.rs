@@ -7,34 +7,22 @@ use std::io::Cursor;
 use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_model::{Access, Error, Principal};
-use serde::{Deserialize, Serialize};
+use mainstay_model::{Access, Error};
+use mainstay_protocol::json_rpc::{Request, answer, failure};
+use mainstay_protocol::operations::Attached;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::bytes::BytesMut;
-use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec};
+use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use crate::bounded_listener::BoundedListener;
 use crate::daemon::Daemon;
-use crate::json_rpc::{Request, answer, failure, unreadable};
 use crate::protocol::{Attachment, Protocols};
 
 /// A connection of the local socket behind its first request. What the client sent right after that request is read first.
 pub type LocalStream = (Chain<Cursor<BytesMut>, OwnedReadHalf>, OwnedWriteHalf);
-
-/// The daemon on the other side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Attached {
-    /// The version of the daemon.
-    pub version: String,
-    /// The process id of the daemon.
-    pub pid: u32,
-    /// Whom it takes the client for.
-    pub principal: Principal,
-}
 
 /// What is known of a client that attaches to the local socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,4 +129,15 @@ fn admit(request: &Request, daemon: &Daemon, protocols: &Protocols) -> Result<(A
     let attachment = taken.next().unwrap_or(Err(Error::Unauthorized))?;
     let access = daemon.tokens.access_of(&attachment.token).ok_or(Error::Unauthorized)?;
     Ok((access, attachment))
+}
+
+/// Why a line could not be read.
+pub fn unreadable(error: &LinesCodecError) -> Error {
+    let reason = match error {
+        LinesCodecError::MaxLineLengthExceeded => {
+            "the message is longer than `message-bytes` allows".to_owned()
+        }
+        LinesCodecError::Io(error) => error.to_string(),
+    };
+    Error::BadRequest { reason }
 }

@@ -4,11 +4,10 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_model::{Action, Error, ErrorClass};
+use mainstay_protocol::view::ErrorView;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::view::ErrorView;
 
 /// What is answered to what cannot be done.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use axum::Router;
 use axum::response::Response;
 use futures::future::{BoxFuture, join_all};
 use mainstay_model::{Access, Error};
+use mainstay_protocol::json_rpc::{Method, Request, params};
 
 use crate::daemon::Daemon;
-use crate::json_rpc::{Method, Request, params};
 use crate::local_socket::LocalStream;
 
 /// A protocol that clients speak with the daemon.

@@ -17,7 +17,7 @@ use super::prefer::{Key, Prefer};
 use super::submission::{AT_ONCE, Accepted, Terms, submit, waited};
 use mainstay_gateway::command::{answered_before, id_of};
 use mainstay_gateway::problem::Problem;
-use mainstay_gateway::view::MergeView;
+use mainstay_gateway::view::merge_view;
 
 type Answer = Result<Response, Problem>;
 
@@ -227,7 +227,7 @@ pub(super) async fn merge(
     let (client, command) = (caller.client.clone(), id.clone());
     let merged = tokio::spawn(async move {
         let merged = client.merge(session, command, merge).await?;
-        MergeView::load(&client, session, merged).await
+        merge_view(&client, session, merged).await
     });
     let accepted = Accepted { command_id: id, session, seq };
     match (tokio::time::timeout(wait.unwrap_or_default().max(AT_ONCE), merged).await, wait) {

@@ -17,7 +17,7 @@ use super::requested_kind::RequestedKind;
 use super::submission::{Accepted, unexpected, waited};
 use mainstay_gateway::command::{arguments_in, id_of};
 use mainstay_gateway::problem::Problem;
-use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::session_view;
 
 /// Creates a session and starts its runner.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,7 +134,7 @@ async fn bring(
     if !status.session.is_agent() {
         client.settled(session, limit).await?;
     }
-    let view = SessionView::from(client.status(session).await?);
+    let view = session_view(client.status(session).await?);
     Ok(waited((StatusCode::CREATED, place(session), caller.answers().answer(&view)).into_response()))
 }
 

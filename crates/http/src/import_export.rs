@@ -20,7 +20,8 @@ use super::submission::{unexpected, waited};
 use mainstay_gateway::command::id_of;
 use mainstay_gateway::problem::Problem;
 use mainstay_gateway::session_file::exported;
-use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::session_view;
+use mainstay_protocol::view::SessionView;
 
 /// How a session is exported.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -112,7 +113,7 @@ pub(super) async fn import(
     {
         client.settled(session, limit).await?;
     }
-    let session_view = SessionView::from(client.status(session).await?);
+    let session_view = session_view(client.status(session).await?);
     let view = ImportView { session: session_view, format, entries, left_out };
     let response = (StatusCode::CREATED, place(session), Json(view)).into_response();
     Ok(if wait.is_some() { waited(response) } else { response })

@@ -10,10 +10,13 @@ use serde::Deserialize;
 use super::bare::record;
 use super::body::Body;
 use super::caller::Caller;
-use mainstay_gateway::notebook::{CellRun, CellSelection, Evaluate, NotebookFile, NotebookView};
+use mainstay_formats::notebook::runs::CellRun;
+use mainstay_gateway::notebook::{CellSelection, Evaluate, NotebookFile};
 use mainstay_gateway::path::absolute;
 use mainstay_gateway::problem::Problem;
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::eval_view;
+use mainstay_protocol::view::EvalView;
+use mainstay_protocol::view::NotebookView;
 
 /// Runs a notebook, or a script in cells, up to the first cell that fails.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,7 +66,7 @@ impl Evaluate for Cells {
             Command { admission: Admission::Queue, ..Command::new(id.clone(), client.source(), body) };
         match client.submit(*session, command).await?.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
-                EvalView::load(client, *session, id, outcome).await
+                eval_view(client, *session, id, outcome).await
             }
             Outcome::Done { .. } => Err(Error::WorkerFailed { reason: "a cell was no eval".to_owned() }),
             Outcome::Failed { error } => Err(error),

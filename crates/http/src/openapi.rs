@@ -17,7 +17,7 @@ use super::portable;
 use super::signals::{AnySignals, Frame};
 use super::submission::Accepted;
 use mainstay_gateway::problem::ProblemDocument;
-use mainstay_gateway::view::SessionView;
+use mainstay_protocol::view::SessionView;
 
 /// Where OpenAPI has its schemas.
 pub(super) const SCHEMAS: &str = "/components/schemas";

@@ -12,8 +12,9 @@ use super::params::{PathParams, QueryParams};
 use mainstay_gateway::KnownKind;
 use mainstay_gateway::problem::Problem;
 use mainstay_gateway::view::{
-    AskView, CommandView, EntryView, FoundView, Orphaned, RelativeView, SessionView,
+    ask_view, command_view, found_view, orphaned_view, relative_view, session_view,
 };
+use mainstay_protocol::view::{AskView, CommandView, EntryView, FoundView, RelativeView, SessionView};
 
 /// Items of one answer, where it is not said how many.
 const USUAL: usize = 100;
@@ -47,7 +48,7 @@ pub(super) async fn sessions(
         caller.client.sessions(SessionFilter { within, live, limit, ..SessionFilter::default() }).await?;
     let view = |session| SessionView {
         warm_up: caller.client.warm_up(session),
-        orphaned: Orphaned::seen_by(&caller.client, session),
+        orphaned: orphaned_view(&caller.client, session),
         ..SessionView::new(session, None)
     };
     Ok(Json(sessions.iter().map(view).collect()))
@@ -63,7 +64,7 @@ pub(super) async fn session(caller: Caller) -> Answer<SessionView> {
     let session = caller.session(None).await?;
     let validity = caller.client.validity(session).await?;
     let status = caller.client.status(session).await?;
-    Ok(Json(SessionView { validity, ..status.into() }))
+    Ok(Json(SessionView { validity, ..session_view(status) }))
 }
 
 /// Chooses the entries that are listed.
@@ -156,7 +157,7 @@ pub(super) async fn daemon(caller: Caller) -> Answer<DaemonView> {
 pub(super) async fn lineage(caller: Caller) -> Answer<Vec<RelativeView>> {
     let session = caller.session(None).await?;
     let relatives = caller.client.lineage(session).await?;
-    Ok(Json(relatives.into_iter().map(RelativeView::from).collect()))
+    Ok(Json(relatives.into_iter().map(relative_view).collect()))
 }
 
 /// For whom the kinds are listed.
@@ -188,13 +189,13 @@ pub(super) async fn asks(caller: Caller, QueryParams(list): QueryParams<ListAsks
     };
     let mut asks = caller.client.asks().await?;
     asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
-    Ok(Json(asks.into_iter().map(AskView::from).collect()))
+    Ok(Json(asks.into_iter().map(ask_view).collect()))
 }
 
 pub(super) async fn command(caller: Caller, PathParams(command): PathParams) -> Answer<CommandView> {
     let command = CommandId::new(command)?;
     let status = caller.client.command(&command).await?;
-    Ok(Json(CommandView::new(command, status)))
+    Ok(Json(command_view(command, status)))
 }
 
 /// What is looked for.
@@ -229,5 +230,5 @@ pub(super) async fn search(
     let limit = limit.unwrap_or(FOUND).min(FOUND);
     let filter = EntryFilter { words, roles, sessions, since: None, until: None, offset, limit };
     let found = caller.client.search(filter).await?;
-    Ok(Json(found.into_iter().map(FoundView::from).collect()))
+    Ok(Json(found.into_iter().map(found_view).collect()))
 }

@@ -17,9 +17,9 @@ use super::{
     notebooks, openapi, queries, socket, streams, submission,
 };
 use mainstay_gateway::KnownKind;
-use mainstay_gateway::notebook::NotebookView;
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_gateway::view::{
+use mainstay_protocol::view::NotebookView;
+use mainstay_protocol::view::agent::WorkView;
+use mainstay_protocol::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
 };
 

@@ -17,10 +17,11 @@ use super::caller::Caller;
 use super::media::Media;
 use super::prefer::{Key, Prefer};
 use mainstay_gateway::command::id_of;
-use mainstay_gateway::command::{Conditions, Sent};
 use mainstay_gateway::problem::Problem;
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_gateway::view::{CommandState, CommandView, EvalView};
+use mainstay_gateway::view::{eval_view, work_view};
+use mainstay_protocol::view::agent::WorkView;
+use mainstay_protocol::view::{CommandState, CommandView, EvalView};
+use mainstay_protocol::{Conditions, Sent};
 
 /// What ends so quickly is refused in the answer.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(100);
@@ -162,11 +163,11 @@ async fn answer(
     let client = &caller.client;
     let response = match response {
         Done::Evaluated(outcome) => {
-            let view = EvalView::load(client, session, id.clone(), outcome).await?;
+            let view = eval_view(client, session, id.clone(), outcome).await?;
             media.answer(&EvalView { version, replayed: is_replay, ..view })
         }
         Done::Worked(outcome) => {
-            let view = WorkView::load(client, session, id.clone(), outcome).await?;
+            let view = work_view(client, session, id.clone(), outcome).await?;
             media.answer(&WorkView { version, replayed: is_replay, ..view })
         }
         response @ (Done::Created { .. }

@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::process::ExitCode;
 
+use mainstay_client::Stream;
 use mainstay_model::Error;
-use mainstay_rpc::client::Stream;
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 
 /// Carries bytes both ways until the client's input has ended and all is answered.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mainstay_gateway::view::ErrorView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Event, Position};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::view::ErrorView;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 

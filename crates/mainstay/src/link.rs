@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Event, EventBody, Live, Seq};
-use mainstay_rpc::api::Follow;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::Follow;
+use mainstay_protocol::view::SessionView;
 use tokio::sync::mpsc;
 
 use crate::connect::Connection;

@@ -1,9 +1,9 @@
 //! What one's own code asks while one waits for it: which asks wait, and whether they were answered from here.
 
+use mainstay_client::Client;
 use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
-use mainstay_rpc::api::{AnswerAsk, GetStatus};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{AnswerAsk, GetStatus};
 use serde_json::Value;
 
 /// Answers that are no larger are sent as they are.

@@ -23,7 +23,7 @@ use super::elicitation::{self, ElicitationMode};
 use super::running_command::{RunningCommand, WAITS_TURN, asks_of};
 use super::task_start;
 use super::text::{TEXT_BYTES, shortened};
-use mainstay_gateway::notebook::CellRun;
+use mainstay_formats::notebook::runs::CellRun;
 
 /// How many events are read at once.
 const PAGE: usize = 256;

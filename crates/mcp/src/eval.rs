@@ -18,7 +18,8 @@ use super::diagnostic::{DiagnosticLine, wants_change};
 use super::needs::{Waits, Works};
 use super::text::{TEXT_BYTES, shortened, shortened_again};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
-use mainstay_gateway::view::{DisplayView, EvalView};
+use mainstay_gateway::view::eval_view;
+use mainstay_protocol::view::{DisplayView, EvalView};
 
 /// Types of pictures that models look at.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -165,7 +166,7 @@ pub(super) async fn view_of(
     response: Response,
 ) -> Result<EvalView, Error> {
     match response {
-        Response::Evaluated(outcome) => EvalView::load(call.client(), session.id, command, outcome).await,
+        Response::Evaluated(outcome) => eval_view(call.client(), session.id, command, outcome).await,
         response => Err(unexpected(&response)),
     }
 }

@@ -14,7 +14,7 @@ use super::eval::SendCode;
 use super::needs::{Waits, Works};
 use super::tool::{Answer, Effect, Tool};
 use mainstay_gateway::command::arguments_in;
-use mainstay_gateway::view::StartupView;
+use mainstay_protocol::view::StartupView;
 
 /// The most sessions in one answer.
 const LISTED: usize = 30;

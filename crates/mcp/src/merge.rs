@@ -16,8 +16,9 @@ use super::eval::EvalAnswer;
 use super::names::Names;
 use super::needs::Works;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
-use mainstay_gateway::entries::{numbered, with_context};
-use mainstay_gateway::view::{BroughtView, MergeView, RefusedView};
+use mainstay_gateway::view::merge_view;
+use mainstay_protocol::entries::{numbered, with_context};
+use mainstay_protocol::view::{BroughtView, MergeView, RefusedView};
 
 /// Brings entries of another session.
 #[derive(Deserialize, JsonSchema)]
@@ -172,7 +173,7 @@ impl MergeRequest {
         }
         let merged =
             command_wait::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge)).await??;
-        let view = MergeView::load(client, session, merged).await?;
+        let view = merge_view(client, session, merged).await?;
         Ok(MergeAnswer::of_run(session, call.names(), view))
     }
 }

@@ -13,9 +13,11 @@ use super::eval::{EvalAnswer, view_of};
 use super::needs::{Waits, Works};
 use super::running_command::RunningCommand;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
-use mainstay_gateway::notebook::{CellRun, CellSelection, CellView, Evaluate, NotebookFile, NotebookView};
+use mainstay_formats::notebook::runs::CellRun;
+use mainstay_gateway::notebook::{CellSelection, Evaluate, NotebookFile};
 use mainstay_gateway::path::absolute;
-use mainstay_gateway::view::EvalView;
+use mainstay_protocol::view::EvalView;
+use mainstay_protocol::view::{CellView, NotebookView};
 
 /// Runs the cells of a notebook.
 #[derive(Deserialize, JsonSchema)]

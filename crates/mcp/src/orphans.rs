@@ -12,7 +12,8 @@ use super::call::Call;
 use super::get_result::GetResult;
 use super::names::Names;
 use super::running_calls::RunningCall;
-use mainstay_gateway::view::Orphaned;
+use mainstay_gateway::view::orphaned_view;
+use mainstay_protocol::view::Orphaned;
 
 /// Among how many live sessions such code is looked for.
 const LOOKED_AT: usize = 100;
@@ -49,7 +50,7 @@ pub(super) enum Orphan {
 
 impl Orphan {
     fn running(client: &Client, session: &Session, now: Timestamp) -> Option<Self> {
-        let Orphaned { by, requested_at } = Orphaned::seen_by(client, session)?;
+        let Orphaned { by, requested_at } = orphaned_view(client, session)?;
         let seconds = now.duration_since(requested_at).as_secs().max(0);
         Some(Self::Running { session: session.id.short(), by, seconds })
     }

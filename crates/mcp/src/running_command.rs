@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mainstay_model::{AskId, CommandId, PendingAsk, Session, SessionId};
 use serde::{Deserialize, Serialize};
 
-use mainstay_gateway::notebook::CellRun;
+use mainstay_formats::notebook::runs::CellRun;
 
 /// What is said of what comes after other code.
 pub(super) const WAITS_TURN: &str = "other code runs; this waits for its turn";

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::needs::Works;
 use super::tool::{Answer, Effect, Tool};
-use mainstay_scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
+use mainstay_protocol::operations::Scaffolded;
+use mainstay_scaffold::{ScaffoldRequest, scaffolded};
 
 /// Asks for property tests of a function.
 #[derive(Deserialize, JsonSchema)]

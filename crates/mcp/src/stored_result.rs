@@ -12,7 +12,7 @@ use super::lifecycle::{CreatedAnswer, SessionAnswer};
 use super::rebuild::ResetAnswer;
 use super::tests::RunAnswer;
 use super::tool_result::answered;
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::eval_view;
 use mainstay_log::StoredOutcome;
 
 /// The answer that a call has whose command ended so.
@@ -31,7 +31,7 @@ pub(super) async fn result_of(
                 .as_ref()
                 .is_ok_and(|(_, code)| code.as_deref().is_some_and(TestSelection::is_run_by));
             let view = match requested {
-                Ok(_) => EvalView::load(call.client(), session, command.clone(), outcome).await,
+                Ok(_) => eval_view(call.client(), session, command.clone(), outcome).await,
                 Err(error) => Err(error),
             };
             match is_run {

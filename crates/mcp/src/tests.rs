@@ -19,7 +19,7 @@ use super::needs::{Waits, Works};
 use super::rebuild::HardResetSession;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
-use mainstay_gateway::view::EvalView;
+use mainstay_protocol::view::EvalView;
 
 /// The most tests in one answer: of a run, of those that did not pass.
 const ITEMS: usize = 200;

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::socket::routes;
 use super::{PiDaemon, Shared, serve_stream};
 use mainstay_gateway::daemon::Daemon;
-use mainstay_gateway::json_rpc::{Method, Request};
-use mainstay_gateway::local_socket::{Attached, ClientContext};
+use mainstay_gateway::local_socket::ClientContext;
 use mainstay_gateway::protocol::{Attachment, Paths, Protocol};
+use mainstay_protocol::json_rpc::{Method, Request};
+use mainstay_protocol::operations::Attached;
 
 /// Shows the token, and turns a connection of the local socket into one of the pi protocol, a frame a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use mainstay_client::Client;
 use mainstay_engine::Engine;
 use mainstay_gateway::Daemon;
 use mainstay_gateway::local_socket::{listen, serve};
@@ -24,9 +25,9 @@ use mainstay_model::{
     Access, Capabilities, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata,
     Position, Seq, Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{CreateSession, GetSession, ListSessions, RenameSession};
 use mainstay_rpc::Rpc;
-use mainstay_rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, Sent};
-use mainstay_rpc::client::Client;
 use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

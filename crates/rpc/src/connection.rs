@@ -10,19 +10,17 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-use super::api::{
-    AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice,
-    SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
-};
 use super::dispatch::dispatch;
 use super::follow::follow;
 use super::handlers::call::Call;
 use super::trace;
 use mainstay_gateway::daemon::Daemon;
-use mainstay_gateway::json_rpc::{
-    Method, Outgoing, Request, Version, answer, failure, line, params, unreadable,
+use mainstay_gateway::local_socket::{LocalStream, unreadable};
+use mainstay_protocol::json_rpc::{Method, Outgoing, Request, Version, answer, failure, line, params};
+use mainstay_protocol::operations::{
+    AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice,
+    SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
-use mainstay_gateway::local_socket::LocalStream;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
 const OUTBOX: usize = 64;

@@ -5,13 +5,14 @@ use std::sync::LazyLock;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mainstay_gateway::json_rpc::{Method, Request, params};
 use mainstay_model::Error;
+use mainstay_protocol::json_rpc::{Request, params};
+use mainstay_protocol::{Operation, operations};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::handlers;
 use crate::handlers::call::Call;
-use crate::{api, handlers};
 
 /// The handlers of all methods but those that the connection itself carries out: `client/attach` and the subscriptions.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
@@ -35,39 +36,39 @@ struct Registry(HashMap<&'static str, Handler>);
 
 impl Registry {
     /// With the handler of a method. Its types are checked against the method's.
-    fn on<M: Method>(mut self, handler: impl Handles<M>) -> Self {
-        let handler: Handler = Box::new(move |call, request| match params::<M>(request) {
+    fn on<O: Operation>(mut self, handler: impl Handles<O>) -> Self {
+        let handler: Handler = Box::new(move |call, request| match params::<O>(request) {
             Ok(params) => {
                 let answer = handler.handle(call, params);
                 async { written(answer.await?) }.boxed()
             }
             Err(error) => std::future::ready(Err(error)).boxed(),
         });
-        self.0.insert(M::NAME, handler);
+        self.0.insert(O::NAME, handler);
         self
     }
 }
 
 /// An async function that carries a method out.
-trait Handles<M: Method>: Send + Sync + 'static {
+trait Handles<O: Operation>: Send + Sync + 'static {
     fn handle(
         &self,
         call: Call,
-        params: M,
-    ) -> impl Future<Output = Result<M::Answer, Error>> + Send + 'static;
+        params: O,
+    ) -> impl Future<Output = Result<O::Answer, Error>> + Send + 'static;
 }
 
-impl<M, F, Answer> Handles<M> for F
+impl<O, F, Answer> Handles<O> for F
 where
-    M: Method,
-    F: Fn(Call, M) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<M::Answer, Error>> + Send + 'static,
+    O: Operation,
+    F: Fn(Call, O) -> Answer + Send + Sync + 'static,
+    Answer: Future<Output = Result<O::Answer, Error>> + Send + 'static,
 {
     fn handle(
         &self,
         call: Call,
-        params: M,
-    ) -> impl Future<Output = Result<M::Answer, Error>> + Send + 'static {
+        params: O,
+    ) -> impl Future<Output = Result<O::Answer, Error>> + Send + 'static {
         self(call, params)
     }
 }
@@ -78,111 +79,118 @@ fn written(result: impl Serialize) -> Result<Value, Error> {
 
 fn daemon(registry: Registry) -> Registry {
     registry
-        .on::<api::GetStatus>(handlers::daemon::status)
-        .on::<api::GetLink>(handlers::daemon::link)
-        .on::<api::StopDaemon>(handlers::daemon::stop)
-        .on::<api::Discover>(handlers::daemon::discover)
+        .on::<operations::GetStatus>(handlers::daemon::status)
+        .on::<operations::GetLink>(handlers::daemon::link)
+        .on::<operations::StopDaemon>(handlers::daemon::stop)
+        .on::<operations::Discover>(handlers::daemon::discover)
 }
 
 fn sessions(registry: Registry) -> Registry {
     registry
-        .on::<api::ListSessions>(handlers::sessions::list)
-        .on::<api::FindSession>(handlers::session_choice::find)
-        .on::<api::OpenSession>(handlers::session_choice::open)
-        .on::<api::CreateSession>(handlers::sessions::create)
-        .on::<api::ForkSession>(handlers::sessions::fork)
-        .on::<api::GetLineage>(handlers::sessions::lineage)
-        .on::<api::GetSession>(handlers::sessions::get)
-        .on::<api::SettleSession>(handlers::sessions::settle)
-        .on::<api::StartSession>(handlers::sessions::start)
-        .on::<api::StopSession>(handlers::sessions::stop)
-        .on::<api::DeleteSession>(handlers::sessions::delete)
-        .on::<api::GetSessionStatistics>(handlers::sessions::statistics)
-        .on::<api::RenameSession>(handlers::sessions::rename)
-        .on::<api::ResetSession>(handlers::sessions::reset)
-        .on::<api::GetStartup>(handlers::sessions::startup)
-        .on::<api::RefreshSession>(handlers::refresh::refresh)
+        .on::<operations::ListSessions>(handlers::sessions::list)
+        .on::<operations::FindSession>(handlers::session_choice::find)
+        .on::<operations::OpenSession>(handlers::session_choice::open)
+        .on::<operations::CreateSession>(handlers::sessions::create)
+        .on::<operations::ForkSession>(handlers::sessions::fork)
+        .on::<operations::GetLineage>(handlers::sessions::lineage)
+        .on::<operations::GetSession>(handlers::sessions::get)
+        .on::<operations::SettleSession>(handlers::sessions::settle)
+        .on::<operations::StartSession>(handlers::sessions::start)
+        .on::<operations::StopSession>(handlers::sessions::stop)
+        .on::<operations::DeleteSession>(handlers::sessions::delete)
+        .on::<operations::GetSessionStatistics>(handlers::sessions::statistics)
+        .on::<operations::RenameSession>(handlers::sessions::rename)
+        .on::<operations::ResetSession>(handlers::sessions::reset)
+        .on::<operations::GetStartup>(handlers::sessions::startup)
+        .on::<operations::RefreshSession>(handlers::refresh::refresh)
 }
 
 fn exchange(registry: Registry) -> Registry {
     registry
-        .on::<api::ExportSession>(handlers::exchange::export)
-        .on::<api::ImportSession>(handlers::exchange::import)
+        .on::<operations::ExportSession>(handlers::exchange::export)
+        .on::<operations::ImportSession>(handlers::exchange::import)
 }
 
 fn transcripts(registry: Registry) -> Registry {
     registry
-        .on::<api::ListEntries>(handlers::transcripts::entries)
-        .on::<api::MergeSession>(handlers::transcripts::merge)
-        .on::<api::InsertEntries>(handlers::transcripts::insert)
-        .on::<api::CompactSession>(handlers::transcripts::compact)
-        .on::<api::LabelEntry>(handlers::transcripts::label)
-        .on::<api::ListLabels>(handlers::transcripts::labels)
-        .on::<api::SearchEntries>(handlers::transcripts::search)
+        .on::<operations::ListEntries>(handlers::transcripts::entries)
+        .on::<operations::MergeSession>(handlers::transcripts::merge)
+        .on::<operations::InsertEntries>(handlers::transcripts::insert)
+        .on::<operations::CompactSession>(handlers::transcripts::compact)
+        .on::<operations::LabelEntry>(handlers::transcripts::label)
+        .on::<operations::ListLabels>(handlers::transcripts::labels)
+        .on::<operations::SearchEntries>(handlers::transcripts::search)
 }
 
 fn history(registry: Registry) -> Registry {
     registry
-        .on::<api::AddHistory>(handlers::history::add)
-        .on::<api::ListHistory>(handlers::history::list)
-        .on::<api::GetHistory>(handlers::history::get)
-        .on::<api::RemoveHistory>(handlers::history::remove)
+        .on::<operations::AddHistory>(handlers::history::add)
+        .on::<operations::ListHistory>(handlers::history::list)
+        .on::<operations::GetHistory>(handlers::history::get)
+        .on::<operations::RemoveHistory>(handlers::history::remove)
 }
 
 fn store(registry: Registry) -> Registry {
     registry
-        .on::<api::GetStoreStatistics>(handlers::store::statistics)
-        .on::<api::Collect>(handlers::store::collect)
-        .on::<api::BackUp>(handlers::store::back_up)
+        .on::<operations::GetStoreStatistics>(handlers::store::statistics)
+        .on::<operations::Collect>(handlers::store::collect)
+        .on::<operations::BackUp>(handlers::store::back_up)
 }
 
 fn jobs(registry: Registry) -> Registry {
     registry
-        .on::<api::CancelSession>(handlers::jobs::cancel)
-        .on::<api::Eval>(handlers::jobs::eval)
-        .on::<api::DoWork>(handlers::jobs::work)
-        .on::<api::SteerSession>(handlers::jobs::steer)
-        .on::<api::AskAgent>(handlers::jobs::question)
-        .on::<api::GetCommand>(handlers::jobs::command)
+        .on::<operations::CancelSession>(handlers::jobs::cancel)
+        .on::<operations::Eval>(handlers::jobs::eval)
+        .on::<operations::DoWork>(handlers::jobs::work)
+        .on::<operations::SteerSession>(handlers::jobs::steer)
+        .on::<operations::AskAgent>(handlers::jobs::question)
+        .on::<operations::GetCommand>(handlers::jobs::command)
 }
 
 fn asks(registry: Registry) -> Registry {
     registry
-        .on::<api::RaiseAsk>(handlers::asks::raise)
-        .on::<api::ListAsks>(handlers::asks::list)
-        .on::<api::AnswerAsk>(handlers::asks::answer)
+        .on::<operations::RaiseAsk>(handlers::asks::raise)
+        .on::<operations::ListAsks>(handlers::asks::list)
+        .on::<operations::AnswerAsk>(handlers::asks::answer)
 }
 
 fn queries(registry: Registry) -> Registry {
     registry
-        .on::<api::Check>(handlers::queries::check)
-        .on::<api::ReviewCode>(handlers::queries::review)
-        .on::<api::ScaffoldTest>(handlers::queries::scaffold)
-        .on::<api::Complete>(handlers::queries::complete)
-        .on::<api::IsComplete>(handlers::queries::is_complete)
-        .on::<api::Inspect>(handlers::queries::inspect)
-        .on::<api::ListComms>(handlers::queries::comms)
-        .on::<api::Explore>(handlers::queries::explore)
-        .on::<api::FindSymbols>(handlers::queries::symbols)
-        .on::<api::ListValues>(handlers::queries::values)
-        .on::<api::ListTests>(handlers::queries::tests)
+        .on::<operations::Check>(handlers::queries::check)
+        .on::<operations::ReviewCode>(handlers::queries::review)
+        .on::<operations::ScaffoldTest>(handlers::queries::scaffold)
+        .on::<operations::Complete>(handlers::queries::complete)
+        .on::<operations::IsComplete>(handlers::queries::is_complete)
+        .on::<operations::Inspect>(handlers::queries::inspect)
+        .on::<operations::ListComms>(handlers::queries::comms)
+        .on::<operations::Explore>(handlers::queries::explore)
+        .on::<operations::FindSymbols>(handlers::queries::symbols)
+        .on::<operations::ListValues>(handlers::queries::values)
+        .on::<operations::ListTests>(handlers::queries::tests)
 }
 
 fn events(registry: Registry) -> Registry {
     registry
-        .on::<api::ListEvents>(handlers::events::of_session)
-        .on::<api::ListAllEvents>(handlers::events::of_log)
+        .on::<operations::ListEvents>(handlers::events::of_session)
+        .on::<operations::ListAllEvents>(handlers::events::of_log)
 }
 
 #[cfg(test)]
 mod tests {
+    use mainstay_protocol::OperationId;
+
     use super::*;
 
     #[test]
     fn every_method_has_a_handler() {
-        let of_connection = [api::Attach::NAME, api::Follow::NAME, api::Listen::NAME];
-        let all = api::NAMES.iter().copied().flatten().copied();
-        let mut wanted: Vec<&str> = all.filter(|name| !of_connection.contains(name)).collect();
+        let of_connection = [
+            OperationId::of::<operations::Attach>(),
+            OperationId::of::<operations::Follow>(),
+            OperationId::of::<operations::Listen>(),
+        ];
+        let all = operations::all().map(|operation| operation.id);
+        let wanted = all.filter(|id| !of_connection.contains(id));
+        let mut wanted: Vec<&str> = wanted.map(OperationId::as_str).collect();
         let mut registered: Vec<&str> = REGISTRY.0.keys().copied().collect();
         wanted.sort_unstable();
         registered.sort_unstable();

@@ -3,7 +3,7 @@
 use mainstay_engine::{Client, ClientSubscription, Cursor, FollowedWarmUp};
 use mainstay_model::Error;
 
-use super::api::{Follow, Subscribed};
+use mainstay_protocol::operations::{Follow, Subscribed};
 
 /// Begins to follow the events, and how far one session is whenever it is given its definitions back.
 pub(super) async fn follow(

@@ -1,19 +1,11 @@
 //! JSON-RPC 2.0, one message a line, over the daemon's local socket.
 //!
-//! [`api`] names the methods and their types, [`Rpc`] enters the protocol in the registry, [`client`] calls the methods.
+//! [`Rpc`] enters the protocol in the registry, `dispatch` registers what carries out the operations of `mainstay_protocol`.
 
-pub mod api;
-pub mod client;
 mod connection;
 mod dispatch;
 mod follow;
-#[cfg(feature = "fuzzing")]
-mod fuzz_invariants;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 mod handlers;
-pub mod openrpc;
 mod protocol;
 mod trace;
 

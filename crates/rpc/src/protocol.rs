@@ -2,10 +2,10 @@
 
 use mainstay_model::Error;
 
-use super::api::Attach;
 use super::connection;
-use mainstay_gateway::json_rpc::Request;
 use mainstay_gateway::protocol::{Attachment, Protocol};
+use mainstay_protocol::json_rpc::Request;
+use mainstay_protocol::operations::Attach;
 
 /// The protocol of the command line: JSON-RPC on the local socket.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ mod tests;
 
 use std::str::FromStr;
 
-pub use request::{ScaffoldRequest, Scaffolded, scaffolded};
+pub use request::{ScaffoldRequest, scaffolded};
 
 pub use signature::{Signature, SignatureError, Type};
 

@@ -2,8 +2,8 @@
 
 use mainstay_engine::Client;
 use mainstay_model::{Error, SessionId};
+use mainstay_protocol::operations::Scaffolded;
 use mainstay_runner::query::KernelQuery;
-use serde::{Deserialize, Serialize};
 
 use super::{Framework, ScaffoldError, Signature, Subject, scaffold};
 
@@ -18,16 +18,6 @@ pub struct ScaffoldRequest {
     pub framework: Option<String>,
     /// A function that undoes it.
     pub inverse: Option<String>,
-}
-
-/// Tests to begin with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Scaffolded {
-    /// The type that they were written from.
-    pub signature: String,
-    /// The tests as F# code.
-    pub code: String,
 }
 
 /// Writes them. Nothing runs.

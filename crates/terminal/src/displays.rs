@@ -1,9 +1,9 @@
 //! What people see on a terminal of what code shows: the picture where the terminal shows pictures, else its plain text, and of pictures
 //! what they are.
 
-use mainstay_gateway::view::EvalView;
 use mainstay_model::display::{SVG, TABLE};
 use mainstay_model::{Bundle, Display, Picture};
+use mainstay_protocol::view::EvalView;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::pictures::ImageSupport;

@@ -1,7 +1,7 @@
 //! What came of an eval, beside its output and its value.
 
-use mainstay_gateway::view::EvalView;
 use mainstay_model::{Severity, WorkerExit};
+use mainstay_protocol::view::EvalView;
 
 use super::{Paint, Tone, diagnostic_text, printable, printed};
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, ErrorCode};
+use mainstay_protocol::view::SessionView;
 
 use super::{Paint, Tone, next_step, printable};
 

@@ -3,6 +3,7 @@
 
 mod dib;
 mod ipynb;
+pub mod runs;
 mod script;
 mod step;
 mod text;

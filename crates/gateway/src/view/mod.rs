@@ -1,24 +1,11 @@
-//! What clients see of sessions, evals and errors, whatever the protocol.
+//! Makes the views of `protocol` of what the engine answers.
 
-pub mod agent;
-mod ask;
-mod command;
-mod error;
-mod eval;
-mod lineage;
-mod merge;
+mod events;
 mod session;
-mod startup;
-mod statistics;
 mod transcript;
+mod work;
 
-pub use self::ask::AskView;
-pub use self::command::{CommandState, CommandView};
-pub use self::error::ErrorView;
-pub use self::eval::{DisplayView, EvalView, for_each_between};
-pub use self::lineage::{MergedEntries, RelativeView};
-pub use self::merge::{BroughtView, MergeView, RefusedView};
-pub use self::session::{Orphaned, SessionView, WorkerView};
-pub use self::startup::StartupView;
-pub use self::statistics::StatisticsView;
-pub use self::transcript::{EntryView, FoundView, LabelView};
+pub use events::for_each_between;
+pub use session::{ask_view, orphaned_view, relative_view, session_view, statistics_view};
+pub use transcript::found_view;
+pub use work::{command_view, eval_view, merge_view, work_view};

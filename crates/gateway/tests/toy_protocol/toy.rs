@@ -13,15 +13,16 @@ use futures::{SinkExt, StreamExt};
 use mainstay_engine::Client;
 use mainstay_gateway::Daemon;
 use mainstay_gateway::command::anonymous;
-use mainstay_gateway::json_rpc::{Method, Request};
-use mainstay_gateway::local_socket::{Attached, LocalStream};
+use mainstay_gateway::local_socket::LocalStream;
 use mainstay_gateway::problem::Problem;
 use mainstay_gateway::protocol::{Attachment, Paths, Protocol};
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::eval_view;
 use mainstay_model::{
     Access, Admission, Command, CreateSession, Error, Outcome, Response, SessionCommand, SessionId,
     SessionKind, command,
 };
+use mainstay_protocol::json_rpc::{Method, Request};
+use mainstay_protocol::operations::Attached;
 use serde::{Deserialize, Serialize};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 
@@ -133,7 +134,7 @@ async fn eval(client: &Client, session: SessionId, code: String) -> Result<Strin
     };
     match client.submit(session, command).await?.outcome {
         Outcome::Done { response: Response::Evaluated(eval) } => {
-            let view = EvalView::load(client, session, id, eval).await?;
+            let view = eval_view(client, session, id, eval).await?;
             Ok(view.value.unwrap_or(view.ending))
         }
         Outcome::Done { .. } => Err(Error::BadRequest { reason: "nothing ran".to_owned() }),

@@ -5,7 +5,7 @@ use super::super::signals::Frame;
 use super::super::submission::Accepted;
 use super::schema::Schema;
 use super::{Shape, VERSION};
-use mainstay_gateway::view::SessionView;
+use mainstay_protocol::view::SessionView;
 
 /// The whole schema: the bodies of commands and their answers, and the frames of streams.
 pub(crate) fn document() -> String {

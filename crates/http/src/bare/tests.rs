@@ -19,8 +19,8 @@ use super::super::signals::{
 use super::super::submission::{Accepted, Terms};
 use super::fuzz_invariants::check_bodies;
 use super::{Decode, Encode, Schema, document, message, read};
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_gateway::view::{CommandView, ErrorView, EvalView, MergeView, SessionView};
+use mainstay_protocol::view::agent::WorkView;
+use mainstay_protocol::view::{CommandView, ErrorView, EvalView, MergeView, SessionView};
 
 /// Set, the files are written instead of compared.
 const UPDATE: &str = "MAINSTAY_UPDATE_SCHEMAS";

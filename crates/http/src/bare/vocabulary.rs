@@ -14,12 +14,12 @@ use serde_json::Value;
 use super::plain::{json_shape, member, uint};
 use super::schema::{Field, Schema, field, flattened};
 use super::{Decode, Encode, Fields, Malformed, Reader, Shape, choice, told};
-use mainstay_gateway::notebook::{CellView, NotebookView};
-use mainstay_gateway::view::agent::{AgentView, WorkView};
-use mainstay_gateway::view::{
+use mainstay_protocol::view::agent::{AgentView, WorkView};
+use mainstay_protocol::view::{
     BroughtView, CommandState, CommandView, DisplayView, ErrorView, EvalView, MergeView, RefusedView,
     SessionView, StartupView, WorkerView,
 };
+use mainstay_protocol::view::{CellView, NotebookView};
 
 told!(Binding { name, value_type, value });
 told!(Diagnostic { severity, code, message, file, start, end });

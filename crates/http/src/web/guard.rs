@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::frame;
 use crate::HttpDaemon;
 use mainstay_gateway::problem::status_of;
-use mainstay_gateway::view::ErrorView;
+use mainstay_protocol::view::ErrorView;
 
 /// What a page may load and do.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \

@@ -8,7 +8,7 @@ use mainstay_runner::query::KernelQuery;
 use maud::{Markup, html};
 
 use super::guard::{Refused, Viewer, argument};
-use mainstay_gateway::reset_warning::{NAMING, has_begun, what_is_lost};
+use mainstay_protocol::reset_warning::{NAMING, has_begun, what_is_lost};
 
 /// The resets that the page has buttons for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::cell::{moment, painted, who};
 use super::patch::Patch;
-use mainstay_gateway::reset_warning::has_begun;
-use mainstay_gateway::view::Orphaned;
+use mainstay_protocol::reset_warning::has_begun;
+use mainstay_protocol::view::Orphaned;
 
 /// The elements as they were sent last.
 #[derive(Default)]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mainstay_client::Client;
 use mainstay_model::Admission;
-use mainstay_rpc::api::{Eval, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::Eval;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 

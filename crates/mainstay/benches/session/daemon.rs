@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use mainstay_client::Client;
 use mainstay_model::{Admission, SessionKind};
-use mainstay_rpc::api::{CreateSession, Eval, Sent, SettleSession};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{CreateSession, Eval, SettleSession};
 use serde_json::Value;
 
 use crate::Failure;

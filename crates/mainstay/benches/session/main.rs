@@ -15,7 +15,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mainstay_kernel::fsharp::{Search, choose};
-use mainstay_rpc::api::{ForkSession, GetStatus, Sent, SettleSession, StopSession};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{ForkSession, GetStatus, SettleSession, StopSession};
 
 use bare_worker::Bare;
 use daemon::{Daemon, create, eval};

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use mainstay_kernel::fsharp::{Search, choose, project};
 use mainstay_model::SessionKind;
-use mainstay_rpc::api::{CreateSession, Sent, SettleSession, StopSession};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{CreateSession, SettleSession, StopSession};
 
 use crate::daemon::Daemon;
 use crate::spread::{print_row, spread};

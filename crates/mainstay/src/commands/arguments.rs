@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::Error;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::view::SessionView;
 
 use super::target::Target;
 

@@ -4,10 +4,11 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::view::AskView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Question, Timestamp};
-use mainstay_rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_protocol::view::AskView;
 use serde_json::{Value, json};
 
 use super::conditions::SentArgs;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_model::Error;
 use mainstay_model::store::Manifest;
-use mainstay_rpc::api::BackUp;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::BackUp;
 use tokio::time::{Instant, interval_at};
 
 use crate::connect::connect_or_start;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
-use mainstay_rpc::api::{CancelSession, Follow};
+use mainstay_protocol::operations::{CancelSession, Follow};
 
 use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};

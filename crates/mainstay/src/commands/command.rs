@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::view::{CommandState, CommandView};
 use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutcome};
-use mainstay_rpc::api::GetCommand;
+use mainstay_protocol::operations::GetCommand;
+use mainstay_protocol::view::{CommandState, CommandView};
 
 use super::events::who;
 use super::merge::inserted_text;

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{CommandId, Error, Event, Live, Seq};
-use mainstay_rpc::api::{Conditions, Follow, Method, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::json_rpc::Method;
+use mainstay_protocol::operations::Follow;
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::{Conditions, Sent};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 

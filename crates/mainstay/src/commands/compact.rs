@@ -4,9 +4,9 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_model::Error;
-use mainstay_rpc::api::{CompactSession, Compacted};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{CompactSession, Compacted};
 
 use super::conditions::SentArgs;
 use mainstay_terminal::{counted, note};

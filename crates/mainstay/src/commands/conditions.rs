@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::SignedDuration;
 use mainstay_model::{CommandId, IdempotencyKey, Version};
-use mainstay_rpc::api::{Conditions, Sent};
+use mainstay_protocol::{Conditions, Sent};
 use uuid::Uuid;
 
 /// The flags for what a command may say beside what it asks.

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::StatisticsView;
+use mainstay_client::Client;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
-use mainstay_rpc::api::{DeleteSession, GetSessionStatistics};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{DeleteSession, GetSessionStatistics};
+use mainstay_protocol::view::StatisticsView;
 
 use super::conditions::SentArgs;
 use super::gc::{collect, collected_text};

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::EvalView;
+use mainstay_client::Client;
 use mainstay_model::{
     Admission, CommandId, CommandLine, Display, Error, Event, EventBody, Live, OutputStream, Seq,
     SessionState,
 };
-use mainstay_rpc::api::{Eval as EvalCall, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::Eval as EvalCall;
+use mainstay_protocol::view::EvalView;
 
 use super::command_wait::{AwaitedCommand, CommandWait};
 use super::conditions::SentArgs;

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::event::{self, EventKind};
 use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, Source, SourceName};
-use mainstay_rpc::api::{Follow, ListAllEvents, ListEvents};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{Follow, ListAllEvents, ListEvents};
+use mainstay_protocol::view::SessionView;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::event_table::EventTable;

@@ -1,9 +1,9 @@
 //! How an eval's code wanted to end: its worker, as the event that ended the eval says, or itself, by Python's `SystemExit`.
 
-use mainstay_gateway::view::EvalView;
+use mainstay_client::Client;
 use mainstay_model::{Error, EvalEnding, EventBody, Failure, RaisedError, Seq, WorkerExit};
-use mainstay_rpc::api::ListEvents;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::ListEvents;
+use mainstay_protocol::view::EvalView;
 
 /// What Python raises where code calls `sys.exit`.
 const SYSTEM_EXIT: &str = "SystemExit";

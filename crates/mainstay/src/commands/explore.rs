@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
 use mainstay_model::{Action, Binding, Error, SessionState};
-use mainstay_rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
+use mainstay_protocol::operations::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_runner::query::{Members, SYMBOLS, Symbols};
 
 use super::target::Target;

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mainstay_client::Client;
 use mainstay_formats::exchange::{Format, Header, Item};
 use mainstay_model::Error;
-use mainstay_rpc::api::{ExportSession, Exported};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{ExportSession, Exported};
 
 use super::arguments::named;
 use crate::connect::connect_or_start;

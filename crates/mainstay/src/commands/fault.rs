@@ -1,9 +1,9 @@
 //! Why a session is Faulted, and what helps: first what keeps its definitions, then what drops them.
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{Error, SessionState};
-use mainstay_rpc::api::GetSession;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::GetSession;
+use mainstay_protocol::view::SessionView;
 
 use mainstay_terminal::{self as terminal, Paint, Tone, printable};
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_model::{CommandId, Error, SessionState};
-use mainstay_rpc::api::{ForkSession, Forked};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{ForkSession, Forked};
 
 use super::arguments::named;
 use super::session_text::show_new;

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_model::Error;
 use mainstay_model::store::{Collected, Collection};
-use mainstay_rpc::api::{Collect, CollectedPart};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{Collect, CollectedPart};
 use tokio::time::Instant;
 
 use crate::connect::connect_or_start;

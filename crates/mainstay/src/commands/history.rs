@@ -4,9 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_model::{Content, Error, HistoryLine, LineNumber, Timestamp};
-use mainstay_rpc::api::{ListHistory, RemoveHistory};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{ListHistory, RemoveHistory};
 
 use super::target::working_directory;
 use crate::connect::connect_or_start;

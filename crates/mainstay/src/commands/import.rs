@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_formats::exchange::{self, Header, SessionFile};
 use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
-use mainstay_rpc::api::{GetStatus, ImportSession, Imported};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{GetStatus, ImportSession, Imported};
 
 use super::arguments::existing;
 use super::session_text::show_new;

@@ -1,9 +1,10 @@
 //! Ctrl-C while a command of one's own is carried out: it is stopped, or taken back where it waits for its turn, and not only the
 //! waiting for it.
 
+use mainstay_client::Client;
 use mainstay_model::{CommandId, Error};
-use mainstay_rpc::api::{CancelSession, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::CancelSession;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Whether a command is to be stopped.

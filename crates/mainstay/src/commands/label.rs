@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::LabelView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Timestamp};
-use mainstay_rpc::api::{LabelEntry, ListLabels};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{LabelEntry, ListLabels};
+use mainstay_protocol::view::LabelView;
 
 use super::conditions::SentArgs;
 use mainstay_terminal::{Paint, Tone, ago, note, printable};

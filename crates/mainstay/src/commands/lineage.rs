@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::{MergedEntries, RelativeView};
+use mainstay_client::Client;
 use mainstay_model::session::Parent;
 use mainstay_model::{Error, SessionId, Timestamp};
-use mainstay_rpc::api::GetLineage;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::GetLineage;
+use mainstay_protocol::view::{MergedEntries, RelativeView};
 
 use super::arguments::named;
 use super::session_text::called;

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::entries::{numbered, with_context};
-use mainstay_gateway::view::{BroughtView, MergeView};
+use mainstay_client::Client;
 use mainstay_model::{CommandId, Error};
-use mainstay_rpc::api::{InsertEntries, Inserted, MergeSession};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::entries::{numbered, with_context};
+use mainstay_protocol::operations::{InsertEntries, Inserted, MergeSession};
+use mainstay_protocol::view::{BroughtView, MergeView};
 
 use super::arguments::named;
 use super::target::settle;
@@ -200,7 +200,7 @@ mod tests {
         let merged = MergeView { success: true, ran: Vec::new(), refused: None, not_run: Vec::new() };
         assert_eq!(not_run_text(&merged), "");
         let error = Error::StoreLocked.into();
-        let refused = Some(mainstay_gateway::view::RefusedView { index: 4, error });
+        let refused = Some(mainstay_protocol::view::RefusedView { index: 4, error });
         let merged = MergeView { success: false, refused, not_run: vec![6, 8], ..merged };
         insta::assert_snapshot!(not_run_text(&merged), @"
         entry 5 was not run: another daemon has the store open

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::attach;
 use mainstay_model::Error;
 use mainstay_pi_protocol::AttachPi;
-use mainstay_rpc::client::attach;
 
 use super::target::working_directory;
 use crate::bridge::bridge;

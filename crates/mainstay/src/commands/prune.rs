@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_formats::exchange::{self, Format};
-use mainstay_gateway::view::SessionView;
 use mainstay_model::store::Collected;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
-use mainstay_rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{DeleteSession, GetSession, ListSessions};
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::{Conditions, Sent};
 use serde::Serialize;
 
 use super::export;

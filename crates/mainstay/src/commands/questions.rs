@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use mainstay_client::Client;
 use mainstay_model::ask::{Ask, AskEnding, END_OF_INPUT, InputRead};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
-use mainstay_rpc::client::Client;
 use rustix::io::Errno;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

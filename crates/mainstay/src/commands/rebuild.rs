@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
-use mainstay_gateway::view::agent::WorkView;
+use mainstay_client::Client;
 use mainstay_model::{Error, JobSpec};
-use mainstay_rpc::api::GetSession;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::GetSession;
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::view::agent::WorkView;
 
 use super::arguments::named;
 use super::command_wait::CommandWait;

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{Divergence, Error, EventBody, Reload, Seq, Validity};
-use mainstay_rpc::api::{GetSession, RefreshSession, Refreshed, WouldRun};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{GetSession, RefreshSession, Refreshed, WouldRun};
+use mainstay_protocol::view::SessionView;
 
 use super::arguments::named;
 use super::conditions::SentArgs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
-use mainstay_rpc::api::GetSession;
+use mainstay_protocol::operations::GetSession;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;

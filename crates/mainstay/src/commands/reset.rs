@@ -4,11 +4,11 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::reset_warning;
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::Error;
-use mainstay_rpc::api::{ListValues, ResetSession};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{ListValues, ResetSession};
+use mainstay_protocol::reset_warning;
+use mainstay_protocol::view::SessionView;
 use tokio::time::timeout;
 
 use super::arguments::named;

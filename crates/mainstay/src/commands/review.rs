@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_model::{Diagnostic, Error, Severity};
-use mainstay_rpc::api::ReviewCode;
+use mainstay_protocol::operations::ReviewCode;
 use mainstay_runner::query::Review as Reviewed;
 
 use super::eval::utf8;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_client::Client;
 use mainstay_formats::exchange::Outputs;
+use mainstay_formats::notebook::runs::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
 use mainstay_formats::notebook::{Cell, Notebook, NotebookFormat};
-use mainstay_gateway::notebook::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
-use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{CommandId, CommandLine, Error};
-use mainstay_rpc::api::{Conditions, GetSession, GetStatus};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Conditions;
+use mainstay_protocol::operations::{GetSession, GetStatus};
+use mainstay_protocol::view::{EvalView, SessionView};
 use serde::Serialize;
 
 use super::command_wait::CommandWait;

@@ -1,9 +1,10 @@
 //! Something that a runner does for one's own command and that is no code: a turn of an agent, or a rebuild. What happens meanwhile is shown.
 
-use mainstay_gateway::view::SessionView;
-use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::{Admission, CommandId, Event, EventBody, JobSpec, Live, Seq};
-use mainstay_rpc::api::{DoWork, Sent};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::DoWork;
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::view::agent::WorkView;
 
 use super::command_wait::AwaitedCommand;
 use super::questions::Questions;

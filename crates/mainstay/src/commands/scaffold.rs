@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_model::Error;
-use mainstay_rpc::api::ScaffoldTest;
+use mainstay_protocol::operations::ScaffoldTest;
 use mainstay_scaffold::Framework;
 
 use super::target::Target;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
-use mainstay_gateway::view::FoundView;
 use mainstay_model::{Error, Role, SessionKind, Validity};
-use mainstay_rpc::api::SearchEntries;
+use mainstay_protocol::operations::SearchEntries;
+use mainstay_protocol::view::FoundView;
 
 use super::target::working_directory;
 use super::timestamps::moment;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{CommandId, Error, SessionState, Timestamp};
-use mainstay_rpc::api::{CreateSession, ListSessions, RenameSession, StopSession};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{CreateSession, ListSessions, RenameSession, StopSession};
+use mainstay_protocol::view::SessionView;
 
 use super::arguments::{existing, named};
 use super::compact::Compact;

@@ -1,8 +1,8 @@
 //! Sessions in words, for the terminal: a line for each, and the lines below it.
 
-use mainstay_gateway::view::{Orphaned, SessionView, StartupView};
 use mainstay_model::session::Parent;
 use mainstay_model::{Error, Principal, SessionId, Timestamp, ValidityCounts};
+use mainstay_protocol::view::{Orphaned, SessionView, StartupView};
 
 use super::fault::{HardReset, fault_text};
 use super::print_json;

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::StatisticsView;
+use mainstay_client::Client;
 use mainstay_model::store::{SessionStatistics, StoreStatistics};
 use mainstay_model::{Error, Timestamp};
-use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{GetSessionStatistics, GetStoreStatistics};
+use mainstay_protocol::view::StatisticsView;
 
 use super::session_text::tally;
 use mainstay_terminal::{ago, bytes, counted, printable};

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{Error, Limits, SessionId, Timestamp};
-use mainstay_rpc::api::{DaemonStatus, GetStatus};
+use mainstay_protocol::operations::{DaemonStatus, GetStatus};
+use mainstay_protocol::view::SessionView;
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};

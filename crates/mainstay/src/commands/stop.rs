@@ -8,7 +8,7 @@ use clap::Args;
 use mainstay_log::sqlite::LOCK_FILE;
 use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
-use mainstay_rpc::api::StopDaemon;
+use mainstay_protocol::operations::StopDaemon;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::Config;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_kernel::fsharp::project::named;
 use mainstay_model::{Action, Error, SessionKind, SessionState, SessionWork};
-use mainstay_rpc::api::{
-    CreateSession, FindSession, GetSession, OpenSession, Opened, Search, Sent, SettleSession, StartSession,
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{
+    CreateSession, FindSession, GetSession, OpenSession, Opened, Search, SettleSession, StartSession,
 };
-use mainstay_rpc::client::Client;
+use mainstay_protocol::view::SessionView;
 use mainstay_runner::WarmUpPhase;
 
 use crate::home::Home;

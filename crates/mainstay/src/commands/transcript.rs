@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::EntryView;
+use mainstay_client::Client;
 use mainstay_model::entry::FORMS;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
 use mainstay_model::{Content, Entry, Error, Role, SessionId, TranscriptEntry, Validity};
-use mainstay_rpc::api::ListEntries;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::ListEntries;
+use mainstay_protocol::view::EntryView;
 use serde_json::Value;
 
 use super::arguments::named;

@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use mainstay_model::Error;
-use mainstay_rpc::api::GetLink;
+use mainstay_protocol::operations::GetLink;
 
 use crate::connect::connect_or_start;
 use crate::home::Home;

@@ -2,11 +2,12 @@
 
 use std::sync::PoisonError;
 
-use mainstay_gateway::view::agent::WorkView;
 use mainstay_kernel::jupyter::comm;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::{Admission, CommMessage, CommStep, CommandId, Error, JobSpec, OutputStream};
-use mainstay_rpc::api::{CancelSession, DoWork, ListComms, Sent};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{CancelSession, DoWork, ListComms};
+use mainstay_protocol::view::agent::WorkView;
 use serde_json::{Value, json};
 
 use super::content::CommInfoRequest;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::Error;
-use mainstay_rpc::api::{CancelSession, GetSession, Method, ResetSession, Sent, StopSession};
+use mainstay_protocol::Sent;
+use mainstay_protocol::json_rpc::Method;
+use mainstay_protocol::operations::{CancelSession, GetSession, ResetSession, StopSession};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

@@ -3,13 +3,14 @@
 use std::sync::PoisonError;
 
 use mainstay_formats::exchange::{Kernel, coloured_traceback};
-use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::{
     Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, EventBody, OutputStream,
 };
-use mainstay_rpc::api::{Eval, Sent};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::Eval;
+use mainstay_protocol::view::EvalView;
 use serde_json::{Value, json};
 
 use super::content::{ExecuteRequest, InputReply, shown};

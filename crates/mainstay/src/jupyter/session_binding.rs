@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_client::Client;
 use mainstay_formats::exchange::Kernel;
-use mainstay_gateway::view::SessionView;
 use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
-use mainstay_rpc::api::{CreateSession, GetSession, Method, OpenSession, Search};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::json_rpc::Method;
+use mainstay_protocol::operations::{CreateSession, GetSession, OpenSession, Search};
+use mainstay_protocol::view::SessionView;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -8,7 +8,7 @@ use mainstay_kernel::jupyter::places;
 use mainstay_kernel::jupyter::wire::{Malformed, Message};
 use mainstay_model::entry::{Content, Entry, FORMS, Role};
 use mainstay_model::{CommandId, DisplayId, Error, Event, EventBody, JobId};
-use mainstay_rpc::api::{Complete, Inspect, IsComplete, ListEntries};
+use mainstay_protocol::operations::{Complete, Inspect, IsComplete, ListEntries};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -7,10 +7,11 @@ mod store;
 use std::path::Path;
 
 use mainstay_model::{Error, JobSpec, Seq, SessionId, Timestamp};
-use mainstay_rpc::api::{
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{
     CancelSession, CompactSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession,
     GetStatus, InsertEntries, Inserted, LabelEntry, ListAsks, ListEvents, ListHistory, ListLabels,
-    ListSessions, RefreshSession, RenameSession, ResetSession, SearchEntries, Sent,
+    ListSessions, RefreshSession, RenameSession, ResetSession, SearchEntries,
 };
 
 use super::command::{Command, PromptLanguage};

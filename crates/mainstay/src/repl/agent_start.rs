@@ -1,9 +1,10 @@
 //! Starting an idle agent: what it knows of itself only it can say.
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{Error, SessionState};
-use mainstay_rpc::api::{Sent, SettleSession, StartSession};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{SettleSession, StartSession};
+use mainstay_protocol::view::SessionView;
 
 /// How long an agent may take to be there, in milliseconds.
 const START_MS: u64 = 60_000;

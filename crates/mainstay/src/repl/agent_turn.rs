@@ -7,13 +7,14 @@ use std::io::stdin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::view::SessionView;
-use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
     Admission, AgentState, CommandId, Delivery, Error, Event, EventBody, JobSpec, Live, Prompt, QueuedPrompt,
     Setting, ThinkingLevel, WarmUpReason,
 };
-use mainstay_rpc::api::{AskAgent, DoWork, GetSession, Sent, SteerSession};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{AskAgent, DoWork, GetSession, SteerSession};
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::view::agent::{AgentView, QueuedView};
 use mainstay_runner::AgentQuestion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What a person sees on attaching to a session. Source: seed 000, "Connected REPL shows metadata on attach".
 
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
+use mainstay_protocol::view::SessionView;
 
 use super::command::PromptLanguage;
 use crate::commands::fault::{HardReset, fault_text};
@@ -88,8 +88,8 @@ fn state(session: &SessionView, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_gateway::view::{Orphaned, WorkerView};
     use mainstay_model::{Seq, SessionId, SessionKind, Version};
+    use mainstay_protocol::view::{Orphaned, WorkerView};
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()

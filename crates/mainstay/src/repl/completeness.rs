@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_rpc::api::IsComplete;
+use mainstay_protocol::operations::IsComplete;
 use mainstay_runner::query::Completeness;
 use tokio::runtime::Handle;
 

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use mainstay_gateway::view::EntryView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Role, Seq, SessionId};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::view::EntryView;
 use reedline::{Completer, CompletionResult, CompletionStatus};
 use tokio::runtime::Handle;
 use tokio::time::timeout;

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
-use mainstay_gateway::view::SessionView;
 use mainstay_model::Language;
 use mainstay_model::SessionKind;
+use mainstay_protocol::view::SessionView;
 use reedline::{
     Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
     StyledText,

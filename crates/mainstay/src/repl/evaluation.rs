@@ -6,11 +6,12 @@ mod progress;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::view::{BroughtView, EvalView};
 use mainstay_model::ask::AskEnding;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq};
-use mainstay_rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{CancelSession, Cancelling, Eval, GetSession, MergeSession};
+use mainstay_protocol::view::{BroughtView, EvalView};
 use tokio::time::sleep;
 
 use super::Repl;

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mainstay_client::Client;
 #[cfg(test)]
 use mainstay_model::HistoryLine;
 use mainstay_model::{Content, Error, NewLine, SessionId, Timestamp};
-use mainstay_rpc::api::GetHistory;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::GetHistory;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;

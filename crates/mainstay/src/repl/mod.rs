@@ -36,10 +36,10 @@ use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::{Error, Event, EventBody, JobSpec, Seq, SessionId, Timestamp, WarmUpReason};
-use mainstay_rpc::api::GetSession;
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::GetSession;
+use mainstay_protocol::view::SessionView;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 

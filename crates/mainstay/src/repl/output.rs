@@ -1,8 +1,8 @@
 //! What a tool gave, whole: `:output`.
 
-use mainstay_gateway::view::EntryView;
 use mainstay_model::{Error, Part, PartRole, Role};
-use mainstay_rpc::api::{GetLineage, ListEntries};
+use mainstay_protocol::operations::{GetLineage, ListEntries};
+use mainstay_protocol::view::EntryView;
 
 use super::Repl;
 use super::echo_off::EchoOff;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mainstay_model::Error;
-use mainstay_rpc::api::GetSession;
+use mainstay_protocol::operations::GetSession;
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 

@@ -1,11 +1,12 @@
 //! Asks: questions to whoever is attached, and their answers.
 
 use super::call::{Call, unexpected};
-use crate::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
 use mainstay_engine::WaitingAsk;
 use mainstay_gateway::command::{answered_before, id_of};
-use mainstay_gateway::view::AskView;
+use mainstay_gateway::view::ask_view;
 use mainstay_model::{Command, Error, Outcome, Response, SessionCommand, command};
+use mainstay_protocol::operations::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_protocol::view::AskView;
 
 pub(crate) async fn raise(call: Call, raise: RaiseAsk) -> Result<AskAnswer, Error> {
     let RaiseAsk { session, question, sent } = raise;
@@ -24,7 +25,7 @@ pub(crate) async fn list(call: Call, list: ListAsks) -> Result<Vec<AskView>, Err
     let session = call.optional(list.session).await?;
     let mut asks = call.client.asks().await?;
     asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
-    Ok(asks.into_iter().map(AskView::from).collect())
+    Ok(asks.into_iter().map(ask_view).collect())
 }
 
 /// Answers an ask of a session.

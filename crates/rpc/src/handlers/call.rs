@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::api::{Conditions, Sent};
 use mainstay_engine::Client;
 use mainstay_gateway::command::id_of;
 use mainstay_gateway::daemon::Daemon;
-use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::session_view;
 use mainstay_model::{Admission, Command, CommandId, Error, Outcome, SessionCommand, SessionId};
+use mainstay_protocol::view::SessionView;
+use mainstay_protocol::{Conditions, Sent};
 
 /// One request, and on whose behalf.
 pub(crate) struct Call {
@@ -43,7 +44,7 @@ impl Call {
     pub(super) async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
         let validity = self.client.validity(session).await?;
         let status = self.client.status(session).await?;
-        Ok(SessionView { validity, ..status.into() })
+        Ok(SessionView { validity, ..session_view(status) })
     }
 
     /// Submits a command that changes a session, and returns the session as it is afterwards.

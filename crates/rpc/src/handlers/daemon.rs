@@ -1,14 +1,15 @@
 //! Handlers of what is asked about the daemon itself: its status, its link, its stop.
 
 use super::call::Call;
-use crate::api::{DaemonStatus, Discover, GetLink, GetStatus, Link, Nothing, StopDaemon};
 use mainstay_gateway::browser;
-use mainstay_gateway::view::{Orphaned, SessionView};
+use mainstay_gateway::view::orphaned_view;
 use mainstay_log::SessionFilter;
 use mainstay_model::Error;
+use mainstay_protocol::operations::{DaemonStatus, Discover, GetLink, GetStatus, Link, Nothing, StopDaemon};
+use mainstay_protocol::view::SessionView;
 
 pub(crate) async fn discover(_: Call, _: Discover) -> Result<serde_json::Value, Error> {
-    Ok(crate::openrpc::document())
+    Ok(mainstay_protocol::openrpc::document())
 }
 
 pub(crate) async fn status(call: Call, _: GetStatus) -> Result<DaemonStatus, Error> {
@@ -21,7 +22,7 @@ pub(crate) async fn status(call: Call, _: GetStatus) -> Result<DaemonStatus, Err
         // One that was deleted meanwhile has none.
         let validity = client.validity(session.id).await.unwrap_or_default();
         let warm_up = client.warm_up(&session);
-        let orphaned = Orphaned::seen_by(client, &session);
+        let orphaned = orphaned_view(client, &session);
         views.push(SessionView { validity, warm_up, orphaned, ..SessionView::new(&session, usage) });
     }
     Ok(DaemonStatus {

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use super::page::{PAGE_LIMIT, page};
-use crate::api::{ListAllEvents, ListEvents};
 use mainstay_model::{Error, Event};
+use mainstay_protocol::operations::{ListAllEvents, ListEvents};
 
 pub(crate) async fn of_session(call: Call, asked: ListEvents) -> Result<Vec<Event>, Error> {
     let ListEvents { session, after, limit } = asked;

@@ -2,11 +2,11 @@
 
 use super::call::{Call, unexpected};
 use super::page::PAGE_BYTES;
-use crate::api::{ExportSession, Exported, ImportSession, Imported};
 use mainstay_engine::ExportPage;
 use mainstay_formats::exchange::{self, SessionFile};
 use mainstay_gateway::command::id_of;
 use mainstay_model::{Error, Outcome, Response, Timestamp};
+use mainstay_protocol::operations::{ExportSession, Exported, ImportSession, Imported};
 
 pub(crate) async fn export(call: Call, export: ExportSession) -> Result<Exported, Error> {
     let session = call.resolve(&export.session).await?;

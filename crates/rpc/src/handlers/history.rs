@@ -2,12 +2,12 @@
 
 use super::call::Call;
 use super::page::{PAGE_BYTES, PAGE_LIMIT};
-use crate::api::{
-    AddHistory, GetHistory, HistoryAdded, HistoryRemoved, HistoryText, ListHistory, RemoveHistory,
-};
 use futures::future::try_join_all;
 use mainstay_log::HistoryFilter;
 use mainstay_model::{Error, HistoryPage};
+use mainstay_protocol::operations::{
+    AddHistory, GetHistory, HistoryAdded, HistoryRemoved, HistoryText, ListHistory, RemoveHistory,
+};
 
 pub(crate) async fn add(call: Call, add: AddHistory) -> Result<HistoryAdded, Error> {
     // Queued in this order, they are written together.

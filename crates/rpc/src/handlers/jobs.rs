@@ -1,10 +1,13 @@
 //! Jobs: evals, the work of agents, and the commands that ask for them.
 
 use super::call::{Call, unexpected};
-use crate::api::{AskAgent, CancelSession, Cancelling, DoWork, Eval, GetCommand, SteerSession};
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_gateway::view::{CommandView, EvalView, SessionView};
+use mainstay_gateway::view::{command_view, eval_view, work_view};
 use mainstay_model::{Error, Outcome, QueuedPrompt, Response, SessionCommand, command};
+use mainstay_protocol::operations::{
+    AskAgent, CancelSession, Cancelling, DoWork, Eval, GetCommand, SteerSession,
+};
+use mainstay_protocol::view::agent::WorkView;
+use mainstay_protocol::view::{CommandView, EvalView, SessionView};
 use serde_json::Value;
 
 pub(crate) async fn eval(call: Call, eval: Eval) -> Result<EvalView, Error> {
@@ -14,7 +17,7 @@ pub(crate) async fn eval(call: Call, eval: Eval) -> Result<EvalView, Error> {
     let (id, answered) = call.run(session, body, admission, sent).await?;
     match answered.outcome {
         Outcome::Done { response: Response::Evaluated(outcome) } => {
-            let view = EvalView::load(&call.client, session, id, outcome).await?;
+            let view = eval_view(&call.client, session, id, outcome).await?;
             Ok(EvalView { version: answered.version, replayed: answered.is_replay, ..view })
         }
         outcome => Err(unexpected(&outcome)),
@@ -27,7 +30,7 @@ pub(crate) async fn work(call: Call, work: DoWork) -> Result<WorkView, Error> {
     let (id, answered) = call.run(session, SessionCommand::Work(work), admission, sent).await?;
     match answered.outcome {
         Outcome::Done { response: Response::Worked(outcome) } => {
-            let view = WorkView::load(&call.client, session, id, outcome).await?;
+            let view = work_view(&call.client, session, id, outcome).await?;
             Ok(WorkView { version: answered.version, replayed: answered.is_replay, ..view })
         }
         outcome => Err(unexpected(&outcome)),
@@ -47,7 +50,7 @@ pub(crate) async fn cancel(call: Call, cancel: CancelSession) -> Result<Cancelli
 
 pub(crate) async fn command(call: Call, get: GetCommand) -> Result<CommandView, Error> {
     let status = call.client.command(&get.command).await?;
-    Ok(CommandView::new(get.command, status))
+    Ok(command_view(get.command, status))
 }
 
 pub(crate) async fn steer(call: Call, asked: SteerSession) -> Result<SessionView, Error> {

@@ -1,14 +1,15 @@
 //! Queries about code, which a kernel answers. Nothing runs.
 
 use super::call::Call;
-use crate::api::{
+use mainstay_model::{Binding, Bundle, CommId, Diagnostic, Error};
+use mainstay_protocol::operations::Scaffolded;
+use mainstay_protocol::operations::{
     Check, Complete, Explore, FindSymbols, Inspect, IsComplete, ListComms, ListTests, ListValues, ReviewCode,
     ScaffoldTest,
 };
-use mainstay_model::{Binding, Bundle, CommId, Diagnostic, Error};
 use mainstay_runner::Completions;
 use mainstay_runner::query::{Completeness, KernelQuery, Members, Review, SYMBOLS, Symbols, Tests};
-use mainstay_scaffold::{ScaffoldRequest, Scaffolded, scaffolded};
+use mainstay_scaffold::{ScaffoldRequest, scaffolded};
 use std::collections::BTreeMap;
 
 pub(crate) async fn check(call: Call, asked: Check) -> Result<Vec<Diagnostic>, Error> {

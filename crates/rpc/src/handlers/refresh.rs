@@ -1,9 +1,9 @@
 //! Refreshes: a session's definitions run again where what they rest on has changed.
 
 use super::call::{Call, unexpected};
-use crate::api::{RefreshSession, Refreshed, WouldRun};
 use mainstay_engine::{RefreshOutlook, Reloading};
 use mainstay_model::{Error, Outcome, Response, SessionCommand, SessionId, SessionState, command};
+use mainstay_protocol::operations::{RefreshSession, Refreshed, WouldRun};
 
 pub(crate) async fn refresh(call: Call, refresh: RefreshSession) -> Result<Refreshed, Error> {
     let RefreshSession { session: reference, all, dry_run, sent } = refresh;

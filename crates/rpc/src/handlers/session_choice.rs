@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use mainstay_engine::SessionChoice;
 use mainstay_gateway::command::anonymous;
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{CreateSession, Error, Outcome, Response, Session, SessionId, SessionState};
+use mainstay_protocol::view::SessionView;
 
 use super::call::{Call, unexpected};
-use crate::api::{FindSession, OpenSession, Opened, Search};
+use mainstay_protocol::operations::{FindSession, OpenSession, Opened, Search};
 
 pub(crate) async fn find(call: Call, asked: FindSession) -> Result<SessionView, Error> {
     let search = asked.search.wanted()?;

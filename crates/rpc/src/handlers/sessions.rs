@@ -1,14 +1,15 @@
 //! Sessions: finding, creating, changing and deleting them.
 
 use super::call::{Call, unexpected};
-use crate::api::{
+use mainstay_gateway::command::{arguments_in, id_of};
+use mainstay_gateway::view::{orphaned_view, relative_view, statistics_view};
+use mainstay_log::SessionFilter;
+use mainstay_model::{Error, Outcome, ProjectChoice, Response, SessionCommand, Startup, command};
+use mainstay_protocol::operations::{
     CreateSession, DeleteSession, Deleted, ForkSession, Forked, GetLineage, GetSession, GetSessionStatistics,
     GetStartup, ListSessions, RenameSession, ResetSession, SettleSession, StartSession, StopSession,
 };
-use mainstay_gateway::command::{arguments_in, id_of};
-use mainstay_gateway::view::{Orphaned, RelativeView, SessionView, StatisticsView};
-use mainstay_log::SessionFilter;
-use mainstay_model::{Error, Outcome, ProjectChoice, Response, SessionCommand, Startup, command};
+use mainstay_protocol::view::{RelativeView, SessionView, StatisticsView};
 use std::time::Duration;
 
 pub(crate) async fn list(call: Call, list: ListSessions) -> Result<Vec<SessionView>, Error> {
@@ -17,7 +18,7 @@ pub(crate) async fn list(call: Call, list: ListSessions) -> Result<Vec<SessionVi
     let sessions = call.client.sessions(filter).await?;
     let view = |session| SessionView {
         warm_up: call.client.warm_up(session),
-        orphaned: Orphaned::seen_by(&call.client, session),
+        orphaned: orphaned_view(&call.client, session),
         ..SessionView::new(session, None)
     };
     Ok(sessions.iter().map(view).collect())
@@ -65,7 +66,7 @@ pub(crate) async fn delete(call: Call, delete: DeleteSession) -> Result<Deleted,
 
 pub(crate) async fn lineage(call: Call, asked: GetLineage) -> Result<Vec<RelativeView>, Error> {
     let relatives = call.client.lineage(call.resolve(&asked.session).await?).await?;
-    Ok(relatives.into_iter().map(RelativeView::from).collect())
+    Ok(relatives.into_iter().map(relative_view).collect())
 }
 
 pub(crate) async fn get(call: Call, asked: GetSession) -> Result<SessionView, Error> {
@@ -73,7 +74,7 @@ pub(crate) async fn get(call: Call, asked: GetSession) -> Result<SessionView, Er
 }
 
 pub(crate) async fn statistics(call: Call, asked: GetSessionStatistics) -> Result<StatisticsView, Error> {
-    Ok(StatisticsView::from(call.client.statistics(call.resolve(&asked.session).await?).await?))
+    Ok(statistics_view(call.client.statistics(call.resolve(&asked.session).await?).await?))
 }
 
 pub(crate) async fn startup(call: Call, asked: GetStartup) -> Result<Startup, Error> {

@@ -1,9 +1,9 @@
 //! The store: its statistics, collections and backups.
 
 use super::call::Call;
-use crate::api::{BackUp, Collect, CollectedPart, GetStoreStatistics};
 use mainstay_model::Error;
 use mainstay_model::store::{Manifest, StoreStatistics};
+use mainstay_protocol::operations::{BackUp, Collect, CollectedPart, GetStoreStatistics};
 
 pub(crate) async fn statistics(call: Call, _: GetStoreStatistics) -> Result<StoreStatistics, Error> {
     call.client.store_statistics().await

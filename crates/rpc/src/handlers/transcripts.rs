@@ -2,16 +2,17 @@
 
 use super::call::{Call, unexpected};
 use super::page::{PAGE_LIMIT, page};
-use crate::api::{
-    CompactSession, Compacted, InsertEntries, Inserted, LabelEntry, ListEntries, ListLabels, MergeSession,
-    SearchEntries,
-};
 use mainstay_engine::Merge;
 use mainstay_gateway::command::id_of;
-use mainstay_gateway::view::{EntryView, FoundView, LabelView, MergeView, SessionView};
+use mainstay_gateway::view::{found_view, merge_view};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{Error, Label, Outcome, Response, SessionCommand, command};
+use mainstay_protocol::operations::{
+    CompactSession, Compacted, InsertEntries, Inserted, LabelEntry, ListEntries, ListLabels, MergeSession,
+    SearchEntries,
+};
+use mainstay_protocol::view::{EntryView, FoundView, LabelView, MergeView, SessionView};
 
 /// Entries in one page at most that are read whole: each may be as large as what an eval may print.
 const WHOLE_ENTRIES: usize = 16;
@@ -38,7 +39,7 @@ pub(crate) async fn merge(call: Call, merge: MergeSession) -> Result<MergeView, 
     let MergeSession { session, command, from, entries } = merge;
     let (session, from) = (call.resolve(&session).await?, call.resolve(&from).await?);
     let merged = call.client.merge(session, id_of(command)?, Merge { from, entries }).await?;
-    MergeView::load(&call.client, session, merged).await
+    merge_view(&call.client, session, merged).await
 }
 
 pub(crate) async fn insert(call: Call, insert: InsertEntries) -> Result<Inserted, Error> {
@@ -81,7 +82,7 @@ pub(crate) async fn search(call: Call, search: SearchEntries) -> Result<Vec<Foun
     let limit = limit.unwrap_or(FOUND_DEFAULT).min(FOUND_LIMIT);
     let filter = EntryFilter { words, roles, sessions, since, until, offset, limit };
     let found = call.client.search(filter).await?;
-    Ok(found.into_iter().map(FoundView::from).collect())
+    Ok(found.into_iter().map(found_view).collect())
 }
 
 pub(crate) async fn label(call: Call, asked: LabelEntry) -> Result<SessionView, Error> {

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::{
     Admission, AgentNotice, AgentState, CommandId, Delivery, Error, EventBody, JobKind, JobSpec, Live,
     PartRole, Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
 };
 use mainstay_model::{Message, Part};
-use mainstay_rpc::api::{
-    AskAgent, CancelSession, Conditions, DoWork, Follow, GetSession, Sent, SteerSession,
-};
+use mainstay_protocol::operations::{AskAgent, CancelSession, DoWork, Follow, GetSession, SteerSession};
+use mainstay_protocol::view::agent::WorkView;
+use mainstay_protocol::{Conditions, Sent};
 use mainstay_runner::AgentQuestion;
 use serde_json::json;
 use tokio::task::JoinHandle;

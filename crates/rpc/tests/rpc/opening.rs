@@ -1,7 +1,7 @@
 //! The session that a folder means: found, or created where there is none.
 
 use mainstay_model::{Error, SessionWork};
-use mainstay_rpc::api::{FindSession, OpenSession, Opened, Search};
+use mainstay_protocol::operations::{FindSession, OpenSession, Opened, Search};
 
 use crate::support::Home;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mainstay_client::Client;
 use mainstay_engine::Engine;
 use mainstay_gateway::Daemon;
 use mainstay_gateway::local_socket::{listen, serve};
@@ -10,9 +11,8 @@ use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Event, Limits, SessionKind, Timestamp};
+use mainstay_protocol::operations::CreateSession;
 use mainstay_rpc::Rpc;
-use mainstay_rpc::api::CreateSession;
-use mainstay_rpc::client::Client;
 use tempfile::TempDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;

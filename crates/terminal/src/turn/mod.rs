@@ -8,7 +8,6 @@ mod screen;
 mod stream;
 mod tool;
 
-use mainstay_gateway::view::SessionView;
 use mainstay_model::agent::Note;
 use mainstay_model::live::{LiveView, OpenCall, ViewChange};
 use mainstay_model::transcript::total;
@@ -16,6 +15,7 @@ use mainstay_model::{
     AgentState, Diagnostic, Event, EventBody, JobId, JobKind, Live, Message, Part, PartRole, Severity,
     ThinkingLevel, TokenUsage, WorkEnding, YieldReason,
 };
+use mainstay_protocol::view::SessionView;
 use serde_json::Value;
 
 pub use self::outcome::whole_text;

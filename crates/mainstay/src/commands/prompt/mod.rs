@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{Admission, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel};
-use mainstay_rpc::api::{DoWork, Sent, SteerSession};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{DoWork, SteerSession};
+use mainstay_protocol::view::SessionView;
 
 use super::command_wait::CommandWait;
 use super::conditions::SentArgs;

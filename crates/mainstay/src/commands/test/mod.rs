@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Error, JobSpec, TestRun, TestSelection, TestTimeout};
-use mainstay_rpc::api::ListTests;
+use mainstay_protocol::operations::ListTests;
+use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_runner::query::{Test as Listed, Tests};
 
 use self::watch_mode::WatchMode;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, EventBody, JobSpec, Seq, TestOutcome, TestRun, TestSelection, WorkEnding};
-use mainstay_rpc::api::{Follow, RefreshSession, Sent};
+use mainstay_protocol::Sent;
+use mainstay_protocol::operations::{Follow, RefreshSession};
+use mainstay_protocol::view::SessionView;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use mainstay_formats::notebook::NotebookFormat;
-use mainstay_gateway::notebook::{CellRun, NotebookFile, NotebookRuns, goes_on, passed_over};
+use mainstay_formats::notebook::runs::{CellRun, NotebookRuns, goes_on, passed_over};
+use mainstay_gateway::notebook::NotebookFile;
 use mainstay_model::{Error, TestSelection};
-use mainstay_rpc::api::{Explore, FindSymbols, GetStatus, ListValues};
+use mainstay_protocol::operations::{Explore, FindSymbols, GetStatus, ListValues};
 
 use crate::commands::explore::{members_text, symbols_text, values_text};
 use crate::repl::Repl;

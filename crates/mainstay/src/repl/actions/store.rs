@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use mainstay_gateway::view::StatisticsView;
 use mainstay_model::{Error, Timestamp};
-use mainstay_rpc::api::{GetSessionStatistics, GetStoreStatistics};
+use mainstay_protocol::operations::{GetSessionStatistics, GetStoreStatistics};
+use mainstay_protocol::view::StatisticsView;
 
 use crate::commands::backup::{back_up, made_text};
 use crate::commands::gc::{collect, collected_text};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mainstay_formats::exchange::Format;
-use mainstay_gateway::entries::with_context;
 use mainstay_model::{Delivery, Prompt, QueuedPrompt};
+use mainstay_protocol::entries::with_context;
 
 use super::table::Command;
 use crate::commands::export::Destination;

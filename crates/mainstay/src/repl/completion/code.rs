@@ -1,7 +1,7 @@
 //! The completion of names in code, asked of the session's worker.
 
 use mainstay_model::{Error, TextPosition};
-use mainstay_rpc::api::Complete;
+use mainstay_protocol::operations::Complete;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};

@@ -1,7 +1,7 @@
 //! The completion of names of commands: those of the prompt, and those of an agent.
 
 use mainstay_model::Error;
-use mainstay_rpc::api::AskAgent;
+use mainstay_protocol::operations::AskAgent;
 use mainstay_runner::AgentQuestion;
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use mainstay_gateway::view::EntryView;
 use mainstay_model::{Error, SessionId};
-use mainstay_rpc::api::GetLineage;
+use mainstay_protocol::operations::GetLineage;
+use mainstay_protocol::view::EntryView;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};

@@ -1,8 +1,8 @@
 //! The completion of names of sessions.
 
-use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionId};
-use mainstay_rpc::api::ListSessions;
+use mainstay_protocol::operations::ListSessions;
+use mainstay_protocol::view::SessionView;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};

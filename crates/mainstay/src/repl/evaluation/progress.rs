@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use mainstay_gateway::view::SessionView;
+use mainstay_client::Client;
 use mainstay_model::ask::Ask;
 use mainstay_model::{AskId, CommandId, Display, Error, Event, EventBody, OutputStream};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::view::SessionView;
 
 use crate::own_asks::OwnAsks;
 use crate::repl::agent_turn::AgentTurn;

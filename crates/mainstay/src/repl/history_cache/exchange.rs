@@ -1,8 +1,8 @@
 //! The exchange with the daemon: what waits is sent, and what other terminals added is asked for.
 
+use mainstay_client::Client;
 use mainstay_model::{Error, HistoryPage, LineNumber};
-use mainstay_rpc::api::{AddHistory, ListHistory};
-use mainstay_rpc::client::Client;
+use mainstay_protocol::operations::{AddHistory, ListHistory};
 
 use super::lines::Line;
 use super::{HistoryCache, Shared};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mainstay_client::Client;
 use mainstay_model::{Content, HistoryLine, LineNumber, NewLine};
-use mainstay_rpc::client::Client;
 
 use super::{HERE, Place};
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
+use mainstay_client::Stream;
 use mainstay_mcp::{AnyLines, Results, unreadable};
 use mainstay_model::{Error, SessionId};
-use mainstay_rpc::client::Stream;
 use tokio::io::{AsyncRead, stdin, stdout};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use mainstay_client::{Stream, attach};
 use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
-use mainstay_rpc::client::{Stream, attach};
 
 use crate::connect::{StartOptions, start};
 use crate::environment::of_client;

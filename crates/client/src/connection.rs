@@ -1,0 +1,142 @@
+//! Calls that wait for their answers.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::SinkExt;
+use mainstay_model::{Error, Event, Live, Principal};
+use mainstay_protocol::json_rpc::{Method, Outgoing, Version, line};
+use mainstay_protocol::operations::{Attach, Attached, Listen, WarmUpNotice};
+use mainstay_runner::Environment;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
+
+use crate::receiver::{Answer, MessageSinks, PendingRequests, receive};
+use crate::socket::reach;
+
+/// What is written to the daemon, a line a message.
+type Lines = FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>;
+
+/// A connection to the daemon.
+pub struct Client {
+    outgoing: tokio::sync::Mutex<Lines>,
+    /// Who waits for an answer; why the connection ended, once it has.
+    waiting: PendingRequests,
+    last_id: AtomicU64,
+    warm_up: watch::Receiver<Option<WarmUpNotice>>,
+    /// What is going on in sessions that are listened to, until someone takes it.
+    live: Mutex<Option<mpsc::UnboundedReceiver<Live>>>,
+    /// The daemon on the other side.
+    pub daemon: Attached,
+}
+
+impl Client {
+    /// Connects to the socket, shows the token, and gives the connection with the events of its subscriptions.
+    ///
+    /// # Errors
+    /// [`Error::DaemonNotRunning`] where no daemon of this user listens; [`Error::Unauthorized`],
+    /// [`Error::TooManyConnections`].
+    pub async fn connect(
+        socket: &Path,
+        token: String,
+        name: &str,
+    ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
+        Self::connect_with(socket, token, name, None).await
+    }
+
+    /// The same for a client that has this in its environment, which the sessions that it creates get.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect_with(
+        socket: &Path,
+        token: String,
+        name: &str,
+        environment: Option<Environment>,
+    ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
+        let (read, write) = reach(socket).await?.into_split();
+        Self::over(read, write, Attach { token, name: name.to_owned(), environment }).await
+    }
+
+    /// The same over a stream that is connected to the daemon already.
+    ///
+    /// # Errors
+    /// [`Error::DaemonNotRunning`] where the stream ends; [`Error::Unauthorized`], [`Error::TooManyConnections`].
+    pub async fn over(
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: impl AsyncWrite + Send + Unpin + 'static,
+        attach: Attach,
+    ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
+        let waiting: PendingRequests = Arc::new(Mutex::new(Ok(HashMap::new())));
+        let (events_in, events) = mpsc::unbounded_channel();
+        let (warm_up_in, warm_up) = watch::channel(None);
+        let (live_in, live) = mpsc::unbounded_channel();
+        let sinks = MessageSinks {
+            waiting: Arc::clone(&waiting),
+            events: events_in,
+            live: live_in,
+            warm_up: warm_up_in,
+        };
+        tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), sinks));
+        let write: Box<dyn AsyncWrite + Send + Unpin> = Box::new(write);
+        let mut client = Self {
+            outgoing: tokio::sync::Mutex::new(FramedWrite::new(write, LinesCodec::new())),
+            waiting,
+            last_id: AtomicU64::new(0),
+            warm_up,
+            live: Mutex::new(Some(live)),
+            daemon: Attached { version: String::new(), pid: 0, principal: Principal::local() },
+        };
+        client.daemon = client.call(attach).await?;
+        Ok((client, events))
+    }
+
+    /// Calls a method and waits for its answer.
+    ///
+    /// # Errors
+    /// What the daemon answers; as [`Client::lost`] where the connection ends.
+    pub async fn call<M: Method>(&self, params: M) -> Result<M::Answer, Error> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let text = line(&Outgoing::Request { jsonrpc: Version::Two, id, method: M::NAME, params })?;
+        let answer = self.expect(id)?;
+        // Where nothing can be written any more, what the daemon said last is still to be read.
+        self.outgoing.lock().await.send(text).await.ok();
+        let result = answer.await.map_err(|_| self.lost())??;
+        serde_json::from_str(result.get()).map_err(|error| Error::BadRequest {
+            reason: format!("the daemon's answer to {}: {error}", M::NAME),
+        })
+    }
+
+    /// What was said last of how far a followed session is that is given its definitions back.
+    pub fn warm_up(&self) -> watch::Receiver<Option<WarmUpNotice>> {
+        let mut warm_up = self.warm_up.clone();
+        warm_up.mark_changed();
+        warm_up
+    }
+
+    /// Listens to a session: what is going on in it, in order. A connection listens once.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn listen(&self, session: String) -> Result<mpsc::UnboundedReceiver<Live>, Error> {
+        self.call(Listen { session }).await?;
+        let taken = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| Error::BadRequest { reason: "this connection listens already".to_owned() })
+    }
+
+    /// Why the connection ended: what the daemon said last, else that it does not run.
+    pub fn lost(&self) -> Error {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_ref().err().cloned().unwrap_or(Error::DaemonNotRunning)
+    }
+
+    fn expect(&self, id: u64) -> Result<oneshot::Receiver<Answer>, Error> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sender, receiver) = oneshot::channel();
+        waiting.as_mut().map_err(|error| error.clone())?.insert(id, sender);
+        Ok(receiver)
+    }
+}
