@@ -1,19 +1,10 @@
 //! Agents as the command line deals with them: what is there, and getting pi with progress in view.
 
-use std::path::PathBuf;
-
 use mainstay_agent::pi::{FoundPi, Search, install};
 use mainstay_model::Error;
 use mainstay_os::download::Progress;
-
-use crate::home::Home;
 use mainstay_terminal::ProgressLine;
 use mainstay_terminal::{self as terminal, bytes};
-
-/// Where pi is looked for.
-pub(crate) fn search(home: &Home, path: Option<PathBuf>) -> Search {
-    Search { configured: path, ..Search::from_env(home.folder()) }
-}
 
 /// Installs pi under Mainstay's home.
 pub(crate) async fn install_pi(search: &Search) -> Result<(), Error> {

@@ -1,23 +1,17 @@
 //! From a client to the daemon: find the one that runs, or start one.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mainstay_client::Client;
-use mainstay_model::{Error, Event, Position};
-use mainstay_protocol::view::ErrorView;
-use serde::{Deserialize, Serialize};
+use mainstay_home::config::{Config, DaemonConfig, Ports};
+use mainstay_home::environment::of_client;
+use mainstay_home::{Announcement, Home, VERSION, program, shows_own_token, transcribing};
+use mainstay_model::{Error, Event};
+use mainstay_terminal::ProgressLine;
 use tokio::sync::mpsc;
 
-use crate::config::{Config, DaemonConfig, Ports};
-use crate::environment::of_client;
-use crate::home::{DaemonRecord, Home, shows_own_token};
-use mainstay_terminal::ProgressLine;
-
-/// This program's version; the daemon must have the same.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How long another daemon that is just starting or stopping is waited for.
 const RIVAL_SETTLES: Duration = Duration::from_secs(15);
 /// How long to wait before it is looked for again.
@@ -29,23 +23,6 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// Receives the events of all subscriptions of the connection.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
-}
-
-/// What a starting daemon writes to whoever started it: a line, and others before it while it is not ready yet.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Announcement {
-    /// It makes the entries of an old store, and is so far.
-    Transcribes {
-        /// Up to this event, in the order of the log.
-        reached: Position,
-        /// The position of the last event to be transcribed.
-        last: Position,
-    },
-    /// The daemon is ready and serves clients.
-    Ready(DaemonRecord),
-    /// The daemon failed to start.
-    Failed(ErrorView),
 }
 
 /// Options for a daemon that is started.
@@ -131,15 +108,7 @@ pub(crate) async fn start(home: &Home, options: StartOptions) -> Result<(), Erro
     }
 }
 
-/// This program: what is at its path now, where it was replaced while it ran.
-pub(crate) fn program() -> std::io::Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    // Linux marks the path of a file that is not there any more so.
-    let replaced = program.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
-    Ok(replaced.filter(|replaced| replaced.is_file()).unwrap_or(program))
-}
-
-/// Starts this program as a daemon that belongs to nobody ([`crate::daemon::background`]), and reads what it announces.
+/// Starts this program as a daemon that belongs to nobody (`mainstay_daemon::background`), and reads what it announces.
 fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     let failed = |reason: String| Error::DaemonFailed { reason };
     let program = program().map_err(|error| failed(error.to_string()))?;
@@ -184,14 +153,11 @@ fn until_it_serves(announced: impl BufRead, mut show: impl FnMut(String)) -> Res
     Err(Error::DaemonFailed { reason: "it ended before it served".to_owned() })
 }
 
-/// How far a daemon is that makes the entries of an old store.
-pub(crate) fn transcribing(reached: Position, last: Position) -> String {
-    format!("the store is made ready: {reached} of {last} events")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use mainstay_model::Position;
 
     fn heard(announced: &[Announcement]) -> (Vec<String>, Result<(), Error>) {
         let lines: Vec<_> = announced.iter().map(|line| serde_json::to_string(line).unwrap()).collect();

@@ -3,103 +3,20 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use mainstay_agent::pi;
 use mainstay_embedded::kernel_file;
 use mainstay_formats::exchange::{Header, Kernel};
-use mainstay_gateway::{KnownKind, Missing};
-use mainstay_kernel::fsharp::{
-    Code, Progress, Sdk, Search, Selected, Source, build, choose, install, select,
-};
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::search::{fsharp_sdks, jupyter_kernels};
+use mainstay_kernel::fsharp::{Code, Progress, Sdk, Search, Selected, Source, build, install, select};
 use mainstay_kernel::jupyter::install::is_installable;
-use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
+use mainstay_kernel::jupyter::{self, Kernelspec, Places, environment_of};
 use mainstay_model::Language;
 use mainstay_model::{Error, SessionKind};
 use mainstay_os::download;
-
-use crate::config::{Config, FsharpConfig};
-use crate::confirm::{Enter, confirm};
-use crate::home::Home;
 use mainstay_terminal::{self as terminal, ProgressLine, bytes};
 
-/// The language of the kernel that most notebooks want.
-const PYTHON: &str = "python";
-
-/// Where kernelspecs are looked for, by whoever works in this folder.
-pub(crate) fn places(home: &Home, folder: Option<&Path>) -> Places {
-    Places::new(&home.jupyter(), folder)
-}
-
-/// Whether the same kernel runs sessions of both kinds: a language stands for the kernel of it that is found first.
-pub(crate) fn is_same(kernelspecs: &Kernelspecs, one: &SessionKind, other: &SessionKind) -> bool {
-    let spec = |kind: &SessionKind| kernelspecs.choose(kind).ok().map(|spec| &spec.name);
-    one == other || spec(one).is_some_and(|own| spec(other) == Some(own))
-}
-
-/// Where F# SDKs are looked for, and had from.
-pub(crate) fn search(home: &Home, config: FsharpConfig) -> Search {
-    let FsharpConfig { dotnet, feed, .. } = config;
-    Search { configured: dotnet, feed, ..Search::from_env(home.folder()) }
-}
-
-/// The kinds of sessions that are known here, in the order of preference: those that can start, and those that people look for and that lack
-/// something.
-pub(crate) fn known(sdks: &Search, kernelspecs: &Kernelspecs, agents: &pi::Search) -> Vec<KnownKind> {
-    let fsharp = match choose(sdks) {
-        Ok(sdk) => KnownKind { name: format!("F# (.NET SDK {})", sdk.version), ..fsharp(None) },
-        Err(none) => fsharp(Some(Missing { reason: none.what(), next_step: sentence(none.remedy()) })),
-    };
-    let has_python = kernelspecs.found.iter().any(|spec| spec.language == PYTHON && spec.program.is_some());
-    let python = (!has_python).then(python_to_install).flatten();
-    let pi = KnownKind {
-        kind: SessionKind::pi(),
-        name: "pi, a coding agent".to_owned(),
-        language: None,
-        missing: pi::choose(agents)
-            .err()
-            .map(|none| Missing { reason: none.what(), next_step: sentence(none.remedy()) }),
-    };
-    let kernels = kernelspecs.found.iter().filter_map(of_kernelspec);
-    std::iter::once(fsharp).chain(kernels).chain(python).chain([pi]).collect()
-}
-
-fn fsharp(missing: Option<Missing>) -> KnownKind {
-    KnownKind {
-        kind: SessionKind::fsharp(),
-        name: "F#".to_owned(),
-        language: Some(SessionKind::fsharp().as_str().to_owned()),
-        missing,
-    }
-}
-
-fn python_to_install() -> Option<KnownKind> {
-    let missing = Missing {
-        reason: "no Python kernel was found".to_owned(),
-        next_step: format!("Run `mainstay kernel install {PYTHON}`."),
-    };
-    Some(KnownKind {
-        kind: SessionKind::new(PYTHON).ok()?,
-        name: "Python".to_owned(),
-        language: Some(PYTHON.to_owned()),
-        missing: Some(missing),
-    })
-}
-
-fn of_kernelspec(spec: &Kernelspec) -> Option<KnownKind> {
-    // F# and agents are no kernels of Jupyter, whatever a kernelspec is called.
-    let kind = SessionKind::new(&spec.name).ok().filter(|kind| !kind.is_fsharp() && !kind.is_agent())?;
-    let missing = spec.missing().map(|reason| Missing {
-        reason,
-        next_step: format!("Install that kernel again, or remove its folder {}.", spec.folder.display()),
-    });
-    let language = Some(spec.language.clone()).filter(|language| !language.is_empty());
-    Some(KnownKind { kind, name: spec.display_name.clone(), language, missing })
-}
-
-/// An instruction as a sentence of its own.
-fn sentence(instruction: &str) -> String {
-    let (first, rest) = instruction.split_at(instruction.len().min(1));
-    format!("{}{rest}.", first.to_uppercase())
-}
+use crate::confirm::{Enter, confirm};
 
 /// What ran the code of a session that was exported, as far as this machine knows its kind.
 pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
@@ -107,7 +24,8 @@ pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
     if header.kind.is_fsharp() || header.kind.is_agent() {
         return named;
     }
-    match places(home, Some(Path::new(&header.working_directory))).kernelspecs().choose(&header.kind) {
+    match jupyter_kernels(home, Some(Path::new(&header.working_directory))).kernelspecs().choose(&header.kind)
+    {
         Ok(Kernelspec { name, display_name, language, .. }) if !language.is_empty() => Kernel {
             name: name.clone(),
             display_name: display_name.clone(),
@@ -124,7 +42,7 @@ pub(crate) fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
     }
     let Some(environment) = environment_of(folder) else { return };
     let has_kernel = Places::of_environment(&environment).kernelspecs().choose(kind).is_ok();
-    let kernelspecs = places(home, Some(folder)).kernelspecs();
+    let kernelspecs = jupyter_kernels(home, Some(folder)).kernelspecs();
     if let Ok(spec) = kernelspecs.choose(kind)
         && spec.language == "python"
         && !has_kernel
@@ -142,7 +60,7 @@ pub(crate) async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Res
         return ready_fsharp(home, folder).await;
     }
     let is_missing = matches!(
-        places(home, Some(folder)).kernelspecs().choose(kind),
+        jupyter_kernels(home, Some(folder)).kernelspecs().choose(kind),
         Err(Error::KernelUnknown { .. } | Error::KernelUnavailable { .. })
     );
     if kind.is_agent() || !is_missing || !is_installable(kind) || !is_at_terminal() {
@@ -189,7 +107,7 @@ fn is_at_terminal() -> bool {
 
 /// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
 async fn ready_fsharp(home: &Home, folder: &Path) -> Result<(), Error> {
-    let search = search(home, Config::load(home)?.fsharp);
+    let search = fsharp_sdks(home, Config::load(home)?.fsharp);
     let sdk = match select(&search, Code::In(folder)) {
         Ok(Selected { sdk, .. }) => sdk,
         Err(none) if !is_at_terminal() => {
@@ -252,41 +170,5 @@ fn show(line: &ProgressLine, progress: &Progress) {
         Progress::Built { sdk, elapsed } => {
             line.note(&format!("the F# worker is built with SDK {sdk} ({:.1} s)", elapsed.as_secs_f64()))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_missing_says_which_command_installs_it() {
-        let home = tempfile::tempdir().unwrap();
-        let nowhere = Search {
-            configured: None,
-            dotnet_root: None,
-            path: Vec::new(),
-            usual: Vec::new(),
-            feed: String::new(),
-            home: home.path().to_owned(),
-        };
-        let agents = pi::Search { configured: None, path: Vec::new(), home: home.path().to_owned() };
-        let known = known(&nowhere, &Kernelspecs::default(), &agents);
-        let steps: Vec<_> = known
-            .iter()
-            .map(|KnownKind { kind, missing, .. }| {
-                let missing = missing.as_ref().unwrap();
-                let command = missing.next_step.split('`').nth(1).unwrap();
-                (kind.as_str(), missing.reason.as_str(), command)
-            })
-            .collect();
-        assert_eq!(
-            steps,
-            [
-                ("fsharp", "no .NET SDK with F# was found", "mainstay kernel install fsharp"),
-                ("python", "no Python kernel was found", "mainstay kernel install python"),
-                ("pi", "pi was not found", "mainstay agent install pi"),
-            ]
-        );
     }
 }

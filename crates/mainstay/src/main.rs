@@ -1,21 +1,15 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
-//! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
-//! [`own_asks`] is what one's own code asks. What people see is in the crate `mainstay-terminal`.
-//! [`home`] and [`config`] are what lies on disk, [`environment`] is what a daemon begins with, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
-//! a project begins, [`bridge`] carries other protocols.
+//! [`commands`] has one file for each command, [`connect`] is the way to the daemon, [`repl`] the prompt, [`jupyter`] Mainstay as a Jupyter kernel.
+//! [`own_asks`] is what one's own code asks. The daemon, the settings and what people see on a terminal are crates of their own.
 
 mod agents;
 #[cfg(test)]
 mod book;
 mod bridge;
 mod commands;
-mod config;
 mod confirm;
 mod connect;
-mod daemon;
-mod environment;
-mod home;
 mod jupyter;
 mod kernels;
 mod link;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use mainstay_home::config::Config;
+
 use super::links::links;
 use super::{docs, repository};
-use crate::config::Config;
 
 /// The number of lines that the README may have.
 const README_LINES: usize = 200;

@@ -1,10 +1,10 @@
 //! `docs/reference/settings.md`, generated from the settings' types and their doc comments.
 
+use mainstay_home::config::Config;
+use mainstay_home::config::bounds::range_of;
 use serde_json::Value;
 
 use super::{GENERATED, assert_is_page, escaped};
-use crate::config::Config;
-use crate::config::bounds::range_of;
 
 #[test]
 fn the_reference_of_the_settings_is_what_their_types_say() {

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use mainstay_agent::pi::{FoundPi, PINNED, choose, discover};
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::search::pi_programs;
 use mainstay_model::{Error, SessionKind};
-
-use crate::agents::{install_pi, search};
-use crate::config::Config;
-use crate::confirm::{Enter, agrees};
-use crate::home::Home;
 use mainstay_terminal::{Paint, Tone};
+
+use crate::agents::install_pi;
+use crate::confirm::{Enter, agrees};
 
 /// List and install coding agents.
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ enum AgentCommand {
 
 impl AgentArgs {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let search = search(home, Config::load(home)?.pi.path);
+        let search = pi_programs(home, Config::load(home)?.pi.path);
         match self.command {
             AgentCommand::List { json } => {
                 let found = discover(&search);

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{Error, Question, Timestamp};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
 use mainstay_protocol::view::AskView;
+use mainstay_terminal::{HiddenInput, Paint, Tone, ago, printable};
 use serde_json::{Value, json};
 
 use super::conditions::SentArgs;
 use super::events::who;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
-use crate::home::Home;
-use mainstay_terminal::{HiddenInput, Paint, Tone, ago, printable};
 
 /// Lists, answers and raises asks.
 #[derive(Debug, Args)]

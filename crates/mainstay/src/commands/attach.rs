@@ -3,11 +3,11 @@
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
+use mainstay_home::Home;
 use mainstay_model::Error;
 
 use super::target::Target;
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::repl;
 
 /// Connects, or starts the daemon and connects.

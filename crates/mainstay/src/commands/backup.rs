@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_model::store::Manifest;
 use mainstay_protocol::operations::BackUp;
+use mainstay_terminal::{bytes, counted, note};
 use tokio::time::{Instant, interval_at};
 
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{bytes, counted, note};
 
 /// How often a long backup says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

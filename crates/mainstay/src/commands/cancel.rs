@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 use mainstay_protocol::operations::{CancelSession, Follow};
+use mainstay_terminal as terminal;
 
 use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect};
-use crate::home::Home;
-use mainstay_terminal as terminal;
 
 /// Stops the code that runs in a session, and waits until it has stopped.
 #[derive(Debug, Args)]

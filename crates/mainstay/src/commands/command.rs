@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use mainstay_home::Home;
 use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutcome};
 use mainstay_protocol::operations::GetCommand;
 use mainstay_protocol::view::{CommandState, CommandView};
+use mainstay_terminal::{Paint, Tone, counted, printable};
 
 use super::events::who;
 use super::merge::inserted_text;
 use crate::connect::connect;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, counted, printable};
 
 /// Shows what became of a command.
 #[derive(Debug, Args)]

@@ -4,19 +4,19 @@
 use std::time::Duration;
 
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{CommandId, Error, Event, Live, Seq};
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::Follow;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::{Conditions, Sent};
+use mainstay_terminal as terminal;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use super::interrupts::InterruptWatch;
 use super::questions::{Asker, Questions};
 use crate::connect::{Connection, connect_or_start};
-use crate::home::Home;
-use mainstay_terminal as terminal;
 
 /// What has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);

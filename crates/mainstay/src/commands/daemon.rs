@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use mainstay_daemon::supervisor_lock::supervisor;
+use mainstay_home::Home;
+use mainstay_home::config::{Config, DEFAULT_PORT};
 use mainstay_model::Error;
-
-use crate::config::{Config, DEFAULT_PORT};
-use crate::connect::{self, StartOptions, connect_any_version};
-use crate::daemon::watch::supervisor;
-use crate::home::Home;
 use mainstay_terminal as terminal;
+
+use crate::connect::{self, StartOptions, connect_any_version};
 
 /// Starts the daemon unless one runs already. One that nobody watches over will not do where a supervised one is wanted.
 pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, Error> {

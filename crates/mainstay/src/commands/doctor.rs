@@ -6,14 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::environment::EnvironmentSource;
 use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
-use serde::Serialize;
-
-use crate::config::Config;
-use crate::environment::EnvironmentSource;
-use crate::home::Home;
 use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
+use serde::Serialize;
 
 /// How often a long examination says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use mainstay_home::environment;
 use mainstay_model::Error;
-
-use crate::environment;
 
 /// Prints this process's environment between marks.
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{
     Admission, CommandId, CommandLine, Display, Error, Event, EventBody, Live, OutputStream, Seq,
     SessionState,
@@ -13,6 +14,9 @@ use mainstay_model::{
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::Eval as EvalCall;
 use mainstay_protocol::view::EvalView;
+use mainstay_terminal::{
+    self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
+};
 
 use super::command_wait::{AwaitedCommand, CommandWait};
 use super::conditions::SentArgs;
@@ -22,10 +26,6 @@ use super::questions::{Asker, Questions};
 use super::session_text::startup_text;
 use super::target::{OpenedSession, Target};
 use crate::connect::{Connection, connect_or_start};
-use crate::home::Home;
-use mainstay_terminal::{
-    self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
-};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::event::{self, EventKind};
 use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, Source, SourceName};
 use mainstay_protocol::operations::{Follow, ListAllEvents, ListEvents};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::{Paint, Tone, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::event_table::EventTable;
 use super::interrupts::interrupts;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, printable};
 
 /// A line that has not gone on for this long, at most twice as long, is told before its end.
 const PATIENCE: Duration = Duration::from_millis(200);

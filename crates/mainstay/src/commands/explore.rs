@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
+use mainstay_home::Home;
 use mainstay_model::{Action, Binding, Error, SessionState};
 use mainstay_protocol::operations::{Explore as ListMembers, FindSymbols, ListValues};
 use mainstay_runner::query::{Members, SYMBOLS, Symbols};
+use mainstay_terminal::{Paint, Tone, counted, note, printable};
 
 use super::target::Target;
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, counted, note, printable};
 
 /// Shows what a session has and refers to; nothing runs for it.
 #[derive(Debug, Args)]

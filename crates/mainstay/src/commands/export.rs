@@ -8,14 +8,14 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mainstay_client::Client;
 use mainstay_formats::exchange::{Format, Header, Item};
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::{ExportSession, Exported};
+use mainstay_terminal::{note, printable};
 
 use super::arguments::named;
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::kernels;
-use mainstay_terminal::{note, printable};
 
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]

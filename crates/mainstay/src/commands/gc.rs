@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_model::store::{Collected, Collection};
 use mainstay_protocol::operations::{Collect, CollectedPart};
+use mainstay_terminal::{bytes, counted, note};
 use tokio::time::Instant;
 
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{bytes, counted, note};
 
 /// How often a long collection says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);

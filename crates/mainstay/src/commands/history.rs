@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{Content, Error, HistoryLine, LineNumber, Timestamp};
 use mainstay_protocol::operations::{ListHistory, RemoveHistory};
+use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 use super::target::working_directory;
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 /// How many of a line's own lines are shown.
 const LINES: usize = 10;

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_client::Client;
 use mainstay_formats::exchange::{self, Header, SessionFile};
+use mainstay_home::Home;
 use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
 use mainstay_protocol::operations::{GetStatus, ImportSession, Imported};
+use mainstay_terminal::{counted, note};
 
 use super::arguments::existing;
 use super::session_text::show_new;
 use super::target::{settle, working_directory};
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::kernels;
-use mainstay_terminal::{counted, note};
 
 /// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///

@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::search::{fsharp_sdks, jupyter_kernels};
 use mainstay_kernel::fsharp::{FoundSdk, Origin, Sdk, Search, Source, choose, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
 use mainstay_model::{Error, SessionKind};
+use mainstay_terminal::{Paint, Tone, note, printable};
 use serde::Serialize;
 
 use super::kernel_doctor;
 use super::register::{Place, Register, unregister};
-use crate::config::Config;
 use crate::confirm::{Enter, agrees};
-use crate::home::Home;
 use crate::jupyter::{BindingTarget, serve};
-use crate::kernels::{build_fsharp, install_fsharp, install_jupyter, places, search};
-use mainstay_terminal::{Paint, Tone, note, printable};
+use crate::kernels::{build_fsharp, install_fsharp, install_jupyter};
 
 /// List, install and examine kernels.
 #[derive(Debug, Args)]
@@ -92,12 +93,14 @@ enum KernelCommand {
 
 impl KernelArgs {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let search = search(home, Config::load(home)?.fsharp);
+        let search = fsharp_sdks(home, Config::load(home)?.fsharp);
         match self.command {
             KernelCommand::List { json } => {
                 let folder = std::env::current_dir().ok();
-                let listed =
-                    List { sdks: discover(&search), jupyter: places(home, folder.as_deref()).kernelspecs() };
+                let listed = List {
+                    sdks: discover(&search),
+                    jupyter: jupyter_kernels(home, folder.as_deref()).kernelspecs(),
+                };
                 if json {
                     super::print_json(&listed.entries())?;
                 } else {

@@ -4,18 +4,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use mainstay_embedded::kernel_file;
+use mainstay_home::Home;
+use mainstay_home::search::jupyter_kernels;
 use mainstay_kernel::fsharp::{Problem, Report, Search, examine};
 use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
 use mainstay_model::{Error, Limits, SessionKind};
 use mainstay_runner::Environment;
+use mainstay_terminal::{Paint, Tone, printable};
 use serde::Serialize;
 use tokio::time::timeout;
 
 use super::kernel::{found_line, spec_line};
 use super::target::working_directory;
-use crate::home::Home;
-use crate::kernels::places;
-use mainstay_terminal::{Paint, Tone, printable};
 
 /// What was found out of a Jupyter kernel: it was started, asked what it is, and ended.
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ pub(super) fn fsharp(search: &Search, json: bool) -> Result<ExitCode, Error> {
 /// Examines the kernel of another kind, by starting one.
 pub(super) async fn jupyter(home: &Home, kind: &SessionKind, json: bool) -> Result<ExitCode, Error> {
     let folder = working_directory()?;
-    let kernelspecs = places(home, Some(&folder)).kernelspecs();
+    let kernelspecs = jupyter_kernels(home, Some(&folder)).kernelspecs();
     let mut examined = KernelReport { kernelspec: None, answer: None, problems: Vec::new() };
     let answered = match kernelspecs.choose(kind) {
         Ok(spec) => {

@@ -69,12 +69,12 @@ mod web;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use mainstay_home::Home;
+use mainstay_home::config::Ports;
 use mainstay_model::Error;
-
-use crate::config::Ports;
-use crate::connect::StartOptions;
-use crate::home::Home;
 use mainstay_terminal as terminal;
+
+use crate::connect::StartOptions;
 
 pub(crate) use self::json_output::{print_json, print_json_line};
 
@@ -222,7 +222,7 @@ impl Cli {
             Err(error) => {
                 terminal::show_error(&error);
                 if is_server {
-                    ExitCode::from(crate::daemon::supervisor::CANNOT_START)
+                    ExitCode::from(mainstay_daemon::supervisor::CANNOT_START)
                 } else {
                     ExitCode::FAILURE
                 }

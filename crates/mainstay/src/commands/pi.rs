@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::attach;
+use mainstay_home::Home;
+use mainstay_home::environment::of_client;
 use mainstay_model::Error;
 use mainstay_pi_protocol::AttachPi;
 
 use super::target::working_directory;
 use crate::bridge::bridge;
 use crate::connect::{answered, connect_or_start};
-use crate::environment::of_client;
-use crate::home::Home;
 
 /// Serves the pi protocol over stdio, one JSON frame a line.
 #[derive(Debug, Args)]

@@ -4,12 +4,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use mainstay_gateway::tokens::TokenHash;
+use mainstay_home::Home;
+use mainstay_home::config::{Config, PrincipalConfig};
 use mainstay_model::{Error, NamePattern, Principal};
-use serde::Serialize;
-
-use crate::config::{Config, PrincipalConfig};
-use crate::home::Home;
 use mainstay_terminal::{Paint, Tone, printable};
+use serde::Serialize;
 
 /// Lists principals, and makes tokens for new ones.
 #[derive(Debug, Args)]
@@ -110,7 +109,7 @@ fn new(
             reason: format!("`{principal}` is in the configuration already; give it a new token by hand"),
         });
     }
-    let token = crate::home::new_token();
+    let token = mainstay_home::new_token();
     let token_sha256 = TokenHash::of(&token);
     let config = config_lines(&principal, &token_sha256, &see, &drive);
     if json {

@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_client::Client;
 use mainstay_formats::exchange::{self, Format};
+use mainstay_home::Home;
 use mainstay_model::store::Collected;
 use mainstay_model::{Error, SessionId, SessionState, Timestamp};
 use mainstay_protocol::operations::{DeleteSession, GetSession, ListSessions};
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::{Conditions, Sent};
+use mainstay_terminal::{Paint, counted, note, printable};
 use serde::Serialize;
 
 use super::export;
@@ -21,8 +23,6 @@ use super::target::working_directory;
 use super::timestamps::moment;
 use crate::confirm::{Enter, agrees};
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{Paint, counted, note, printable};
 
 /// Exports sessions that were not used for long, deletes them, and removes what nobody needs.
 ///

@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{Error, JobSpec};
 use mainstay_protocol::operations::GetSession;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::WorkView;
+use mainstay_terminal::Paint;
 
 use super::arguments::named;
 use super::command_wait::CommandWait;
@@ -17,8 +19,6 @@ use super::runner_job::RunnerJob;
 use super::session_text::startup_text;
 use super::target::settle;
 use crate::connect::Connection;
-use crate::home::Home;
-use mainstay_terminal::Paint;
 
 /// Builds a session's project and begins afresh with what was built.
 ///

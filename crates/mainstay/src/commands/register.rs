@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use mainstay_home::Home;
+use mainstay_home::search::jupyter_kernels;
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
 use mainstay_protocol::operations::GetSession;
+use mainstay_terminal::{note, printable};
 
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::jupyter::{Registration, registered};
 use crate::kernels;
-use mainstay_terminal::{note, printable};
 
 /// Where kernelspecs are written.
 #[derive(Debug, Args)]
@@ -90,7 +91,7 @@ fn language(home: &Home, kind: &SessionKind) -> Result<(String, String), Error> 
         return Ok(("F#".to_owned(), "fsharp".to_owned()));
     }
     let folder = std::env::current_dir().ok();
-    let kernelspecs = kernels::places(home, folder.as_deref()).kernelspecs();
+    let kernelspecs = jupyter_kernels(home, folder.as_deref()).kernelspecs();
     let spec = kernelspecs.choose(kind)?;
     Ok((spec.display_name.clone(), spec.language.clone()))
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_log::{manifest, restore};
 use mainstay_model::store::Manifest;
 use mainstay_model::{Error, Timestamp};
+use mainstay_terminal::{ago, bytes, counted, note};
 
 use crate::confirm::{Enter, agrees};
-use crate::home::Home;
-use mainstay_terminal::{ago, bytes, counted, note};
 
 /// Puts a backup in the place of what is stored. The daemon must be stopped.
 ///

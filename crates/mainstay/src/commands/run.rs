@@ -10,10 +10,12 @@ use mainstay_client::Client;
 use mainstay_formats::exchange::Outputs;
 use mainstay_formats::notebook::runs::{CellRun, NotebookRuns, check_kind, goes_on, passed_over};
 use mainstay_formats::notebook::{Cell, Notebook, NotebookFormat};
+use mainstay_home::Home;
 use mainstay_model::{CommandId, CommandLine, Error};
 use mainstay_protocol::Conditions;
 use mainstay_protocol::operations::{GetSession, GetStatus};
 use mainstay_protocol::view::{EvalView, SessionView};
+use mainstay_terminal as terminal;
 use serde::Serialize;
 
 use super::command_wait::CommandWait;
@@ -22,9 +24,7 @@ use super::export;
 use super::questions::Asker;
 use super::target::{OpenedSession, Target};
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::kernels;
-use mainstay_terminal as terminal;
 
 /// Runs the code cells of a file one after the other, up to the first that fails.
 ///

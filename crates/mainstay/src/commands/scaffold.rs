@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::ScaffoldTest;
 use mainstay_scaffold::Framework;
 
 use super::target::Target;
 use crate::connect::connect_or_start;
-use crate::home::Home;
 
 /// Writes property-based tests of an F# function from its type: candidates, of which those that do not hold are deleted.
 #[derive(Debug, Args)]

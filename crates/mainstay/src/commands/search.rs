@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
+use mainstay_home::Home;
 use mainstay_model::{Error, Role, SessionKind, Validity};
 use mainstay_protocol::operations::SearchEntries;
 use mainstay_protocol::view::FoundView;
+use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 use super::target::working_directory;
 use super::timestamps::moment;
 use super::transcript::role_mark;
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, ago, note, printable};
 
 /// Finds what was said in sessions, in cells and in conversations with agents, by the words in it.
 #[derive(Debug, Args)]

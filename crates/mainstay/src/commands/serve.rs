@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_daemon::background::detach;
+use mainstay_daemon::{ServeOptions, serve, supervisor::supervise};
+use mainstay_home::config::Ports;
+use mainstay_home::{DaemonRecord, Home};
 use mainstay_model::Error;
-
-use crate::config::Ports;
-use crate::daemon::background::detach;
-use crate::daemon::{ServeOptions, serve, supervisor::supervise};
-use crate::home::Home;
+use mainstay_terminal::note;
 
 /// Runs the daemon in the foreground.
 #[derive(Debug, Args)]
@@ -59,7 +59,10 @@ impl Serve {
         if self.supervised {
             runtime.block_on(supervise(home, options))
         } else {
-            runtime.block_on(serve(home, options)).map(|()| ExitCode::SUCCESS)
+            let ready = |DaemonRecord { version, port, .. }: &DaemonRecord| {
+                note(&format!("mainstay {version} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
+            };
+            runtime.block_on(serve(home, options, ready)).map(|()| ExitCode::SUCCESS)
         }
     }
 }

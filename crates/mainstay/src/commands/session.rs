@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{CommandId, Error, SessionState, Timestamp};
 use mainstay_protocol::operations::{CreateSession, ListSessions, RenameSession, StopSession};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::{Paint, Tone};
 
 use super::arguments::{existing, named};
 use super::compact::Compact;
@@ -28,9 +30,7 @@ use super::stats::Stats;
 use super::target::{create, project_at, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
-use crate::home::Home;
 use crate::project::root_of;
-use mainstay_terminal::{Paint, Tone};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,18 +3,18 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::client_info::ClientInfo;
 use mainstay_model::{Error, Limits, SessionId, Timestamp};
 use mainstay_protocol::operations::{DaemonStatus, GetStatus};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::{Paint, Tone, ago, bytes, printable};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
 use super::session_text::{called, orphaned_text, session_line, validity_words};
 use crate::connect::connect_any_version;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, ago, bytes, printable};
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]

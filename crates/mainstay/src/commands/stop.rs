@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use mainstay_daemon::supervisor_lock::supervisor;
+use mainstay_home::Home;
+use mainstay_home::config::Config;
 use mainstay_log::sqlite::LOCK_FILE;
 use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
 use mainstay_protocol::operations::StopDaemon;
+use mainstay_terminal as terminal;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::config::Config;
 use crate::connect::{answered, connect_any_version};
-use crate::daemon::watch::supervisor;
-use crate::home::Home;
-use mainstay_terminal as terminal;
 
 /// How long a process may take to end once nothing runs in it any more.
 const ENDS: Duration = Duration::from_secs(15);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_kernel::fsharp::project::named;
 use mainstay_model::{Action, Error, SessionKind, SessionState, SessionWork};
 use mainstay_protocol::Sent;
@@ -13,11 +14,10 @@ use mainstay_protocol::operations::{
 };
 use mainstay_protocol::view::SessionView;
 use mainstay_runner::WarmUpPhase;
-
-use crate::home::Home;
-use crate::kernels;
 use mainstay_terminal as terminal;
 use mainstay_terminal::ProgressLine;
+
+use crate::kernels;
 
 /// How long a session may warm up while a client waits.
 const WARM_UP: Duration = Duration::from_secs(600);

@@ -3,12 +3,12 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::GetLink;
+use mainstay_terminal as terminal;
 
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal as terminal;
 
 /// Opens the page in a browser.
 ///

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use mainstay_home::Home;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::Error;
@@ -17,7 +18,6 @@ use super::channels::{Incoming, IoPub};
 use super::content::ShutdownRequest;
 use super::session_binding::{CLIENT, SessionBinding};
 use crate::connect::connect_or_start;
-use crate::home::Home;
 
 /// How long an interrupt waits for the request to end that often follows it.
 const BEFORE_THE_END: Duration = Duration::from_millis(150);

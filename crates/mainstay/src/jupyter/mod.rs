@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainstay_home::Home;
 use mainstay_kernel::jupyter::connection::Connection;
 use mainstay_model::{CommandId, Error};
 use rustix::process::{Pid, getppid};
@@ -32,7 +33,6 @@ use self::channels::Channels;
 use self::control::Control;
 use self::session_binding::SessionBinding;
 use self::shell::Shell;
-use crate::home::Home;
 
 /// How often it is looked whether the front end is there.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);

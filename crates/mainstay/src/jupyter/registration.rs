@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use mainstay_formats::notebook::OWN_KERNELS;
+use mainstay_home::{HOME_VARIABLE, Home};
 use mainstay_kernel::jupyter::kernelspec::METADATA;
 use mainstay_model::{Error, SessionKind};
 use serde_json::{Value, json};
-
-use crate::home::{HOME_VARIABLE, Home};
 
 /// A kernelspec to be written, or that was.
 pub(crate) struct Registration {

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use mainstay_client::Client;
 use mainstay_formats::exchange::Kernel;
+use mainstay_home::Home;
+use mainstay_home::VERSION;
+use mainstay_home::environment::NOTEBOOK;
 use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
 use mainstay_protocol::json_rpc::Method;
@@ -16,9 +19,7 @@ use tokio::time::sleep;
 
 use super::language::language_info;
 use crate::commands::target::{create, open, settle, working_directory};
-use crate::connect::{Connection, VERSION, connect_or_start};
-use crate::environment::NOTEBOOK;
-use crate::home::Home;
+use crate::connect::{Connection, connect_or_start};
 use crate::link::{Link, is_loss};
 
 /// What the daemon knows this client as.

@@ -26,7 +26,7 @@ use uuid::Uuid;
 use self::exchange::keep_up;
 use self::files::{old_lines, unsent_lines};
 use self::lines::CachedHistory;
-use crate::home::{self, Home};
+use mainstay_home::Home;
 use mainstay_terminal::note;
 
 pub(super) use self::lines::Line;
@@ -202,7 +202,11 @@ impl Shared {
                 text
             },
         );
-        if text.is_empty() { Ok(()) } else { home::append_private(&self.unsent_file, text.as_bytes()) }
+        if text.is_empty() {
+            Ok(())
+        } else {
+            mainstay_home::append_private(&self.unsent_file, text.as_bytes())
+        }
     }
 }
 

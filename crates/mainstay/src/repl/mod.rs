@@ -37,9 +37,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use mainstay_client::Client;
+use mainstay_home::Home;
 use mainstay_model::{Error, Event, EventBody, JobSpec, Seq, SessionId, Timestamp, WarmUpReason};
 use mainstay_protocol::operations::GetSession;
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::{Paint, Tone, note, printable};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
@@ -54,9 +56,7 @@ use self::prompt::{Bell, LinePrompt};
 use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::{bring_into_use, settle};
 use crate::connect::Connection;
-use crate::home::Home;
 use crate::link::{Link, is_loss};
-use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// What the daemon knows this client as.
 const CLIENT_NAME: &str = "terminal";

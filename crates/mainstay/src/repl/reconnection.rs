@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::GetSession;
+use mainstay_terminal::{note, printable, show_error};
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
 use super::{CLIENT_NAME, Repl};
 use crate::connect::{Connection, connect, connect_or_start};
-use crate::home::Home;
 use crate::link::Link;
-use mainstay_terminal::{note, printable, show_error};
 
 /// How long a daemon that stops in order may take until it counts as gone.
 const LAST_WORDS: Duration = Duration::from_secs(20);

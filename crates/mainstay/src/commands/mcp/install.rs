@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::{HOME_VARIABLE, Home};
 use mainstay_model::Error;
+use mainstay_terminal::{Paint, note};
 use serde::Serialize;
 
 use super::clients::{McpClient, Places, Scope};
@@ -14,8 +16,6 @@ use super::file::{File, difference};
 use crate::commands::print_json;
 use crate::commands::target::working_directory;
 use crate::confirm::{Enter, agrees, confirm};
-use crate::home::{HOME_VARIABLE, Home};
-use mainstay_terminal::{Paint, note};
 
 /// The program's name, for who has it on the path.
 const PROGRAM: &str = "mainstay";

@@ -2,9 +2,9 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use mainstay_home::HOME_VARIABLE;
 
 use super::edit::{ARGUMENTS, Change, EditError, Entry, Layout, NAME};
-use crate::home::HOME_VARIABLE;
 
 /// What agents read: comments and trailing commas, and nothing else that is no JSON.
 pub(super) const OPTIONS: ParseOptions = ParseOptions {

@@ -18,13 +18,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use mainstay_home::Home;
 use mainstay_mcp::Results;
 use mainstay_model::Error;
+use mainstay_terminal::note;
 
 use super::target::working_directory;
 use crate::connect::answers_within;
-use crate::home::Home;
-use mainstay_terminal::note;
 
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]

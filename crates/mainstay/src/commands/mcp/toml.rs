@@ -1,9 +1,9 @@
 //! Changes of a configuration in TOML, comments and layout kept.
 
+use mainstay_home::HOME_VARIABLE;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::edit::{ARGUMENTS, Change, EditError, Entry, NAME};
-use crate::home::HOME_VARIABLE;
 
 /// The key of a server that says when Codex asks before it calls a tool.
 pub(super) const APPROVAL: &str = "default_tools_approval_mode";

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::{Admission, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{DoWork, SteerSession};
@@ -18,7 +19,6 @@ use super::questions::Asker;
 use super::runner_job::RunnerJob;
 use super::target::Target;
 use crate::connect::{Connection, connect_or_start};
-use crate::home::Home;
 
 /// Says something to an agent and shows its answer as it comes.
 #[derive(Debug, Default, Args)]

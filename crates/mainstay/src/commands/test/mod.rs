@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_home::Home;
 use mainstay_model::{Error, JobSpec, TestRun, TestSelection, TestTimeout};
 use mainstay_protocol::operations::ListTests;
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_runner::query::{Test as Listed, Tests};
+use mainstay_terminal::{Paint, Tone, note, printable};
 
 use self::watch_mode::WatchMode;
 use super::conditions::{SentArgs, milliseconds};
@@ -17,8 +19,6 @@ use super::eval::{Run, Show, Source};
 use super::rebuild::build;
 use super::target::{Target, settle};
 use crate::connect::connect_or_start;
-use crate::home::Home;
-use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Runs the tests that a session's code defined, and those of the assemblies it refers to.
 #[derive(Debug, Args)]

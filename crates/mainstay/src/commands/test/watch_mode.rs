@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use mainstay_home::Home;
 use mainstay_model::{Error, EventBody, JobSpec, Seq, TestOutcome, TestRun, TestSelection, WorkEnding};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::note;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
@@ -20,8 +22,6 @@ use crate::commands::interrupts::interrupts;
 use crate::commands::questions::Asker;
 use crate::commands::runner_job::RunnerJob;
 use crate::connect::{Connection, connect_or_start};
-use crate::home::Home;
-use mainstay_terminal::note;
 
 /// How long nothing must happen before what has happened is acted upon: many files are often written at once.
 const QUIET: Duration = Duration::from_millis(300);

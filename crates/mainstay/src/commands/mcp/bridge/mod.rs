@@ -18,8 +18,11 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use mainstay_client::Stream;
+use mainstay_home::Home;
+use mainstay_home::config::Config;
 use mainstay_mcp::{AnyLines, Results, unreadable};
 use mainstay_model::{Error, SessionId};
+use mainstay_terminal as terminal;
 use tokio::io::{AsyncRead, stdin, stdout};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
@@ -28,9 +31,6 @@ use uuid::Uuid;
 use self::core::{Bounds, Bridge, Silence, To};
 use self::outlet::Outlet;
 use self::reach::{Reach, Reached, is_passing};
-use crate::config::Config;
-use crate::home::Home;
-use mainstay_terminal as terminal;
 
 /// A daemon that owes an answer may be silent for this long, however short the wait for a daemon is.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainstay_client::{Stream, attach};
+use mainstay_home::Home;
+use mainstay_home::environment::of_client;
 use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
 
 use crate::connect::{StartOptions, start};
-use crate::environment::of_client;
-use crate::home::Home;
 
 /// What it takes to reach a daemon.
 #[derive(Clone)]

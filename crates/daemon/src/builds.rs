@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 
 /// The projects that are built, by any session.
 #[derive(Debug, Default)]
-pub(super) struct Builds {
+pub(crate) struct Builds {
     turns: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
     failed: Mutex<HashMap<PathBuf, Failed>>,
 }
@@ -25,7 +25,7 @@ struct Failed {
 
 impl Builds {
     /// Waits until nobody else builds the project, and says so where it has to. It is the caller's until what this gives is dropped.
-    pub(super) async fn turn(&self, project: &Path, say: &(dyn Fn(String) + Sync)) -> OwnedMutexGuard<()> {
+    pub(crate) async fn turn(&self, project: &Path, say: &(dyn Fn(String) + Sync)) -> OwnedMutexGuard<()> {
         let turns = self.turns_of(project);
         match Arc::clone(&turns).try_lock_owned() {
             Ok(turn) => turn,
@@ -38,7 +38,7 @@ impl Builds {
 
     /// What came of the last build at a start, where that failed and nothing was written since: another would fail alike, and each new
     /// worker would wait for it.
-    pub(super) fn failed_before(&self, project: &Path, made_of: Option<SystemTime>) -> Option<BuildReport> {
+    pub(crate) fn failed_before(&self, project: &Path, made_of: Option<SystemTime>) -> Option<BuildReport> {
         let all = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&known_as(project))
             .filter(|failed| failed.made_of == made_of)
@@ -46,7 +46,7 @@ impl Builds {
     }
 
     /// Notes what came of a build at a start.
-    pub(super) fn ended(&self, project: &Path, made_of: Option<SystemTime>, report: &BuildReport) {
+    pub(crate) fn ended(&self, project: &Path, made_of: Option<SystemTime>, report: &BuildReport) {
         let mut all = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         match report.built {
             Ok(()) => all.remove(&known_as(project)),

@@ -4,20 +4,20 @@ use std::path::Path;
 
 use mainstay_embedded::kernel_file;
 use mainstay_engine::KindRules;
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::search::fsharp_sdks;
 use mainstay_kernel::fsharp::{Code, Selected, is_built, select};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{Kernelspecs, Places};
 use mainstay_model::{Error, SessionKind};
 use mainstay_runner::Environment;
 
-use super::default_kind::default_kind;
-use crate::config::Config;
-use crate::home::Home;
-use crate::kernels::{is_same, search};
+use crate::default_kind::default_kind;
 
 /// Goes by the kernels and SDKs that are found for a client's environment, laid over the daemon's.
-pub(super) struct MachineKinds {
-    pub(super) home: Home,
+pub(crate) struct MachineKinds {
+    pub(crate) home: Home,
 }
 
 impl MachineKinds {
@@ -27,7 +27,7 @@ impl MachineKinds {
 
     /// Whether an SDK for this folder is there, and the worker is built with it.
     fn has_fsharp(&self, folder: &Path, environment: &Environment) -> Result<bool, Error> {
-        let search = search(&self.home, Config::load(&self.home)?.fsharp).of_session(environment);
+        let search = fsharp_sdks(&self.home, Config::load(&self.home)?.fsharp).of_session(environment);
         Ok(match select(&search, Code::In(folder)) {
             Ok(Selected { sdk, .. }) => is_built(&search.home, &sdk, kernel_file),
             Err(_) => false,
@@ -79,4 +79,10 @@ impl KindRules for MachineKinds {
         // What cannot be installed here is as ready as it will be: its creation says what is missing.
         !is_installable(kind) || self.kernelspecs(Some(folder), environment).choose(kind).is_ok()
     }
+}
+
+/// Whether the same kernel runs sessions of both kinds: a language stands for the kernel of it that is found first.
+fn is_same(kernelspecs: &Kernelspecs, one: &SessionKind, other: &SessionKind) -> bool {
+    let spec = |kind: &SessionKind| kernelspecs.choose(kind).ok().map(|spec| &spec.name);
+    one == other || spec(one).is_some_and(|own| spec(other) == Some(own))
 }

@@ -24,7 +24,7 @@ const LONG_TIME: RangeInclusive<u64> = 0..=366 * DAY_MS;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The range of the setting of this name, which says by its end whether it is a time, a size or a count.
-pub(crate) fn range_of(name: &str) -> RangeInclusive<u64> {
+pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
         "outcomes" | "history-lines" => ANY,

@@ -5,53 +5,38 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use mainstay_model::{Error, Timestamp};
-use serde::{Deserialize, Serialize};
+use mainstay_model::Error;
+
+use crate::DaemonRecord;
 
 /// Names the folder, if it is not `~/.mainstay`.
-pub(crate) const HOME_VARIABLE: &str = "MAINSTAY_HOME";
+pub const HOME_VARIABLE: &str = "MAINSTAY_HOME";
 /// The longest path of a folder of sockets, in bytes: a socket's own name adds 38, and the whole must fit into the system's
 /// address structure, which has 104 at the least.
 const LONGEST_RUN_FOLDER: usize = 64;
 
 /// The folder, and what lies where in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Home {
+pub struct Home {
     folder: PathBuf,
 }
 
-/// The daemon that runs, as `daemon.json` says. Source: seed 000, "Daemon State File".
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DaemonRecord {
-    /// The process id of the daemon.
-    pub(crate) pid: u32,
-    /// The loopback port it listens on.
-    pub(crate) port: u16,
-    /// The version of the daemon.
-    pub(crate) version: String,
-    /// Since when it runs.
-    pub(crate) started_at: Timestamp,
-    /// The local socket it listens on.
-    pub(crate) socket: PathBuf,
-}
-
 /// Has the token of the principal that a client stands for.
-pub(crate) const TOKEN_VARIABLE: &str = "MAINSTAY_TOKEN";
+pub const TOKEN_VARIABLE: &str = "MAINSTAY_TOKEN";
 
 /// Whether this client stands for a principal of its own.
-pub(crate) fn shows_own_token() -> bool {
+pub fn shows_own_token() -> bool {
     std::env::var_os(TOKEN_VARIABLE).is_some_and(|token| !token.is_empty())
 }
 
 /// A secret that nobody guesses.
-pub(crate) fn new_token() -> String {
+pub fn new_token() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }
 
 impl Home {
     /// The user's, made if it is not there.
-    pub(crate) fn open() -> Result<Self, Error> {
+    pub fn open() -> Result<Self, Error> {
         let folder = match (std::env::var_os(HOME_VARIABLE), std::env::var_os("HOME")) {
             (Some(folder), _) if !folder.is_empty() => PathBuf::from(folder),
             (_, Some(user)) => Path::new(&user).join(".mainstay"),
@@ -76,62 +61,62 @@ impl Home {
     }
 
     /// Returns the path of the home folder.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The database and its objects.
-    pub(crate) fn store(&self) -> PathBuf {
+    pub fn store(&self) -> PathBuf {
         self.folder.join("store")
     }
 
     /// Sessions that were pruned, as files.
-    pub(crate) fn archive(&self) -> PathBuf {
+    pub fn archive(&self) -> PathBuf {
         self.folder.join("archive")
     }
 
     /// Copies of projects' assemblies, as workers have them.
-    pub(crate) fn copies(&self) -> PathBuf {
+    pub fn copies(&self) -> PathBuf {
         self.folder.join("copies")
     }
 
     /// The Jupyter kernels that were installed here, each in a folder of its own.
-    pub(crate) fn jupyter(&self) -> PathBuf {
+    pub fn jupyter(&self) -> PathBuf {
         self.folder.join("kernels/jupyter")
     }
 
     /// What the creators of sessions have in their environments.
-    pub(crate) fn environments(&self) -> PathBuf {
+    pub fn environments(&self) -> PathBuf {
         self.folder.join("environments")
     }
 
     /// What the daemon and its supervisor write down.
-    pub(crate) fn logs(&self) -> PathBuf {
+    pub fn logs(&self) -> PathBuf {
         self.folder.join("logs")
     }
 
     /// Who watches over the daemon.
-    pub(crate) fn supervisor_file(&self) -> PathBuf {
+    pub fn supervisor_file(&self) -> PathBuf {
         self.folder.join("supervisor.lock")
     }
 
     /// Returns the path of the user's settings.
-    pub(crate) fn config_file(&self) -> PathBuf {
+    pub fn config_file(&self) -> PathBuf {
         self.folder.join("config.toml")
     }
 
     /// Where earlier versions kept the prompt's history.
-    pub(crate) fn old_history_file(&self) -> PathBuf {
+    pub fn old_history_file(&self) -> PathBuf {
         self.folder.join("history")
     }
 
     /// Lines of the prompt that no daemon was there to keep.
-    pub(crate) fn unsent_history_file(&self) -> PathBuf {
+    pub fn unsent_history_file(&self) -> PathBuf {
         self.folder.join("history.unsent")
     }
 
     /// The folder of the sockets, the user's alone. A home with a long path has it among the user's run-time files.
-    pub(crate) fn run_folder(&self) -> Result<PathBuf, Error> {
+    pub fn run_folder(&self) -> Result<PathBuf, Error> {
         let inside = self.folder.join("run");
         if fits(&inside) {
             make_private(&inside)?;
@@ -151,7 +136,7 @@ impl Home {
     }
 
     /// The folder of the sockets, without those of a daemon that was killed. Only who holds the store may ask for it.
-    pub(crate) fn empty_run_folder(&self) -> Result<PathBuf, Error> {
+    pub fn empty_run_folder(&self) -> Result<PathBuf, Error> {
         let folder = self.run_folder()?;
         let failed = |error: std::io::Error| unusable(&folder, &error);
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
@@ -161,7 +146,7 @@ impl Home {
     }
 
     /// Leaves no folder of sockets behind among files that are not Mainstay's. Only who holds the store may ask for it.
-    pub(crate) fn clear_run_folder(&self, folder: &Path) {
+    pub fn clear_run_folder(&self, folder: &Path) {
         if !folder.starts_with(&self.folder) {
             // One that is not empty holds the socket of a worker that is just ending; the next daemon clears it.
             std::fs::remove_dir(folder).ok();
@@ -169,18 +154,18 @@ impl Home {
     }
 
     /// The token that clients show: the one in the environment, else the daemon's own.
-    pub(crate) fn shown_token(&self) -> Option<String> {
+    pub fn shown_token(&self) -> Option<String> {
         std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()).or_else(|| self.token())
     }
 
     /// The secret that clients show, if a daemon has made it.
-    pub(crate) fn token(&self) -> Option<String> {
+    pub fn token(&self) -> Option<String> {
         let token = std::fs::read_to_string(self.token_file()).ok()?;
         Some(token.trim().to_owned()).filter(|token| !token.is_empty())
     }
 
     /// The secret that clients show; made where there is none yet, and closed to others where it was not.
-    pub(crate) fn ensure_token(&self) -> Result<String, Error> {
+    pub fn ensure_token(&self) -> Result<String, Error> {
         if let Some(token) = self.token() {
             let path = self.token_file();
             if tighten(&path, 0o600)? {
@@ -194,19 +179,19 @@ impl Home {
     }
 
     /// The daemon that says it runs. It may be gone; only a connection tells.
-    pub(crate) fn daemon(&self) -> Option<DaemonRecord> {
+    pub fn daemon(&self) -> Option<DaemonRecord> {
         serde_json::from_slice(&std::fs::read(self.daemon_file()).ok()?).ok()
     }
 
     /// Says which daemon runs.
-    pub(crate) fn write_daemon(&self, record: &DaemonRecord) -> Result<(), Error> {
+    pub fn write_daemon(&self, record: &DaemonRecord) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(record)
             .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
         write_atomically(&self.daemon_file(), &text)
     }
 
     /// Says that the daemon `pid` runs no more, unless another has taken its place.
-    pub(crate) fn clear_daemon(&self, pid: u32) {
+    pub fn clear_daemon(&self, pid: u32) {
         if self.daemon().is_some_and(|record| record.pid == pid) {
             // A record that stays behind is recognised as stale.
             std::fs::remove_file(self.daemon_file()).ok();
@@ -214,12 +199,12 @@ impl Home {
     }
 
     /// The file with the secret that clients show.
-    pub(crate) fn token_file(&self) -> PathBuf {
+    pub fn token_file(&self) -> PathBuf {
         self.folder.join("token")
     }
 
     /// The port that a daemon of this home had when none was asked for.
-    pub(crate) fn last_port(&self) -> Option<u16> {
+    pub fn last_port(&self) -> Option<u16> {
         std::fs::read_to_string(self.port_file()).ok()?.trim().parse().ok().filter(|port| *port != 0)
     }
 
@@ -227,7 +212,7 @@ impl Home {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub(crate) fn keep_port(&self, port: u16) -> Result<(), Error> {
+    pub fn keep_port(&self, port: u16) -> Result<(), Error> {
         write_atomically(&self.port_file(), format!("{port}\n").as_bytes())
     }
 
@@ -254,7 +239,7 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Adds to a file that only the user may read.
-pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn append_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let append = || {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         file.write_all(bytes)?;
@@ -318,7 +303,7 @@ fn tighten(path: &Path, mode: u32) -> Result<bool, Error> {
 
 /// The same number for the same bytes in every version of this program (FNV-1a). What it tells apart is one user's own, so 64
 /// bits will do.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
+pub fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))

@@ -4,21 +4,21 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use close_fds::set_fds_cloexec;
+use mainstay_home::Home;
+use mainstay_home::config::{Config, DaemonConfig};
+use mainstay_home::environment::{DaemonEnvironment, EnvironmentSource, of_daemon};
+use mainstay_home::{Announcement, program};
 use mainstay_model::Error;
 use rustix::process::setsid;
 
-use super::announce;
-use crate::config::{Config, DaemonConfig};
-use crate::connect::{Announcement, program};
-use crate::environment::{DaemonEnvironment, EnvironmentSource, of_daemon};
-use crate::home::Home;
+use crate::announcement::announce;
 
 /// The first descriptor that is no standard stream.
 const FIRST_OWN: i32 = 3;
 
 /// Starts a daemon, which is given these arguments, in a session of its own and with its own environment. It announces itself on this
 /// process's standard output; this process announces only that it could not be started.
-pub(crate) fn detach(home: &Home, arguments: impl IntoIterator<Item = String>) -> Result<ExitCode, Error> {
+pub fn detach(home: &Home, arguments: impl IntoIterator<Item = String>) -> Result<ExitCode, Error> {
     let started = start(home, arguments);
     if let Err(error) = &started {
         announce(&Announcement::Failed(error.clone().into()));

@@ -4,21 +4,20 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
+use mainstay_home::Home;
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
 use mainstay_model::{Capabilities, Capability, Error, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
-use crate::home::Home;
-
 /// Starts the kernels of Jupyter sessions.
-pub(super) struct JupyterKernels {
+pub(crate) struct JupyterKernels {
     home: Home,
     /// The folder of the kernels' sockets.
     sockets: PathBuf,
 }
 
 impl JupyterKernels {
-    pub(super) fn new(home: &Home, sockets: PathBuf) -> Self {
+    pub(crate) fn new(home: &Home, sockets: PathBuf) -> Self {
         Self { home: home.clone(), sockets }
     }
 

@@ -7,6 +7,8 @@ mod settings;
 
 use std::time::Duration;
 
+use mainstay_home::VERSION;
+use mainstay_home::config::TelemetryConfig;
 use mainstay_http::{HttpDaemon, gauges};
 use mainstay_model::{Access, Error};
 use opentelemetry::global::set_text_map_propagator;
@@ -23,8 +25,6 @@ use self::collector::{Collector, Metrics, Spans};
 use self::instruments::{Instruments, Readings};
 use self::settings::{Sampling, Settings};
 use super::logging::Traces;
-use crate::config::TelemetryConfig;
-use crate::connect::VERSION;
 
 /// How long the daemon's end may wait for what is not sent yet.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -23,13 +23,13 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 /// The worker that takes the place of F#'s where `MAINSTAY_TEST_WORKER` names one: it starts without a compiler.
-pub(super) fn worker(sdk: &Sdk) -> Option<WorkerProgram> {
+pub(crate) fn worker(sdk: &Sdk) -> Option<WorkerProgram> {
     let program = std::env::var_os("MAINSTAY_TEST_WORKER")?.into();
     Some(WorkerProgram { program, arguments: Vec::new(), environment: Vec::new(), sdk: sdk.version.clone() })
 }
 
 /// Starts agents that follow a script, for tests.
-pub(super) struct ScriptedAgents;
+pub(crate) struct ScriptedAgents;
 
 #[async_trait]
 impl RunnerFactory for ScriptedAgents {

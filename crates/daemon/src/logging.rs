@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use mainstay_home::Home;
 use mainstay_log::trace::TARGET;
 use mainstay_model::Error;
 use tracing::Metadata;
@@ -14,14 +15,12 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-use crate::home::Home;
-
 /// Where the spans of traces go, if anywhere.
-pub(super) type Traces = Box<dyn Layer<Registry> + Send + Sync>;
+pub(crate) type Traces = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`. A log file holds at most `log_bytes`. Traces are
 /// no part of it.
-pub(super) fn start(home: &Home, to_file: bool, log_bytes: u64, traces: Option<Traces>) -> Result<(), Error> {
+pub(crate) fn start(home: &Home, to_file: bool, log_bytes: u64, traces: Option<Traces>) -> Result<(), Error> {
     let filter = EnvFilter::try_from_env("MAINSTAY_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let filter = filter.and(filter_fn(|metadata: &Metadata<'_>| metadata.target() != TARGET));
     // Filtered also where there is none: beside a layer without a filter each span would ask anew whether anyone wants it.

@@ -2,7 +2,7 @@
 //!
 //! `docs/reference/settings.md` is generated from these types: their doc comments are its text.
 
-pub(crate) mod bounds;
+pub mod bounds;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,70 +11,68 @@ use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_kernel::OpenedNames;
 use mainstay_kernel::fsharp::FEED;
 use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Home;
 use crate::environment::EnvironmentSource;
-use crate::home::Home;
 
 /// The port the daemon listens on unless told otherwise.
-pub(crate) const DEFAULT_PORT: u16 = 37749;
+pub const DEFAULT_PORT: u16 = 37749;
 
 /// All settings of the user.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Config {
+pub struct Config {
     /// The daemon: its ports, its log file and its environment.
-    pub(crate) daemon: DaemonConfig,
+    pub daemon: DaemonConfig,
     /// F# sessions: the SDK, projects and watched files.
-    pub(crate) fsharp: FsharpConfig,
+    pub fsharp: FsharpConfig,
     /// Sessions of pi, the coding agent.
-    pub(crate) pi: PiConfig,
+    pub pi: PiConfig,
     /// What MCP clients are offered and shown.
-    pub(crate) mcp: mainstay_mcp::Settings,
+    pub mcp: mainstay_mcp::Settings,
     /// Traces and metrics for OpenTelemetry. A setting that is missing is taken from OpenTelemetry's environment variables.
-    pub(crate) telemetry: TelemetryConfig,
+    pub telemetry: TelemetryConfig,
     /// What the daemon accepts, stores and waits for at most.
-    pub(crate) limits: Limits,
+    pub limits: Limits,
     /// Principals with a token of their own, one table each: `[principals.NAME]`. `mainstay principal new` prints it.
-    pub(crate) principals: BTreeMap<Principal, PrincipalConfig>,
+    pub principals: BTreeMap<Principal, PrincipalConfig>,
 }
 
 /// A principal with a token of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct PrincipalConfig {
+pub struct PrincipalConfig {
     /// The SHA-256 of the principal's token, as 64 hexadecimal digits.
-    #[cfg_attr(test, schemars(with = "String"))]
-    pub(crate) token_sha256: TokenHash,
+    #[schemars(with = "String")]
+    pub token_sha256: TokenHash,
     /// Patterns for the names of the sessions it may see, besides those it may drive; `*` stands for any characters.
     #[serde(default)]
-    pub(crate) see: Vec<NamePattern>,
+    pub see: Vec<NamePattern>,
     /// Patterns for the names of the sessions it may drive, besides the sessions it created.
     #[serde(default)]
-    pub(crate) drive: Vec<NamePattern>,
+    pub drive: Vec<NamePattern>,
 }
 
 /// Settings of the daemon.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct DaemonConfig {
+pub struct DaemonConfig {
     /// The loopback port; 0 takes any free port. Without it the daemon takes 37749, or any free port if that is taken, and keeps that.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// A second loopback port that speaks only the pi protocol, at `/`; 0 takes any free port. Without it there is no such port.
-    pub(crate) pi_port: Option<u16>,
+    pub pi_port: Option<u16>,
     /// The size at which a new log file is begun, in bytes. The previous file is kept.
-    pub(crate) log_bytes: u64,
+    pub log_bytes: u64,
     /// Where a daemon in the background takes its environment from. The variable `MAINSTAY_ENVIRONMENT` overrides it.
-    pub(crate) environment: EnvironmentSource,
+    pub environment: EnvironmentSource,
     /// How long the login shell may take to say its environment, in milliseconds. After that the environment is inherited, and the log and `mainstay kernel doctor` say so.
-    pub(crate) environment_ms: u64,
+    pub environment_ms: u64,
     /// The largest environment of a session's creator that the session keeps, in bytes. Of a larger one the session gets nothing, and its creator is told.
-    pub(crate) session_environment_bytes: usize,
+    pub session_environment_bytes: usize,
     /// How long clients wait for an answer that should come at once before they conclude that the daemon hangs, in milliseconds.
-    pub(crate) answer_ms: u64,
+    pub answer_ms: u64,
 }
 
 impl Default for DaemonConfig {
@@ -93,41 +91,40 @@ impl Default for DaemonConfig {
 
 /// The ports that a command line asks for, before the configured ones.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ports {
+pub struct Ports {
     /// The port of the daemon itself.
-    pub(crate) own: Option<u16>,
+    pub own: Option<u16>,
     /// That of the pi protocol alone.
-    pub(crate) pi: Option<u16>,
+    pub pi: Option<u16>,
 }
 
 impl Ports {
     /// How another process of this program is asked for them.
-    pub(crate) fn arguments(self) -> impl Iterator<Item = String> {
+    pub fn arguments(self) -> impl Iterator<Item = String> {
         let asked = [("--port", self.own), ("--pi-port", self.pi)];
         asked.into_iter().filter_map(|(name, port)| port.map(|port| format!("{name}={port}")))
     }
 
     /// They, and the configured ones where none were asked for.
-    pub(crate) fn or(self, config: &DaemonConfig) -> Self {
+    pub fn or(self, config: &DaemonConfig) -> Self {
         Self { own: self.own.or(config.port), pi: self.pi.or(config.pi_port) }
     }
 }
 
 /// Settings of F# kernels.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct FsharpConfig {
+pub struct FsharpConfig {
     /// The folder of the `dotnet` to use. Without it Mainstay looks for an SDK.
-    pub(crate) dotnet: Option<PathBuf>,
+    pub dotnet: Option<PathBuf>,
     /// The address of the release metadata that `mainstay kernel install fsharp` reads, or of a mirror with the same files.
-    pub(crate) feed: String,
+    pub feed: String,
     /// What happens when a file changes that a session depends on.
-    pub(crate) watch: Watch,
+    pub watch: Watch,
     /// Which names of a session's project are opened.
-    pub(crate) opens: OpenedNames,
+    pub opens: OpenedNames,
     /// Compiler options for each new F# session, separated by spaces, as for `--fsi-args`: `"--define:X --nowarn:25"`.
-    pub(crate) fsi_args: String,
+    pub fsi_args: String,
 }
 
 impl Default for FsharpConfig {
@@ -143,10 +140,9 @@ impl Default for FsharpConfig {
 }
 
 /// What happens when a file changes that a session depends on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Watch {
+pub enum Watch {
     /// Nothing is watched; a session is checked when somebody asks for it.
     Off,
     /// Results that depend on the file are marked as stale.
@@ -157,33 +153,31 @@ pub(crate) enum Watch {
 }
 
 /// The settings of pi agents.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct PiConfig {
+pub struct PiConfig {
     /// The program. Without it the pi that Mainstay installed is used, else the one on the `PATH`.
-    pub(crate) path: Option<PathBuf>,
+    pub path: Option<PathBuf>,
     /// The provider of the model that a session starts with. Without it pi decides.
-    pub(crate) provider: Option<String>,
+    pub provider: Option<String>,
     /// The model that a session starts with.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// More arguments for `pi --mode rpc`.
-    pub(crate) arguments: Vec<String>,
+    pub arguments: Vec<String>,
     /// Variables that are added to pi's environment.
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// Whether pi has tools that work in the user's other sessions.
-    pub(crate) live_sessions: bool,
+    pub live_sessions: bool,
     /// How long a dialog of an extension waits for an answer when the extension does not say, in milliseconds.
-    pub(crate) dialog_ms: u64,
+    pub dialog_ms: u64,
     /// Whose limits apply where `[limits]` does not say.
-    pub(crate) limits: WhoseLimits,
+    pub limits: WhoseLimits,
 }
 
 /// Whose limits apply where `[limits]` does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum WhoseLimits {
+pub enum WhoseLimits {
     /// The defaults of Mainstay.
     #[default]
     Own,
@@ -207,23 +201,22 @@ impl Default for PiConfig {
 }
 
 /// Settings of traces and metrics that are exported. What none of them says, OpenTelemetry's environment variables may say.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(Serialize, schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct TelemetryConfig {
+pub struct TelemetryConfig {
     /// The address of a collector that speaks OTLP over HTTP. Without it nothing is exported.
-    pub(crate) endpoint: Option<String>,
+    pub endpoint: Option<String>,
     /// A file with one header per line, as in `authorization=Bearer TOKEN`.
-    pub(crate) headers_file: Option<PathBuf>,
+    pub headers_file: Option<PathBuf>,
     /// The daemon's name in traces and metrics, `mainstay` unless set.
-    pub(crate) service_name: Option<String>,
+    pub service_name: Option<String>,
     /// The fraction of the traces that start in the daemon which is exported, 1.0 unless set.
-    pub(crate) sampling_ratio: Option<f64>,
+    pub sampling_ratio: Option<f64>,
 }
 
 impl Config {
     /// The tokens that are accepted: the daemon's own, and those of the principals.
-    pub(crate) fn tokens(&self, own: &str) -> Tokens {
+    pub fn tokens(&self, own: &str) -> Tokens {
         let access = |(principal, config): (&Principal, &PrincipalConfig)| {
             let PrincipalConfig { token_sha256, see, drive } = config.clone();
             (token_sha256, Access { principal: principal.clone(), rights: Rights::Some { see, drive } })
@@ -241,7 +234,7 @@ impl Config {
     }
 
     /// Reads the settings; the defaults where there is no file.
-    pub(crate) fn load(home: &Home) -> Result<Self, Error> {
+    pub fn load(home: &Home) -> Result<Self, Error> {
         let file = home.config_file();
         let invalid =
             |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::{Scheme, Uri};
+use mainstay_home::config::TelemetryConfig;
 use mainstay_model::Error;
-
-use crate::config::TelemetryConfig;
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";

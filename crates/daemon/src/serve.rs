@@ -1,36 +1,14 @@
-//! The daemon: one process that holds the store, the sessions and the doors.
-//!
-//! [`serve`] is its whole life; [`background`] starts it apart from whoever wants it. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
-//! joins the F# kernel to the engine,
-//! [`pi`] the coding agent. [`telemetry`] is what a collector is told.
+//! The whole life of the daemon: what it opens, joins, serves and closes again.
 
-pub(crate) mod background;
-mod builds;
-mod default_kind;
-mod fsharp;
-mod jupyter;
-mod kind_rules;
-mod listeners;
-mod logging;
-mod pi;
-mod projects;
-#[cfg(feature = "failpoints")]
-mod scripted;
-pub(crate) mod supervisor;
-mod telemetry;
-pub(crate) mod watch;
-mod watcher;
-
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::{Engine, Environments, KindResolver};
+use mainstay_gateway::Daemon;
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_gateway::{Daemon, Kinds};
+use mainstay_home::config::{Config, DaemonConfig, Ports, Watch};
+use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
 use mainstay_http::Http;
-use mainstay_kernel::jupyter::Places;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_mcp::Mcp;
 use mainstay_model::{Error, Timestamp};
@@ -43,15 +21,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DaemonConfig, FsharpConfig, Ports, Watch};
-use crate::connect::{Announcement, VERSION, transcribing};
-use crate::home::{DaemonRecord, Home};
-use crate::kernels;
-use mainstay_terminal as terminal;
-
-use self::kind_rules::MachineKinds;
-use self::listeners::Listeners;
-use self::telemetry::Telemetry;
+use crate::announcement::announce;
+use crate::kind_rules::MachineKinds;
+use crate::kinds::known_kinds;
+use crate::listeners::Listeners;
+use crate::telemetry::Telemetry;
+use crate::{fsharp, jupyter, logging, pi, watcher};
 
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
@@ -61,19 +36,26 @@ const FEWEST_FILES: u64 = 128;
 
 /// How a daemon is run.
 #[derive(Clone, Debug)]
-pub(crate) struct ServeOptions {
+pub struct ServeOptions {
     /// The ports asked for; without them the configured ones.
-    pub(crate) ports: Ports,
+    pub ports: Ports,
     /// Whether no file is watched, whatever is configured.
-    pub(crate) no_watch: bool,
+    pub no_watch: bool,
     /// Whether whoever started it reads one line of its state, and its log goes to a file.
-    pub(crate) announce: bool,
+    pub announce: bool,
     /// Why its environment is not the one that it should have, where that is so.
-    pub(crate) environment_note: Option<String>,
+    pub environment_note: Option<String>,
 }
 
-/// Serves until it is told to stop.
-pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Error> {
+/// Serves until it is told to stop. A daemon in the foreground calls `ready` once it serves.
+///
+/// # Errors
+/// The settings are invalid, or something that the daemon needs cannot be opened.
+pub async fn serve(
+    home: &Home,
+    options: ServeOptions,
+    ready: impl FnOnce(&DaemonRecord),
+) -> Result<(), Error> {
     let config = Config::load(home);
     let log_bytes =
         config.as_ref().map_or(DaemonConfig::default().log_bytes, |config| config.daemon.log_bytes);
@@ -85,7 +67,7 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
     logging::start(home, options.announce, log_bytes, traces)?;
     let served = match (config, telemetry) {
         (Ok(config), Ok(telemetry)) => {
-            let served = run(home, options.clone(), config, telemetry.as_ref()).await;
+            let served = run(home, options.clone(), config, telemetry.as_ref(), ready).await;
             if let Some(telemetry) = telemetry {
                 telemetry.end().await;
             }
@@ -107,6 +89,7 @@ async fn run(
     options: ServeOptions,
     mut config: Config,
     telemetry: Option<&Telemetry>,
+    ready: impl FnOnce(&DaemonRecord),
 ) -> Result<(), Error> {
     if let Some(files) = allow_files()? {
         // The other half is for what they ask for.
@@ -158,7 +141,7 @@ async fn run(
     stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
     let (pid, socket, sockets) = (record.pid, listeners.socket.clone(), listeners.folder.clone());
-    announce_ready(record, options.announce);
+    announce_ready(&record, options.announce, ready);
     if let Some(telemetry) = telemetry {
         tasks.spawn(telemetry.measure(http.daemon(daemon.clone())));
     }
@@ -185,20 +168,20 @@ async fn runners(home: &Home, config: &Config, listeners: &Listeners) -> Vec<Arc
         Arc::new(kernel),
         Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
         #[cfg(feature = "failpoints")]
-        Arc::new(scripted::ScriptedAgents),
+        Arc::new(crate::scripted::ScriptedAgents),
         Arc::new(agents),
     ]
 }
 
-/// Says that the daemon serves: to whoever started it in the background, or on the terminal.
-fn announce_ready(record: DaemonRecord, announces: bool) {
+/// Says that the daemon serves: to the process that started it in the background, or by `ready`.
+fn announce_ready(record: &DaemonRecord, announces: bool, ready: impl FnOnce(&DaemonRecord)) {
     let port = record.port;
     tracing::info!(port, version = VERSION, "the daemon serves");
     if announces {
-        announce(&Announcement::Ready(record));
+        announce(&Announcement::Ready(record.clone()));
         let_go_of_output();
     } else {
-        terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
+        ready(record);
     }
 }
 
@@ -207,15 +190,6 @@ fn protocols(http: Http, mcp: mainstay_mcp::Settings) -> Protocols {
     let all: [Arc<dyn Protocol>; 4] =
         [Arc::new(Rpc), Arc::new(http), Arc::new(Mcp::new(mcp)), Arc::new(PiProtocol::default())];
     Protocols::new(all)
-}
-
-/// The kinds of sessions that clients are told of.
-fn known_kinds(home: Home, fsharp: FsharpConfig, pi: Option<PathBuf>) -> Kinds {
-    let (sdks, agents) = (kernels::search(&home, fsharp), crate::agents::search(&home, pi));
-    Kinds::new(move |folder, environment| {
-        let kernelspecs = Places::of_session(environment, &home.jupyter(), folder).kernelspecs();
-        kernels::known(&sdks.of_session(environment), &kernelspecs, &agents.of_session(environment))
-    })
 }
 
 /// Makes the entries that a store of an older schema lacks, which takes long where it is large: who waits for the daemon sees how
@@ -278,11 +252,4 @@ fn let_go_of_output() {
     if let Err(error) = closed.and_then(|null| Ok(rustix::stdio::dup2_stdout(null)?)) {
         tracing::warn!(%error, "standard output stays open");
     }
-}
-
-/// Tells whoever started the daemon how it stands.
-fn announce(announcement: &Announcement) {
-    let Ok(text) = serde_json::to_string(announcement) else { return };
-    // Who started the first daemon under a supervisor has long gone when the next one announces itself.
-    writeln!(std::io::stdout(), "{text}").ok();
 }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_embedded::kernel_file;
+use mainstay_home::Home;
+use mainstay_home::config::FsharpConfig;
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
@@ -20,15 +23,11 @@ use mainstay_runner::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-use mainstay_embedded::kernel_file;
-
-use super::builds::Builds;
-use super::projects::{Loading, ProjectBuilder, profiles, project_of};
-use crate::config::FsharpConfig;
-use crate::home::Home;
+use crate::builds::Builds;
+use crate::projects::{Loading, ProjectBuilder, profiles, project_of};
 
 /// Starts the workers of F# sessions.
-pub(super) struct FsharpKernel {
+pub(crate) struct FsharpKernel {
     search: Search,
     /// The home folder of Mainstay.
     home: PathBuf,
@@ -48,11 +47,11 @@ pub(super) struct FsharpKernel {
 }
 
 impl FsharpKernel {
-    pub(super) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
+    pub(crate) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
         let arguments = config.fsi_args.split_whitespace().map(str::to_owned).collect();
         Self {
             opens: config.opens,
-            search: crate::kernels::search(home, config),
+            search: mainstay_home::search::fsharp_sdks(home, config),
             home: home.folder().to_owned(),
             copies: home.copies(),
             sockets,
@@ -72,7 +71,7 @@ impl FsharpKernel {
 
     async fn program(&self, sdk: &Sdk) -> Result<WorkerProgram, Error> {
         #[cfg(feature = "failpoints")]
-        if let Some(program) = super::scripted::worker(sdk) {
+        if let Some(program) = crate::scripted::worker(sdk) {
             return Ok(program);
         }
         let progress = |progress| tracing::info!(?progress, "F# is prepared");

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use mainstay_formats::notebook::{Notebook, NotebookFormat};
+use mainstay_home::Home;
+use mainstay_home::config::Config;
+use mainstay_home::search::fsharp_sdks;
 use mainstay_kernel::fsharp::choose;
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
 use mainstay_runner::Environment;
-
-use crate::config::Config;
-use crate::home::Home;
-use crate::kernels::search;
 
 const FSHARP: &str = "fsharp";
 const PYTHON: &str = "python";
@@ -42,8 +41,9 @@ pub(crate) fn default_kind(
     let fsharp = SessionKind::fsharp();
     let python = SessionKind::new(PYTHON)?;
     let runs = |kind: &SessionKind| kernelspecs.choose(kind).is_ok();
-    let has_sdk =
-        || Ok::<_, Error>(choose(&search(home, Config::load(home)?.fsharp).of_session(environment)).is_ok());
+    let has_sdk = || {
+        Ok::<_, Error>(choose(&fsharp_sdks(home, Config::load(home)?.fsharp).of_session(environment)).is_ok())
+    };
     let user = environment.variable("HOME").map(PathBuf::from);
     let user = user.or_else(|| std::env::var_os("HOME").map(PathBuf::from));
     match language_of(folder, user.as_deref()) {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
+use mainstay_home::config::Watch;
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
@@ -26,7 +27,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 use self::deferred::Deferred;
 use self::files::{DueWork, Files};
 use self::folders::{Folders, PathChange};
-use crate::config::Watch;
 
 /// How long after an error files are watched again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ const KINDS: [&str; 6] = [
 ];
 
 /// Watches until the daemon ends.
-pub(super) async fn watch(engine: Engine, how: Watch, limits: Limits) {
+pub(crate) async fn watch(engine: Engine, how: Watch, limits: Limits) {
     let reloads = match how {
         Watch::Off => return,
         Watch::Mark => false,

@@ -4,30 +4,29 @@ use std::path::PathBuf;
 
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::{Daemon, local_socket, port};
+use mainstay_home::Home;
+use mainstay_home::config::{DEFAULT_PORT, Ports};
 use mainstay_model::Error;
 use mainstay_pi_protocol::PiProtocol;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 
-use crate::config::{DEFAULT_PORT, Ports};
-use crate::home::Home;
-
 /// What the daemon listens on.
-pub(super) struct Listeners {
+pub(crate) struct Listeners {
     own: TcpListener,
-    pub(super) port: u16,
+    pub(crate) port: u16,
     /// The listener and the port of the pi protocol, where it has a port of its own.
-    pub(super) pi: Option<(TcpListener, u16)>,
+    pub(crate) pi: Option<(TcpListener, u16)>,
     local: UnixListener,
     /// The path of the local socket.
-    pub(super) socket: PathBuf,
+    pub(crate) socket: PathBuf,
     /// The folder of the sockets of the daemon and of its workers.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 impl Listeners {
     /// Opens all of them, and empties the folder of the sockets.
-    pub(super) async fn open(home: &Home, ports: Ports) -> Result<Self, Error> {
+    pub(crate) async fn open(home: &Home, ports: Ports) -> Result<Self, Error> {
         let (own, port) = listen(home, ports.own).await?;
         let pi = match ports.pi {
             Some(port) => Some(port::listen(port).await?),
@@ -40,7 +39,7 @@ impl Listeners {
     }
 
     /// Serves them in tasks, until the daemon stops.
-    pub(super) fn serve(self, daemon: &Daemon, protocols: &Protocols, tasks: &mut JoinSet<()>) {
+    pub(crate) fn serve(self, daemon: &Daemon, protocols: &Protocols, tasks: &mut JoinSet<()>) {
         tasks.spawn(port::serve(self.own, daemon.clone(), protocols.clone()));
         if let Some((listener, port)) = self.pi {
             tracing::info!(port, "the pi protocol is served");

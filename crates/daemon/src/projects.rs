@@ -14,7 +14,7 @@ use mainstay_model::{
 use mainstay_runner::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use tokio::time::timeout;
 
-use super::builds::Builds;
+use crate::builds::Builds;
 
 /// The script of a user's that runs in every session, in Mainstay's home.
 const PROFILE: &str = "init.fsx";
@@ -29,7 +29,7 @@ const ERRORS: usize = 5;
 ///
 /// # Errors
 /// [`Error::ProjectNotFound`] and [`Error::ProjectAmbiguous`] where a folder is named that does not have one project.
-pub(super) fn project_of(folder: &Path, wanted: ProjectChoice) -> Result<ChosenProject, Error> {
+pub(crate) fn project_of(folder: &Path, wanted: ProjectChoice) -> Result<ChosenProject, Error> {
     let text = |path: PathBuf| path.display().to_string();
     match wanted {
         ProjectChoice::Nothing => Ok(ChosenProject::Nothing),
@@ -43,19 +43,19 @@ pub(super) fn project_of(folder: &Path, wanted: ProjectChoice) -> Result<ChosenP
 }
 
 /// A project that is about to be loaded into a new worker.
-pub(super) struct Loading<'a> {
-    pub(super) file: &'a Path,
-    pub(super) sdk: &'a Sdk,
+pub(crate) struct Loading<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) sdk: &'a Sdk,
     /// What the session's creator has in its environment.
-    pub(super) environment: &'a Environment,
-    pub(super) report: &'a Report,
-    pub(super) builds: &'a Builds,
+    pub(crate) environment: &'a Environment,
+    pub(crate) report: &'a Report,
+    pub(crate) builds: &'a Builds,
 }
 
 impl Loading<'_> {
     /// What is there of the project to load, after it was built where it never was. One that cannot be found out is told of, and nothing
     /// of it is loaded; of one that does not build the rest is. To find it out may take as long as `limit`.
-    pub(super) async fn loadable(&self, copies: &Path, limit: Duration) -> Project {
+    pub(crate) async fn loadable(&self, copies: &Path, limit: Duration) -> Project {
         match self.found(copies, limit).await {
             Ok(project) => project,
             Err(problem) => {
@@ -182,17 +182,17 @@ fn beside(origins: &[PathBuf], copies: &[PathBuf]) -> Vec<ShadowCopy> {
 
 /// The scripts that run before a session's own code: the user's, then the project's. Whoever opens a project runs its code anyway, when it
 /// is built; so that of a folder without one is not run.
-pub(super) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
     let of_project = project.and_then(Path::parent).map(|folder| folder.join(PROJECT_PROFILE));
     std::iter::once(home.join(PROFILE)).chain(of_project).filter(|path| path.is_file()).collect()
 }
 
 /// Builds one project with the SDK that is its by then, once no other session builds it.
-pub(super) struct ProjectBuilder {
-    pub(super) project: PathBuf,
-    pub(super) search: Search,
-    pub(super) environment: Environment,
-    pub(super) builds: Arc<Builds>,
+pub(crate) struct ProjectBuilder {
+    pub(crate) project: PathBuf,
+    pub(crate) search: Search,
+    pub(crate) environment: Environment,
+    pub(crate) builds: Arc<Builds>,
 }
 
 #[async_trait]

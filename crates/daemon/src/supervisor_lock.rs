@@ -7,14 +7,13 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::Duration;
 
+use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_os::system::has_open;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::time::{Instant, sleep};
-
-use crate::home::Home;
 
 /// How long a process that has just locked the file, or only looks, is waited for.
 const SETTLES: Duration = Duration::from_secs(1);
@@ -23,14 +22,14 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// A record has this many bytes, whatever the id: one write replaces another's whole.
 const RECORD: usize = 20;
 
-/// Held as long as it lives.
-pub(super) struct Watch {
+/// The lock of the process that watches over the daemon, held as long as this value lives.
+pub(crate) struct SupervisorLock {
     file: File,
 }
 
-impl Watch {
+impl SupervisorLock {
     /// Makes this process the supervisor.
-    pub(super) async fn take(home: &Home) -> Result<Self, Error> {
+    pub(crate) async fn take(home: &Home) -> Result<Self, Error> {
         let path = home.supervisor_file();
         let file = OpenOptions::new()
             .write(true)
@@ -54,7 +53,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for SupervisorLock {
     fn drop(&mut self) {
         // An id that stays behind is recognised as stale.
         self.file.set_len(0).ok();
@@ -62,7 +61,7 @@ impl Drop for Watch {
 }
 
 /// The supervisor that runs, if one does.
-pub(crate) async fn supervisor(home: &Home) -> Result<Option<Pid>, Error> {
+pub async fn supervisor(home: &Home) -> Result<Option<Pid>, Error> {
     let until = Instant::now() + SETTLES;
     loop {
         match look(home) {

@@ -6,18 +6,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mainstay_home::Home;
+use mainstay_home::{Announcement, program};
 use mainstay_model::{Error, Timestamp};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::watch::Watch;
-use super::{ServeOptions, announce};
-use crate::connect::{Announcement, program};
-use crate::home::Home;
+use crate::announcement::announce;
+use crate::serve::ServeOptions;
+use crate::supervisor_lock::SupervisorLock;
 
 /// The daemon ends with this code where it cannot start.
-pub(crate) const CANNOT_START: u8 = 3;
+pub const CANNOT_START: u8 = 3;
 /// The first wait before a restart; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest pause between two starts.
@@ -27,12 +28,12 @@ const STABLE: Duration = Duration::from_secs(60);
 
 /// Runs daemons, one after another, until one ends in order, the first cannot start, or it is told to stop. Gives the code to exit with:
 /// that of a daemon that could not start, which has said why.
-pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<ExitCode, Error> {
+pub async fn supervise(home: &Home, options: ServeOptions) -> Result<ExitCode, Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
     let mut log = open_log(home).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let _watch = Watch::take(home).await.inspect_err(|error| {
+    let _watch = SupervisorLock::take(home).await.inspect_err(|error| {
         if options.announce {
             announce(&Announcement::Failed(error.clone().into()));
         }

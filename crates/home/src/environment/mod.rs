@@ -12,15 +12,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use mainstay_runner::Environment;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::home::TOKEN_VARIABLE;
+use crate::TOKEN_VARIABLE;
 
 /// Where a daemon takes its environment from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum EnvironmentSource {
+pub enum EnvironmentSource {
     /// The environment of the user's login shell.
     #[default]
     LoginShell,
@@ -29,9 +29,9 @@ pub(crate) enum EnvironmentSource {
 }
 
 /// Says where a daemon has its environment from, before the setting.
-pub(crate) const VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
+pub const VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
 /// Where a Jupyter server says which notebook it starts a kernel for.
-pub(crate) const NOTEBOOK: &str = "JPY_SESSION_NAME";
+pub const NOTEBOOK: &str = "JPY_SESSION_NAME";
 /// The most that a client says of its environment, in bytes.
 const MOST: usize = 1024 * 1024;
 /// Tells startup files that only their environment is wanted.
@@ -39,7 +39,7 @@ const RESOLVING: &str = "MAINSTAY_RESOLVING_ENVIRONMENT";
 
 impl EnvironmentSource {
     /// What the variable says, else the setting.
-    pub(crate) fn chosen(setting: Self) -> Self {
+    pub fn chosen(setting: Self) -> Self {
         match std::env::var(VARIABLE).as_deref() {
             Ok("login-shell") => Self::LoginShell,
             Ok("inherited") => Self::Inherited,
@@ -49,19 +49,19 @@ impl EnvironmentSource {
 }
 
 /// Variables with their values.
-pub(crate) type Variables = Vec<(OsString, OsString)>;
+pub type Variables = Vec<(OsString, OsString)>;
 
 /// What a daemon begins with.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DaemonEnvironment {
+pub struct DaemonEnvironment {
     /// All variables of the environment.
-    pub(crate) variables: Variables,
+    pub variables: Variables,
     /// Why they are not what was asked for, for people.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// The environment that a daemon begins with that this process starts. Asking the shell takes no longer than `limit`.
-pub(crate) fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnvironment {
+pub fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnvironment {
     let is_resolving = std::env::var_os(RESOLVING).is_some();
     let is_left_out = |name: &OsString| is_private(name) || name == RESOLVING;
     let own: Variables = std::env::vars_os().filter(|(name, _)| !is_left_out(name)).collect();
@@ -84,7 +84,7 @@ pub(crate) fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnv
 ///
 /// # Errors
 /// Why it is not known, for people.
-pub(crate) fn of_login_shell(limit: Duration) -> Result<Variables, String> {
+pub fn of_login_shell(limit: Duration) -> Result<Variables, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let shell = shell::of_user();
     let own = std::env::vars_os().filter(|(name, _)| belongs_to_user(name) || is_ours(name));
@@ -97,7 +97,7 @@ pub(crate) fn of_login_shell(limit: Duration) -> Result<Variables, String> {
 
 /// What this process has in its environment, for the sessions that it creates. What is no text is left out; of more than [`MOST`] nothing is said,
 /// so that it fits into a message beside what else that has.
-pub(crate) fn of_client() -> Option<Environment> {
+pub fn of_client() -> Option<Environment> {
     let own = std::env::vars_os().filter(|(name, _)| !is_private(name) && !is_of_shell(name));
     let own = own.filter(|(name, _)| !name.as_bytes().starts_with(b"MAINSTAY_"));
     let texts = own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -153,7 +153,7 @@ fn is_of_shell(name: &OsString) -> bool {
 }
 
 /// Writes this process's environment between marks.
-pub(crate) fn print(mark: &str) -> std::io::Result<()> {
+pub fn print(mark: &str) -> std::io::Result<()> {
     let mut text = mark.as_bytes().to_vec();
     for (name, value) in std::env::vars_os() {
         text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());

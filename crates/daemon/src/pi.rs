@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use mainstay_agent::pi::{LiveSessions, PiAgents, PiSettings};
+use mainstay_home::Home;
+use mainstay_home::config::PiConfig;
 use mainstay_model::Limits;
 
-use crate::config::PiConfig;
-use crate::home::Home;
-
 /// Starts pi for the sessions of agents.
-pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits, port: u16) -> PiAgents {
-    let search = crate::agents::search(home, config.path);
+pub(crate) fn agents(home: &Home, config: PiConfig, limits: &Limits, port: u16) -> PiAgents {
+    let search = mainstay_home::search::pi_programs(home, config.path);
     let PiConfig { path: _, provider, model, arguments, environment, live_sessions, dialog_ms, limits: _ } =
         config;
     let silence = (limits.agent_silence_ms > 0).then(|| Duration::from_millis(limits.agent_silence_ms));

@@ -1,0 +1,29 @@
+//! The daemon: one process that holds the store, the sessions and the listeners.
+//!
+//! [`serve`] is its whole life. [`background`] starts it apart from the process that wants it, [`supervisor`] is the process that starts it again
+//! after a crash, and [`supervisor_lock`] says which process that is. `fsharp`, `jupyter` and `pi` join the runners to the engine, `kinds` and
+//! `kind_rules` say what this machine has for each kind of session, `watcher` watches files, and `telemetry` exports traces and metrics.
+//!
+//! Nothing here connects to a daemon, and nothing is printed but announcements: what people read is the program's.
+
+mod announcement;
+pub mod background;
+mod builds;
+mod default_kind;
+mod fsharp;
+mod jupyter;
+mod kind_rules;
+mod kinds;
+mod listeners;
+mod logging;
+mod pi;
+mod projects;
+#[cfg(feature = "failpoints")]
+mod scripted;
+mod serve;
+pub mod supervisor;
+pub mod supervisor_lock;
+mod telemetry;
+mod watcher;
+
+pub use self::serve::{ServeOptions, serve};

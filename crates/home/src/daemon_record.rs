@@ -1,0 +1,49 @@
+//! Which daemon of a home runs, and what a starting daemon writes for the process that started it.
+
+use std::path::PathBuf;
+
+use mainstay_model::{Position, Timestamp};
+use mainstay_protocol::view::ErrorView;
+use serde::{Deserialize, Serialize};
+
+/// This program's version; a daemon and its clients must have the same.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The daemon that runs, as `daemon.json` says. Source: seed 000, "Daemon State File".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonRecord {
+    /// The process id of the daemon.
+    pub pid: u32,
+    /// The loopback port it listens on.
+    pub port: u16,
+    /// The version of the daemon.
+    pub version: String,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// The local socket it listens on.
+    pub socket: PathBuf,
+}
+
+/// What a starting daemon writes for the process that started it: one line when it is ready or has failed, and lines before that while it is not
+/// ready yet.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Announcement {
+    /// The daemon makes the entries of an old store, and has come this far.
+    Transcribes {
+        /// Up to this event, in the order of the log.
+        reached: Position,
+        /// The position of the last event to be transcribed.
+        last: Position,
+    },
+    /// The daemon is ready and serves clients.
+    Ready(DaemonRecord),
+    /// The daemon failed to start.
+    Failed(ErrorView),
+}
+
+/// Says, for people, how far a daemon is that makes the entries of an old store.
+pub fn transcribing(reached: Position, last: Position) -> String {
+    format!("the store is made ready: {reached} of {last} events")
+}
