@@ -5,6 +5,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use mainstay_protocol::{Operation, OperationId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::bare;
@@ -57,7 +58,11 @@ pub(super) enum Answer {
 pub(super) struct Endpoint {
     pub(super) method: Method,
     pub(super) path: &'static str,
+    /// The operation's documentation, or other words where the endpoint is not quite the operation: the path says which session is meant, a command is
+    /// answered before its outcome is there, and some endpoints do part of an operation.
     pub(super) summary: &'static str,
+    /// The operations of the list that it carries out.
+    pub(super) operations: Vec<OperationId>,
     /// Whether it is about one session, and so is also below that session's own path.
     pub(super) is_of_a_session: bool,
     pub(super) query: Option<SchemaOf>,
@@ -77,6 +82,7 @@ impl Endpoint {
             method,
             path,
             summary,
+            operations: Vec::new(),
             is_of_a_session: false,
             query: None,
             body: None,
@@ -117,6 +123,15 @@ impl Endpoint {
     {
         let socket = Self::new(Method::GET, path, summary, handler);
         Self { answer: Answer::Frames, is_of_a_session: true, ..socket }
+    }
+
+    /// An operation that reads something, with the operation's answer and documentation.
+    pub(super) fn query<O: Operation, H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, HttpDaemon>,
+        T: 'static,
+    {
+        Self::read::<O::Answer, _, _>(path, summary_of::<O>(), handler).carries_out::<O>()
     }
 
     /// Something that is read.
@@ -166,6 +181,17 @@ impl Endpoint {
         Self { body: Some(Message::of::<B>()), answer: Answer::Session, ..creation }
     }
 
+    /// The same, which carries out an operation of the list.
+    pub(super) fn carries_out<O: Operation>(mut self) -> Self {
+        self.operations.push(OperationId::of::<O>());
+        self
+    }
+
+    /// The same, in other words than those of the operation.
+    pub(super) fn with_summary(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
     /// The same, about one session.
     pub(super) fn of_a_session(self) -> Self {
         Self { is_of_a_session: true, ..self }
@@ -200,6 +226,11 @@ impl Endpoint {
     pub(super) fn serve(self, router: Router<HttpDaemon>) -> Router<HttpDaemon> {
         self.paths().iter().fold(router, |router, path| router.route(path, self.handler.clone()))
     }
+}
+
+/// What an operation does, as a summary of OpenAPI: without the full stop.
+pub(super) fn summary_of<O: Operation>() -> &'static str {
+    O::DOCUMENTATION.trim_end_matches('.')
 }
 
 /// Makes the schema of a type.

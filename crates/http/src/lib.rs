@@ -52,4 +52,5 @@ pub use metrics::{Gauge, gauges};
 pub use openapi::schemas;
 pub use protocol::Http;
 pub use recorders::{SECONDS, record_also};
+pub use routes::operations_of_endpoints;
 pub use shared::Shared;

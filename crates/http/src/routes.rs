@@ -3,8 +3,7 @@
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_model::{Binding, Event, HistoryPage, NewLine, Startup};
-use mainstay_runner::query::{Members, Symbols, Tests};
+use mainstay_model::NewLine;
 
 use super::daemon::HttpDaemon;
 use super::endpoint::{Answer, Endpoint};
@@ -19,9 +18,8 @@ use super::{
 use mainstay_gateway::KnownKind;
 use mainstay_protocol::view::NotebookView;
 use mainstay_protocol::view::agent::WorkView;
-use mainstay_protocol::view::{
-    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
-};
+use mainstay_protocol::view::{CommandView, EvalView, MergeView};
+use mainstay_protocol::{OperationId, operations};
 
 /// Returns every endpoint of the HTTP interface.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -42,32 +40,54 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     .collect()
 }
 
+/// Every endpoint, as `GET /sessions`, with the operations that it carries out.
+pub fn operations_of_endpoints() -> impl Iterator<Item = (String, Vec<OperationId>)> {
+    endpoints()
+        .into_iter()
+        .map(|endpoint| (format!("{} {}", endpoint.method, endpoint.path), endpoint.operations))
+}
+
 /// Returns the commands that change what a session has and whether it runs.
 fn session_commands() -> Vec<Endpoint> {
     use commands::{Cancel, Exec, Load, Rename};
     use submission::Terms;
     vec![
-        Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
-        Endpoint::command::<Load, EvalView, _, _>("/load", "Runs a script", commands::load).of_a_session(),
+        Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec)
+            .carries_out::<operations::Eval>()
+            .of_a_session(),
+        Endpoint::command::<Load, EvalView, _, _>("/load", "Runs a script", commands::load)
+            .carries_out::<operations::Eval>()
+            .of_a_session(),
         Endpoint::command::<Cancel, CommandView, _, _>(
             "/cancel",
             "Ends the job that runs, or takes back a command that waits",
             commands::cancel,
         )
+        .carries_out::<operations::CancelSession>()
         .of_a_session(),
         Endpoint::command::<Terms, CommandView, _, _>("/reset", "Drops the definitions", commands::reset)
+            .carries_out::<operations::ResetSession>()
             .of_a_session(),
         Endpoint::command::<commands::HardReset, CommandView, _, _>(
             "/hard-reset",
             "Drops the definitions and the worker, maybe once the session's project is built",
             commands::hard_reset,
         )
+        .carries_out::<operations::ResetSession>()
+        .carries_out::<operations::DoWork>()
         .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>("/start", "Starts an idle session", commands::start)
-            .of_a_session(),
+        Endpoint::command::<Terms, CommandView, _, _>(
+            "/start",
+            endpoint::summary_of::<operations::StartSession>(),
+            commands::start,
+        )
+        .carries_out::<operations::StartSession>()
+        .of_a_session(),
         Endpoint::command::<Terms, CommandView, _, _>("/stop", "Stops a session", commands::stop)
+            .carries_out::<operations::StopSession>()
             .of_a_session(),
         Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
+            .carries_out::<operations::RenameSession>()
             .of_a_session(),
     ]
 }
@@ -77,30 +97,35 @@ fn agent_commands() -> Vec<Endpoint> {
     use agents::{Compact, Say, Settings, Shell};
     vec![
         Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", agents::prompt)
+            .carries_out::<operations::DoWork>()
             .of_a_session(),
         Endpoint::command::<Say, CommandView, _, _>(
             "/steer",
             "Says something to an agent that works",
             agents::steer,
         )
+        .carries_out::<operations::SteerSession>()
         .of_a_session(),
         Endpoint::command::<Settings, WorkView, _, _>(
             "/settings",
             "Has an agent go on with another model, or otherwise",
             agents::settings,
         )
+        .carries_out::<operations::DoWork>()
         .of_a_session(),
         Endpoint::command::<Compact, WorkView, _, _>(
             "/compact",
             "Has an agent shorten what it is shown of the conversation",
             agents::compact,
         )
+        .carries_out::<operations::DoWork>()
         .of_a_session(),
         Endpoint::command::<Shell, WorkView, _, _>(
             "/shell",
             "Runs a line of a shell where an agent's tools act",
             agents::shell,
         )
+        .carries_out::<operations::DoWork>()
         .of_a_session(),
     ]
 }
@@ -114,6 +139,7 @@ fn code_commands() -> Vec<Endpoint> {
             "Runs inputs of another session, up to the first that does not run to its end",
             commands::merge,
         )
+        .carries_out::<operations::MergeSession>()
         .of_a_session(),
         Endpoint::command::<notebooks::RunNotebook, NotebookView, _, _>(
             "/notebooks",
@@ -124,15 +150,17 @@ fn code_commands() -> Vec<Endpoint> {
         .answers(Answer::Json(endpoint::schema_of::<NotebookView>)),
         Endpoint::command::<diagnostics::Check, diagnostics::Checked, _, _>(
             "/diagnostics",
-            "Checks code without running it",
+            endpoint::summary_of::<operations::Check>(),
             diagnostics::check,
         )
+        .carries_out::<operations::Check>()
         .of_a_session(),
         Endpoint::command::<diagnostics::Complete, CompletionsSignal, _, _>(
             "/completions",
             "Asks what could stand at a cursor",
             diagnostics::complete,
         )
+        .carries_out::<operations::Complete>()
         .of_a_session(),
     ]
 }
@@ -146,26 +174,31 @@ fn whole_sessions() -> Vec<Endpoint> {
             "Creates a session that begins with entries of another, and has its values",
             create::fork,
         )
+        .carries_out::<operations::ForkSession>()
         .of_a_session(),
-        Endpoint::creation::<create::Create, _, _>("/sessions", "Creates a session", create::create),
+        Endpoint::creation::<create::Create, _, _>("/sessions", "Creates a session", create::create)
+            .carries_out::<operations::CreateSession>(),
         Endpoint::command::<Terms, CommandView, _, _>(
             "/sessions/{session}",
             "Deletes a session; those that were forked off it stay whole",
             commands::delete,
         )
+        .carries_out::<operations::DeleteSession>()
         .deletes(commands::delete),
         Endpoint::text(
             "/export",
             "A session as the text of a file: whole, to read, or as code",
             import_export::export,
         )
+        .carries_out::<operations::ExportSession>()
         .of_a_session()
         .with_query::<import_export::Export>(),
         Endpoint::creation_in_json::<import_export::Import, import_export::ImportView, _, _>(
             "/import",
             "Creates a session of a session file; its code runs again, and in an agent's conversation nothing runs",
             import_export::import,
-        ),
+        )
+        .carries_out::<operations::ImportSession>(),
     ]
 }
 
@@ -178,12 +211,14 @@ fn daemon_commands() -> Vec<Endpoint> {
             "/asks/{ask}",
             "Answers an ask; the first valid answer wins",
             commands::answer,
-        ),
+        )
+        .carries_out::<operations::AnswerAsk>(),
         Endpoint::command::<Terms, CommandView, _, _>(
             "/shutdown",
             "Ends the daemon, once every session is idle",
             commands::shut_down,
         )
+        .carries_out::<operations::StopDaemon>()
         .answers(Answer::Nothing),
     ]
 }
@@ -206,6 +241,7 @@ fn event_streams() -> Vec<Endpoint> {
             "Every event; with `*` as the session those of all, behind places in the log",
             streams::events,
         )
+        .carries_out::<operations::Follow>()
         .with_query::<streams::EventsQuery>(),
         Endpoint::stream::<DiagnosticsSignals, _, _>(
             "/diagnostics",
@@ -232,75 +268,49 @@ fn session_queries() -> Vec<Endpoint> {
             queries::kinds,
         )
         .with_query::<ListKinds>(),
-        Endpoint::read::<Vec<SessionView>, _, _>(
-            "/sessions",
-            "The sessions, the most recently active first",
-            queries::sessions,
-        )
-        .with_query::<ListSessions>(),
-        Endpoint::read::<SessionView, _, _>("/sessions/{session}", "A session", queries::session),
-        Endpoint::read::<Vec<EntryView>, _, _>(
-            "/sessions/{session}/entries",
-            "Entries of a session's transcript",
-            queries::entries,
-        )
-        .with_query::<ListEntries>(),
-        Endpoint::read::<Vec<Event>, _, _>(
-            "/events/recent",
-            "The newest events of a session, or those behind one, oldest first",
-            queries::recent_events,
-        )
-        .of_a_session()
-        .with_query::<RecentEvents>(),
+        Endpoint::query::<operations::ListSessions, _, _>("/sessions", queries::sessions)
+            .with_summary("The sessions, the most recently active first")
+            .with_query::<ListSessions>(),
+        Endpoint::query::<operations::GetSession, _, _>("/sessions/{session}", queries::session)
+            .with_summary("A session"),
+        Endpoint::query::<operations::ListEntries, _, _>("/sessions/{session}/entries", queries::entries)
+            .with_query::<ListEntries>(),
+        Endpoint::query::<operations::ListEvents, _, _>("/events/recent", queries::recent_events)
+            .with_summary("The newest events of a session, or those behind one, oldest first")
+            .of_a_session()
+            .with_query::<RecentEvents>(),
         Endpoint::read::<queries::DaemonView, _, _>(
             "/daemon",
             "The daemon, and how much it has to do",
             queries::daemon,
-        ),
-        Endpoint::read::<Vec<RelativeView>, _, _>(
-            "/sessions/{session}/lineage",
-            "The sessions it comes from, and those that come from it",
-            queries::lineage,
-        ),
+        )
+        .carries_out::<operations::GetStatus>(),
+        Endpoint::query::<operations::GetLineage, _, _>("/sessions/{session}/lineage", queries::lineage)
+            .with_summary("The sessions it comes from, and those that come from it"),
     ]
 }
 
 /// Returns what can be asked of what a session's code has and made.
 fn code_queries() -> Vec<Endpoint> {
     vec![
-        Endpoint::read::<Members, _, _>(
-            "/members",
-            "What a namespace, module or type holds",
-            explore::members,
-        )
-        .of_a_session()
-        .with_query::<explore::ListMembers>(),
-        Endpoint::read::<Symbols, _, _>(
-            "/symbols",
-            "What is loaded or referred to that has a text in its name",
-            explore::symbols,
-        )
-        .of_a_session()
-        .with_query::<explore::FindSymbols>(),
-        Endpoint::read::<Vec<Binding>, _, _>(
-            "/values",
-            "What the session's code bound, the newest first",
-            explore::values,
-        )
-        .of_a_session(),
-        Endpoint::read::<Startup, _, _>(
-            "/startup",
-            "What the session's worker brought in before its own code: its project, and the scripts of its user",
-            queries::startup,
-        )
-        .of_a_session(),
-        Endpoint::read::<Tests, _, _>(
-            "/tests",
-            "The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them",
-            explore::tests,
-        )
-        .of_a_session()
-        .with_query::<explore::ListTests>(),
+        Endpoint::query::<operations::Explore, _, _>("/members", explore::members)
+            .with_summary("What a namespace, module or type holds")
+            .of_a_session()
+            .with_query::<explore::ListMembers>(),
+        Endpoint::query::<operations::FindSymbols, _, _>("/symbols", explore::symbols)
+            .with_summary("What is loaded or referred to that has a text in its name")
+            .of_a_session()
+            .with_query::<explore::FindSymbols>(),
+        Endpoint::query::<operations::ListValues, _, _>("/values", explore::values)
+            .with_summary("What the session's code bound, the newest first")
+            .of_a_session(),
+        Endpoint::query::<operations::GetStartup, _, _>("/startup", queries::startup)
+            .with_summary("What the session's worker brought in before its own code: its project, and the scripts of its user")
+            .of_a_session(),
+        Endpoint::query::<operations::ListTests, _, _>("/tests", explore::tests)
+            .with_summary("The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them")
+            .of_a_session()
+            .with_query::<explore::ListTests>(),
     ]
 }
 
@@ -308,14 +318,13 @@ fn code_queries() -> Vec<Endpoint> {
 fn command_queries() -> Vec<Endpoint> {
     use queries::{ListAsks, Search};
     vec![
-        Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", queries::asks)
+        Endpoint::query::<operations::ListAsks, _, _>("/asks", queries::asks)
+            .with_summary("What waits for an answer")
             .with_query::<ListAsks>(),
-        Endpoint::read::<CommandView, _, _>(
-            "/commands/{command}",
-            "What became of a command",
-            queries::command,
-        ),
-        Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", queries::search)
+        Endpoint::query::<operations::GetCommand, _, _>("/commands/{command}", queries::command)
+            .with_summary("What became of a command"),
+        Endpoint::query::<operations::SearchEntries, _, _>("/search", queries::search)
+            .with_summary("What was said anywhere")
             .with_query::<Search>(),
     ]
 }
@@ -328,14 +337,16 @@ fn history_lines() -> Vec<Endpoint> {
             "Keeps a line of the principal's own history, once under its id",
             history::keep,
         )
+        .carries_out::<operations::AddHistory>()
         .answers(Answer::Json(endpoint::schema_of::<history::StoredLine>)),
-        Endpoint::read::<HistoryPage, _, _>(
-            "/history",
-            "Lines of the principal's own history, newest first",
-            history::list,
+        Endpoint::query::<operations::ListHistory, _, _>("/history", history::list)
+            .with_query::<history::ListHistory>(),
+        Endpoint::read::<history::Line, _, _>(
+            "/history/{number}",
+            endpoint::summary_of::<operations::GetHistory>(),
+            history::line,
         )
-        .with_query::<history::ListHistory>(),
-        Endpoint::read::<history::Line, _, _>("/history/{number}", "All that a line says", history::line),
+        .carries_out::<operations::GetHistory>(),
     ]
 }
 

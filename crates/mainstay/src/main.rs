@@ -13,6 +13,8 @@ mod connect;
 mod jupyter;
 mod kernels;
 mod link;
+#[cfg(test)]
+mod operations;
 mod own_asks;
 mod project;
 mod repl;

@@ -7,6 +7,7 @@ use mainstay_engine::WaitingAsk;
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::{Action, CommandId, Error, PendingAsk, Session, SessionCommand};
+use mainstay_protocol::{OperationId, operations};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,7 @@ pub(super) struct AskAnswer {
 
 impl Tool for AnswerAsk {
     const NAME: &'static str = "answer_ask";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::AnswerAsk>()];
     const DESCRIPTION: &'static str =
         "Answer what running code asks (input), and wait for what it does then.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };

@@ -8,6 +8,7 @@ use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Action, CommandId, Error, JobEnd, JobId, Response, SessionCommand, SessionId};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -41,6 +42,7 @@ pub(super) struct CancelAnswer {
 
 impl Tool for CancelEval {
     const NAME: &'static str = "cancel_eval";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::CancelSession>()];
     const DESCRIPTION: &'static str = "Stop the code that runs. Where it does not yield its worker is killed, and earlier definitions are restored.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Cancel);

@@ -9,6 +9,7 @@ use mainstay_model::{
     Action, Error, Event, EventBody, PendingAsk, RunningJob, Seq, Session, SessionKind, SessionState,
     Timestamp, ValidityCounts,
 };
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,7 @@ struct Problem {
 
 impl Tool for Diagnose {
     const NAME: &'static str = "diagnose";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str = "What is wrong with a session, and what to do next.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);

@@ -9,6 +9,7 @@ use mainstay_model::{
     Action, Binding, Command, CommandId, Error, IdempotencyKey, RaisedError, Response, Session,
     SessionCommand, SessionId,
 };
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +104,7 @@ const STACK_LINES: usize = 10;
 
 impl Tool for SendCode {
     const NAME: &'static str = "send_code";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Eval>()];
     const SEED_NAME: Option<&'static str> = Some("send_fsharp_code");
     const DESCRIPTION: &'static str = "Run code in a session's REPL (F#, Python, a notebook's kernel) and wait for what it evaluates to, after other code that runs.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };

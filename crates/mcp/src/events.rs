@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, Event, Seq, Source, Validity};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,7 @@ struct EventLine {
 
 impl Tool for GetRecentEvents {
     const NAME: &'static str = "get_recent_events";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ListEvents>()];
     const SEED_NAME: Option<&'static str> = Some("get_recent_fsi_events");
     const DESCRIPTION: &'static str = "What happened in a session, also by others: events after a cursor.";
     const EFFECT: Effect = Effect::Reads;

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Binding, Error, SessionId, SessionState};
+use mainstay_protocol::{OperationId, operations};
 use mainstay_runner::query::{KernelAnswer, KernelQuery, Member, Members, SYMBOLS, Symbol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,7 @@ struct MemberLine {
 
 impl Tool for ExploreNamespace {
     const NAME: &'static str = "explore_namespace";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Explore>()];
     const DESCRIPTION: &'static str =
         "List the types, functions and modules of a namespace or module, loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
@@ -117,6 +119,7 @@ impl Tool for ExploreNamespace {
 
 impl Tool for ExploreType {
     const NAME: &'static str = "explore_type";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Explore>()];
     const DESCRIPTION: &'static str =
         "Show a type: members with signatures, documentation, base types, interfaces.";
     const EFFECT: Effect = Effect::Reads;
@@ -281,6 +284,7 @@ impl From<Symbol> for SymbolLine {
 
 impl Tool for FindSymbols {
     const NAME: &'static str = "find_symbols";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::FindSymbols>()];
     const DESCRIPTION: &'static str =
         "Find types, modules and functions by part of their name in everything loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
@@ -353,6 +357,7 @@ struct ValueLine {
 
 impl Tool for GetValues {
     const NAME: &'static str = "get_values";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ListValues>()];
     const DESCRIPTION: &'static str =
         "List the variables and functions that a session's code bound, newest first, with types and values.";
     const EFFECT: Effect = Effect::Reads;

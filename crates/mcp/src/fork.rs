@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, ForkSession as Fork, Outcome, Response};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,7 @@ pub(super) struct ForkAnswer {
 
 impl Tool for ForkSession {
     const NAME: &'static str = "fork_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ForkSession>()];
     const DESCRIPTION: &'static str = "Create a session with this one's transcript and values, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);

@@ -8,6 +8,7 @@ use mainstay_model::affordance::Reach;
 use mainstay_model::event::JobPart;
 use mainstay_model::screen::settled;
 use mainstay_model::{Action, CommandId, Error, Event, JobId, Outcome, Response, Seq, SessionId};
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,7 @@ struct Cut {
 
 impl Tool for GetOutput {
     const NAME: &'static str = "get_output";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str = "Read what code printed, by lines, where an answer was cut.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mainstay_engine::{ClientSubscription, CommandStatus};
 use mainstay_model::affordance::offered;
 use mainstay_model::{Action, CommandId, Error, EventBody, PendingAsk};
+use mainstay_protocol::{OperationId, operations};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,7 @@ pub(super) struct GetResult {
 
 impl Tool for GetResult {
     const NAME: &'static str = "get_result";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::GetCommand>()];
     const DESCRIPTION: &'static str = "Wait for a call answered `still running`, and get its result.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;

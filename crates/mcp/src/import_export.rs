@@ -10,6 +10,7 @@ use std::path::Path;
 use mainstay_formats::exchange::{self, Format, Header, SessionFile};
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -47,6 +48,7 @@ pub(super) struct ExportAnswer {
 
 impl Tool for ExportSession {
     const NAME: &'static str = "export_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ExportSession>()];
     const DESCRIPTION: &'static str = "Write a session to a file, or show it as text.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);
@@ -114,6 +116,7 @@ pub(super) struct ImportSession {
 
 impl Tool for ImportSession {
     const NAME: &'static str = "import_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ImportSession>()];
     const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. In an agent's conversation no code runs.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;

@@ -107,4 +107,5 @@ pub use repeats::{AGAIN, COMMAND, SESSION, command_id};
 pub use server::Server;
 pub use settings::{Settings, Shared};
 pub use sse::sse_routes;
+pub use tools::operations_of_tools;
 pub use transport::{http_routes, http_routes_of, serve_stream};

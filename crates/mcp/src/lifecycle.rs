@@ -6,6 +6,7 @@ use std::path::Path;
 use mainstay_log::SessionFilter;
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, ProjectChoice, Session, SessionCommand, SessionId, SessionKind};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,7 @@ pub(super) struct CreateSession {
 
 impl Tool for CreateSession {
     const NAME: &'static str = "create_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::CreateSession>()];
     const DESCRIPTION: &'static str = "Create a session (a REPL of F#, Python or another language), wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
@@ -200,6 +202,7 @@ pub(super) struct ResetSession {
 
 impl Tool for ResetSession {
     const NAME: &'static str = "reset_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ResetSession>()];
     const SEED_NAME: Option<&'static str> = Some("reset_fsi_session");
     const DESCRIPTION: &'static str =
         "Drop a session's definitions; keep its worker. fork_session with beforeReset undoes it.";
@@ -224,6 +227,7 @@ pub(super) struct StopSession {
 
 impl Tool for StopSession {
     const NAME: &'static str = "stop_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::StopSession>()];
     const DESCRIPTION: &'static str =
         "End a session's worker. Running code in it again restores its definitions.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
@@ -280,6 +284,7 @@ struct SessionLine {
 
 impl Tool for ListSessions {
     const NAME: &'static str = "list_sessions";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ListSessions>()];
     const DESCRIPTION: &'static str =
         "The sessions of this folder, most recently active first; with `all` those of every folder.";
     const EFFECT: Effect = Effect::Reads;

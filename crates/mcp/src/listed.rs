@@ -1,5 +1,6 @@
 //! A tool as clients see it in the list of tools.
 
+use mainstay_protocol::OperationId;
 use rmcp::model::{JsonObject, MetaObject};
 use serde_json::Value;
 
@@ -16,6 +17,8 @@ pub(super) struct Listed {
     pub(super) needs: Needs,
     /// Who sees to it that it is answered in time.
     pub(super) waits: Waits,
+    /// The operations that it carries out.
+    pub(super) operations: &'static [OperationId],
     /// By its neutral name.
     pub(super) neutral: rmcp::model::Tool,
     /// What SageFs calls it.

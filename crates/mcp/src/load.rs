@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::fs::File;
@@ -28,6 +29,7 @@ pub(super) struct LoadScript {
 
 impl Tool for LoadScript {
     const NAME: &'static str = "load_script";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Eval>()];
     const SEED_NAME: Option<&'static str> = Some("load_fsharp_script");
     const DESCRIPTION: &'static str = "Run a script file as send_code runs code.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };

@@ -6,6 +6,7 @@ use std::ops::Range;
 use mainstay_engine::{Inserted, Merge};
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, CommandId, Error, SessionId, SessionState};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,7 @@ struct InsertedLine {
 
 impl Tool for MergeSession {
     const NAME: &'static str = "merge_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::MergeSession>()];
     const DESCRIPTION: &'static str =
         "Run entries of another session in this one, up to the first that fails.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };
@@ -117,6 +119,7 @@ impl Tool for MergeSession {
 
 impl Tool for CherryPick {
     const NAME: &'static str = "cherry_pick";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::MergeSession>()];
     const DESCRIPTION: &'static str = "Run one entry of another session in this one.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };
     const ACTION: Option<Action> = Some(Action::Merge);

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,7 @@ struct CellLine {
 
 impl Tool for RunNotebook {
     const NAME: &'static str = "run_notebook";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str =
         "Run a notebook or a script in cells, up to the first cell that fails. Run again, it goes on there.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };

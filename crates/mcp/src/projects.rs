@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mainstay_model::{Action, Error};
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -46,6 +47,7 @@ pub(super) struct ProjectsAnswer {
 
 impl Tool for GetAvailableProjects {
     const NAME: &'static str = "get_available_projects";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str = "List the .fsproj, .sln and .slnx files below a folder.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;

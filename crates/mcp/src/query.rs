@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Diagnostic, Error, TextPosition};
+use mainstay_protocol::{OperationId, operations};
 use mainstay_runner::CompletionItem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,7 @@ pub(super) struct CheckAnswer {
 
 impl Tool for CheckCode {
     const NAME: &'static str = "check_code";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Check>()];
     const SEED_NAME: Option<&'static str> = Some("check_fsharp_code");
     const DESCRIPTION: &'static str = "Type-check code against a session's definitions; runs nothing.";
     const EFFECT: Effect = Effect::Reads;
@@ -158,6 +160,7 @@ struct Cursor {
 
 impl Tool for GetCompletions {
     const NAME: &'static str = "get_completions";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Complete>()];
     const DESCRIPTION: &'static str = "Complete code at a cursor, knowing a session's definitions.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Complete);

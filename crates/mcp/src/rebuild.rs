@@ -10,6 +10,7 @@ use mainstay_model::{
     Action, Diagnostic, Error, EventBody, JobSpec, Response, Session, SessionCommand, SessionId, Severity,
     WorkEnding, WorkOutcome,
 };
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,11 @@ struct BuildLine {
 
 impl Tool for HardResetSession {
     const NAME: &'static str = "hard_reset_session";
+    const OPERATIONS: &'static [OperationId] = &[
+        OperationId::of::<operations::ResetSession>(),
+        OperationId::of::<operations::RefreshSession>(),
+        OperationId::of::<operations::DoWork>(),
+    ];
     const SEED_NAME: Option<&'static str> = Some("hard_reset_fsi_session");
     const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: true };

@@ -8,6 +8,7 @@ use mainstay_model::command;
 use mainstay_model::{
     Action, Divergence, Error, EventBody, Seq, Session, SessionCommand, SessionId, SessionState,
 };
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,7 @@ pub(super) struct RefreshAnswer {
 
 impl Tool for RefreshSession {
     const NAME: &'static str = "refresh_session";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::RefreshSession>()];
     const DESCRIPTION: &'static str = "Run again what used libraries or scripts that have changed since.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: true };
     const ACTION: Option<Action> = Some(Action::Refresh);

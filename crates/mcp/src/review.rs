@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error};
+use mainstay_protocol::{OperationId, operations};
 use mainstay_runner::query::{KernelQuery, Review};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,7 @@ pub(super) struct ReviewAnswer {
 
 impl Tool for ReviewCode {
     const NAME: &'static str = "review_code";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ReviewCode>()];
     const SEED_NAME: Option<&'static str> = Some("review_fsharp_code");
     const DESCRIPTION: &'static str = "What in F# code could be written more plainly.";
     const EFFECT: Effect = Effect::Reads;

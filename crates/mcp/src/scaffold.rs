@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::{Action, Error};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,7 @@ pub(super) struct ScaffoldAnswer {
 
 impl Tool for ScaffoldTest {
     const NAME: &'static str = "scaffold_test";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ScaffoldTest>()];
     const DESCRIPTION: &'static str = "Write property-based tests from a function's type.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);

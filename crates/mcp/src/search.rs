@@ -6,6 +6,7 @@ use mainstay_engine::SearchHit;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{Action, Error, Validity};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,7 @@ struct Hit {
 
 impl Tool for SearchSessions {
     const NAME: &'static str = "search_sessions";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::SearchEntries>()];
     const DESCRIPTION: &'static str = "Find inputs and outputs of all sessions by the words in them.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;

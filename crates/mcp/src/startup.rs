@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{Action, Error};
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,7 @@ struct ScriptLine {
 
 impl Tool for GetStartupProfile {
     const NAME: &'static str = "get_startup_profile";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::GetStartup>()];
     const DESCRIPTION: &'static str =
         "What a session has from its project and startup scripts, and what failed.";
     const EFFECT: Effect = Effect::Reads;

@@ -9,6 +9,7 @@ use mainstay_model::{
     Action, Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind,
     SessionState, Source, Timestamp, ValidityCounts,
 };
+use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -138,6 +139,7 @@ struct WorkerLine {
 
 impl Tool for GetStatus {
     const NAME: &'static str = "get_status";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::GetSession>()];
     const SEED_NAME: Option<&'static str> = Some("get_fsi_status");
     const DESCRIPTION: &'static str = "A session's state and the tools it offers now.";
     const EFFECT: Effect = Effect::Reads;

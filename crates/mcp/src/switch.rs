@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::{Action, Error, SessionKind};
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,7 @@ pub(super) struct SwitchAnswer {
 
 impl Tool for SwitchSession {
     const NAME: &'static str = "switch_session";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str = "Use this session where a call names none.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = None;

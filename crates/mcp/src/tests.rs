@@ -9,6 +9,7 @@ use mainstay_model::{
     Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
     TestSelection, TestTimeout,
 };
+use mainstay_protocol::{OperationId, operations};
 use mainstay_runner::query::{KernelQuery, Test, Tests};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,7 @@ struct ResultLine {
 
 impl Tool for RunTests {
     const NAME: &'static str = "run_tests";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::Eval>()];
     const DESCRIPTION: &'static str =
         "Run xUnit, NUnit, MSTest and Expecto tests of a session's code and the assemblies it refers to.";
     const EFFECT: Effect = Effect::RunsCode { idempotent: false };
@@ -331,6 +333,7 @@ impl From<Test> for TestLine {
 
 impl Tool for ListTests {
     const NAME: &'static str = "list_tests";
+    const OPERATIONS: &'static [OperationId] = &[OperationId::of::<operations::ListTests>()];
     const DESCRIPTION: &'static str = "List the tests that `run_tests` would run; nothing runs.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);

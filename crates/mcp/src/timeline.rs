@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter};
 use mainstay_model::affordance::Reach;
 use mainstay_model::timeline::{Ended, Timeline, TimelineJob, concerns, is_request};
 use mainstay_model::{Action, Error, Event, Seq, SessionId, Source, Timestamp};
+use mainstay_protocol::OperationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,7 @@ struct EvalLine {
 
 impl Tool for GetEvalTimeline {
     const NAME: &'static str = "get_eval_timeline";
+    const OPERATIONS: &'static [OperationId] = &[];
     const DESCRIPTION: &'static str = "What ran in a session: when, how long, how it ended, by whom.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);

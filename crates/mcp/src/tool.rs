@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use mainstay_model::{Action, Error};
+use mainstay_protocol::OperationId;
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +18,10 @@ use super::needs::{Waits, Works};
 pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// The name of the tool.
     const NAME: &'static str;
-    /// What it does, for the model that chooses among tools.
+    /// The operations of the list that a call carries out. Empty for what is MCP's alone.
+    const OPERATIONS: &'static [OperationId];
+    /// What it does, for the model that chooses among tools. It is not the documentation of its operations: that is for people who read all of it, while
+    /// these words tell tools apart, name other tools, and cost each model tokens.
     const DESCRIPTION: &'static str;
     /// What SageFs calls it (seed 000), where it has it by another name.
     const SEED_NAME: Option<&'static str> = None;

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use mainstay_model::Error;
+use mainstay_protocol::OperationId;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, JsonObject, ToolAnnotations};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use super::lifecycle::{CreateSession, ListSessions, ResetSession, StopSession};
 use super::listed::Listed;
 use super::load::LoadScript;
 use super::merge::{CherryPick, MergeSession};
+use super::names::Names;
 use super::needs::{Needs, WAIT, Waits};
 use super::notebook::RunNotebook;
 use super::projects::GetAvailableProjects;
@@ -103,11 +105,17 @@ tools! {
     GetAvailableProjects,
 }
 
+/// Every tool by its neutral name, with the operations that it carries out.
+pub fn operations_of_tools() -> impl Iterator<Item = (&'static str, &'static [OperationId])> {
+    TOOLS.iter().map(|tool| (tool.name(Names::Neutral), tool.operations))
+}
+
 /// Returns a tool as clients see it.
 fn listed<T: Tool>() -> Listed {
     Listed {
         needs: Needs { action: T::ACTION, works: T::WORKS, files: T::FILES },
         waits: T::WAITS,
+        operations: T::OPERATIONS,
         neutral: description::<T>(),
         seed_name: T::SEED_NAME,
         is_basic: T::IS_BASIC,
@@ -175,7 +183,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::names::Names;
 
     #[test]
     fn no_two_tools_share_a_name_whichever_names_are_shown() {
