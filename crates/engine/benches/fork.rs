@@ -142,8 +142,9 @@ impl Daemon {
                 projection.evolve(&Event { session, seq, position, at, metadata, body });
             }
             let (outcomes, version, projection) = (Vec::new(), projection.version, projection.clone());
+            let (taken, trace) = (None, Span::none());
             let append =
-                Append { session, epoch, first, events, outcomes, version, projection, trace: Span::none() };
+                Append { session, epoch, first, events, outcomes, version, projection, taken, trace };
             self.log.append(append).await.unwrap();
         }
         assert_eq!(self.log.count_own_entries(session).await, Ok(entries));

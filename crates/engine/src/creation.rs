@@ -382,6 +382,7 @@ impl Engine {
             outcomes: vec![answer],
             version,
             projection,
+            taken: None,
             trace: span.clone(),
         };
         let events = self.unless_stopping(|| self.shared.log.append(append))?.await?;

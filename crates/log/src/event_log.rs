@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Position,
-    Principal, Seq, Session, SessionId, Timestamp, Version,
+    Principal, Seq, Session, SessionId, TakenNotices, Timestamp, Version,
 };
 use tracing::Span;
 
@@ -57,6 +57,13 @@ pub trait EventLog: Send + Sync + 'static {
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error>;
+
+    /// Which notices of the session's runner are taken, by the newest append that said so ([`Append::taken`]); none where none
+    /// did, or the session is not there.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn taken(&self, session: SessionId) -> Result<Option<TakenNotices>, Error>;
 
     /// Renews the lease of whoever opened the store, for all of its sessions. Gives after how long it is to be renewed again;
     /// none where it does not lapse as long as the store is open.
@@ -145,6 +152,9 @@ pub struct Append {
     pub version: Version,
     /// The session after them.
     pub projection: Session,
+    /// Which notices of the session's runner are taken once this is stored: it takes the place of what an earlier append said.
+    /// None leaves that as it is.
+    pub taken: Option<TakenNotices>,
     /// The span of the append; none where it is part of no trace.
     pub trace: Span,
 }

@@ -76,6 +76,11 @@ uuid_id! {
     AskId
 }
 
+uuid_id! {
+    /// Names one runner, from its start to its end: a UUIDv7. The runner that is started in its place has another.
+    RunnerId
+}
+
 macro_rules! counter {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -80,8 +80,8 @@ pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
-    AskId, CommId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId,
-    SessionKind, Version,
+    AskId, CommId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, RunnerId, Seq,
+    SessionId, SessionKind, Version,
 };
 pub use label::{Label, Labels};
 pub use language::Language;
@@ -94,7 +94,7 @@ pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
 pub use replay::{Divergence, DivergenceKind};
 pub use runner_notice::{
-    BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice,
+    BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice, TakenNotices,
 };
 pub use session::{Activity, RunningJob, Session};
 pub use session_search::{SessionSearch, SessionWork};

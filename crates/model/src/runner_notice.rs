@@ -13,7 +13,7 @@ use crate::display::Display;
 use crate::eval::{EvalResult, RaisedError, WorkerExit};
 use crate::event::{Blame, OutputStream};
 use crate::fingerprint::References;
-use crate::id::{AskId, JobId};
+use crate::id::{AskId, JobId, RunnerId};
 use crate::language::Language;
 use crate::startup::Startup;
 
@@ -40,6 +40,22 @@ impl NoticeNumber {
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
+
+    /// Returns the number of the notice before this one; 0, which no notice has, before the first.
+    pub const fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+/// Which notices of a session's runner are taken: what they led to is stored. It is stored with that, so that whoever has the
+/// session next knows which notices have yet to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakenNotices {
+    /// The runner that gave the notices.
+    pub runner: RunnerId,
+    /// The last notice that is taken; 0 where none is.
+    pub up_to: NoticeNumber,
 }
 
 /// What a runner says.

@@ -269,6 +269,7 @@ fn creation(number: usize) -> Append {
         outcomes: Vec::new(),
         version: Version::ZERO,
         projection: Session::begin(&event).unwrap(),
+        taken: None,
         trace: Span::none(),
     }
 }

@@ -17,7 +17,7 @@ use mainstay_log::{
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
-    Session, SessionId, SessionState, Timestamp, TranscriptEntry,
+    Session, SessionId, SessionState, TakenNotices, Timestamp, TranscriptEntry,
 };
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -38,6 +38,7 @@ struct Stored {
     events: Vec<Event>,
     outcomes: HashMap<CommandKey, (StoredOutcome, Option<(KeyScope, IdempotencyKey)>)>,
     sessions: HashMap<SessionId, (Epoch, Session)>,
+    taken: HashMap<SessionId, TakenNotices>,
     /// How many appends go well before one does not.
     until_refusal: Option<usize>,
     /// How many reads of all sessions' events may still fail.
@@ -118,7 +119,10 @@ impl Stored {
         if let Some(error) = self.refused(&append) {
             return Err(FailedAppend { error, append: Box::new(append) });
         }
-        let Append { session, epoch, first, events, outcomes, version, projection, trace: _ } = append;
+        let Append { session, epoch, first, events, outcomes, version, projection, taken, trace: _ } = append;
+        if let Some(taken) = taken {
+            self.taken.insert(session, taken);
+        }
         let scope = if first == Seq(1) { KeyScope::Creations } else { KeyScope::Session(session) };
         for answer in outcomes {
             let key = (answer.principal, answer.command);
@@ -188,6 +192,10 @@ impl EventLog for MemoryLog {
 
     async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
         Ok(self.read(|stored| stored.sessions.get(&session).map(|(epoch, _)| *epoch)).await)
+    }
+
+    async fn taken(&self, session: SessionId) -> Result<Option<TakenNotices>, Error> {
+        Ok(self.read(|stored| stored.taken.get(&session).copied()).await)
     }
 
     fn changes_by_others(&self) -> BoxStream<'static, Position> {

@@ -24,7 +24,8 @@ pub(super) fn append(session: SessionId, first: Seq, events: u64) -> Append {
     let (at, projection) = (Timestamp::UNIX_EPOCH, projection(session));
     let events = (0..events).map(|_| NewEvent { at, metadata: nobody(), body: body() }).collect();
     let (epoch, outcomes, version) = (Epoch::FIRST, Vec::new(), projection.version);
-    Append { session, epoch, first, events, outcomes, version, projection, trace: Span::none() }
+    let (taken, trace) = (None, Span::none());
+    Append { session, epoch, first, events, outcomes, version, projection, taken, trace }
 }
 
 pub(super) fn projection(session: SessionId) -> Session {

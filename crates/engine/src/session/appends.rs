@@ -69,6 +69,7 @@ impl SessionTask {
             outcomes,
             version,
             projection: self.session.clone(),
+            taken: None,
             trace: span,
         });
         self.hand_over(appended, ended, replies, version, trace);

@@ -324,6 +324,7 @@ fn creation_with(answer: Answer) -> Append {
         outcomes: vec![answer],
         version: projection.version,
         projection,
+        taken: None,
         trace: Span::none(),
     }
 }

@@ -19,7 +19,7 @@ use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
-    Session, SessionId, Timestamp, TranscriptEntry,
+    Session, SessionId, TakenNotices, Timestamp, TranscriptEntry,
 };
 use tokio::sync::watch;
 
@@ -151,6 +151,10 @@ impl EventLog for StoreDouble {
 
     async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
         self.inner.newest_epoch(session).await
+    }
+
+    async fn taken(&self, session: SessionId) -> Result<Option<TakenNotices>, Error> {
+        self.inner.taken(session).await
     }
 
     fn changes_by_others(&self) -> BoxStream<'static, Position> {

@@ -30,6 +30,8 @@ pub(super) struct AppendRows {
     outcomes: Vec<OutcomeRow>,
     version: i64,
     projection: ProjectionRow,
+    /// The runner, and the number of its last notice that is taken.
+    taken: Option<([u8; 16], i64)>,
 }
 
 pub(super) struct OutcomeRow {
@@ -144,6 +146,7 @@ impl AppendRows {
                 deleted_at: append.projection.deleted_at.map(|at| at.as_microsecond()),
                 json: encode_projection(&append.projection)?,
             },
+            taken: append.taken.map(|taken| (taken.runner.as_uuid().into_bytes(), integer(taken.up_to.0))),
         })
     }
 
@@ -290,9 +293,14 @@ impl AppendRows {
         let ProjectionRow { name, state, asks, alias, last_activity, deleted_at, json, .. } =
             &self.projection;
         let SessionRow { number, same_projection } = *before;
+        let (runner, notice) = self.taken.unzip();
         statements
-            .get("UPDATE head SET last_seq = ?1, last_activity = ?2, deleted_at = ?3 WHERE session = ?4")?
-            .execute(params![self.last_seq(), last_activity, deleted_at, number])?;
+            .get(
+                "UPDATE head SET last_seq = ?1, last_activity = ?2, deleted_at = ?3,
+                     runner = coalesce(?5, runner), notice = coalesce(?6, notice)
+                 WHERE session = ?4",
+            )?
+            .execute(params![self.last_seq(), last_activity, deleted_at, number, runner, notice])?;
         if !same_projection {
             statements
                 .get("UPDATE session SET projection = ?1, state = ?2 WHERE number = ?3")?
@@ -330,19 +338,15 @@ impl AppendRows {
             row.json
         ])?;
         let lease = lease::lease_number(statements, &self.sharing)?;
+        let (runner, notice) = self.taken.unzip();
+        let (last_seq, activity, deleted) = (self.last_seq(), row.last_activity, row.deleted_at);
+        let values = params![number, self.epoch, last_seq, activity, deleted, lease, runner, notice];
         statements
             .get(
-                "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at, lease)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at, lease, runner, notice)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
-            .execute(params![
-                number,
-                self.epoch,
-                self.last_seq(),
-                row.last_activity,
-                row.deleted_at,
-                lease
-            ])?;
+            .execute(values)?;
         Ok(number)
     }
 

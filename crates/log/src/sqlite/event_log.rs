@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use mainstay_model::decide::Answer;
-use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
+use mainstay_model::{
+    CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId, TakenNotices,
+};
 
 use super::failure::reason_of;
 use super::options::Sharing;
@@ -53,6 +55,10 @@ impl EventLog for SqliteLog {
 
     async fn newest_epoch(&self, session: SessionId) -> Result<Option<Epoch>, Error> {
         self.readers.run(move |connection| queries::newest_epoch(connection, session)).await
+    }
+
+    async fn taken(&self, session: SessionId) -> Result<Option<TakenNotices>, Error> {
+        self.readers.run(move |connection| queries::taken(connection, session)).await
     }
 
     fn changes_by_others(&self) -> BoxStream<'static, Position> {

@@ -4,14 +4,14 @@ use std::fmt::Display;
 
 use mainstay_model::{
     Access, CommandId, Error, Event, IdempotencyKey, NamePattern, Position, Principal, Rights, Seq, Session,
-    SessionId, SessionState,
+    SessionId, SessionState, TakenNotices,
 };
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::failure::{failed, reason_of};
 use super::rows::{
     CREATIONS, count, decode_count, decode_event, decode_head, decode_outcome, decode_position,
-    decode_session, decode_session_id, integer,
+    decode_session, decode_session_id, decode_taken, integer,
 };
 use crate::{Epoch, KeyScope, SessionFilter, StoredOutcome};
 
@@ -89,6 +89,18 @@ pub(super) fn newest_epoch(connection: &Connection, session: SessionId) -> Resul
         "SELECT epoch FROM session JOIN head ON head.session = number WHERE id = ?1 AND deleted_at IS NULL",
         [session.as_uuid().into_bytes()],
         |row| count(row, 0).map(Epoch).map_err(failed),
+    )?;
+    Ok(found.into_iter().next())
+}
+
+/// Which notices of a session's runner are taken.
+pub(super) fn taken(connection: &Connection, session: SessionId) -> Result<Option<TakenNotices>, Error> {
+    let found = collect(
+        connection,
+        "SELECT runner, notice FROM session JOIN head ON head.session = number
+         WHERE id = ?1 AND deleted_at IS NULL AND runner IS NOT NULL",
+        [session.as_uuid().into_bytes()],
+        decode_taken,
     )?;
     Ok(found.into_iter().next())
 }

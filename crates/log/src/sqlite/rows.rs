@@ -1,8 +1,8 @@
 //! Between the model and the columns. Where a value is JSON, it is as the model writes it.
 
 use mainstay_model::{
-    CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, Outcome, Position, Seq, Session,
-    SessionId, Timestamp, Version,
+    CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, NoticeNumber, Outcome, Position,
+    RunnerId, Seq, Session, SessionId, TakenNotices, Timestamp, Version,
 };
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
@@ -135,6 +135,13 @@ pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 pub(super) fn decode_session_id(row: &Row<'_>, column: usize) -> Result<SessionId, Error> {
     let bytes = row.get_ref(column).map_err(failed)?.as_blob().map_err(failed)?;
     Uuid::from_slice(bytes).map(SessionId::from_uuid).map_err(failed)
+}
+
+/// Reads the columns `runner, notice`.
+pub(super) fn decode_taken(row: &Row<'_>) -> Result<TakenNotices, Error> {
+    let runner = row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(failed)?;
+    let runner = Uuid::from_slice(runner).map(RunnerId::from_uuid).map_err(failed)?;
+    Ok(TakenNotices { runner, up_to: NoticeNumber(counter(row, 1)?) })
 }
 
 /// A count as SQLite keeps integers. No log gets near to where this cuts.

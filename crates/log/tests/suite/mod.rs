@@ -16,6 +16,7 @@ pub mod directory;
 pub mod entries;
 pub mod events;
 pub mod history;
+pub mod notices;
 pub mod objects;
 pub mod search;
 

@@ -71,8 +71,8 @@ impl Line {
         }
         let projection = projection.expect("a line begins with a creation");
         let (outcomes, version) = (Vec::new(), projection.version);
-        let (session, epoch, trace) = (self.id, self.epoch, Span::none());
-        Append { session, epoch, first, events, outcomes, version, projection, trace }
+        let (session, epoch, taken, trace) = (self.id, self.epoch, None, Span::none());
+        Append { session, epoch, first, events, outcomes, version, projection, taken, trace }
     }
 
     /// The append that creates the session, taken for done.

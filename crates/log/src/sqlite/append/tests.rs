@@ -54,6 +54,7 @@ fn append(epoch: i64, first: i64, commands: &[&str]) -> AppendRows {
         outcomes: commands.iter().map(outcome).collect(),
         version: 0,
         projection,
+        taken: None,
     }
 }
 
