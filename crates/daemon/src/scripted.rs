@@ -55,7 +55,7 @@ impl RunnerFactory for ScriptedAgents {
             added: 0,
         };
         let task = tokio::spawn(life.live()).abort_handle();
-        Ok(StartedRunner { runner: Runner::Agent(Arc::new(Scripted { given, says, task })), notices })
+        Ok(StartedRunner::new(Runner::Agent(Arc::new(Scripted { given, says, task })), notices))
     }
 }
 

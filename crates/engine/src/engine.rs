@@ -105,16 +105,17 @@ impl Engine {
         };
         engine.hear_of_others(newest);
         let unfinished = engine.unfinished().await?;
-        engine.lost = unfinished.iter().filter_map(LostJob::of).collect();
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
-        for session in unfinished {
+        for session in &unfinished {
             match engine.handle(session.id).await {
                 // Another daemon has it, and goes on with it.
                 Ok(_) | Err(Error::SessionOwned) => {}
                 Err(error) => return Err(error),
             }
         }
+        let lost = unfinished.iter().filter(|session| !engine.is_adopted(session.id)).filter_map(LostJob::of);
+        engine.lost = lost.collect();
         Ok(engine)
     }
 

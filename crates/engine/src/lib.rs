@@ -4,6 +4,7 @@
 //! and its worker; what it decides is committed, published and answered in order by [`commit`]. The engine knows
 //! no protocol and no language: languages come in through [`mainstay_runner::RunnerFactory`], protocols call [`Engine`].
 
+mod adoption;
 mod breakers;
 mod claims;
 mod client;

@@ -13,6 +13,8 @@ mod arrival_order;
 mod arrivals;
 mod effects;
 mod handle;
+mod heard_notices;
+mod takeover;
 mod timers;
 mod turns;
 mod workers;
@@ -28,12 +30,15 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
     Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Error, Input, JobId, Notice,
-    NoticeNumber, PendingAsk, RunnerNotice, Session, SessionCommand, SessionState, decide,
+    RunnerNotice, Session, SessionCommand, SessionState, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
 
+use self::appends::UnsentEvents;
 use self::arrivals::Arrivals;
+use self::heard_notices::HeardNotices;
+use crate::adoption::AdoptedRunner;
 use crate::claims::{CommandKey, key_of};
 use crate::clock::now;
 use crate::commit::{CommitReceivers, Commits, commit_in_order};
@@ -68,14 +73,15 @@ const NOTICES: usize = 64;
 
 /// Starts the task of a session that was read from the log, or has just been created.
 ///
-/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back; `lane` are
-/// the commands that wait for their turn in it. `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
+/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back, unless its worker was
+/// `adopted`; `lane` are the commands that wait for their turn in it. `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
 pub(crate) fn spawn(
     shared: Arc<Shared>,
     session: Session,
     epoch: Epoch,
     lane: Vec<Queued>,
     answered: Option<CommandKey>,
+    adopted: Option<AdoptedRunner>,
 ) -> (SessionHandle, Entry) {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
     let door = Arc::new(Mutex::new(Some(requests.clone())));
@@ -129,6 +135,7 @@ pub(crate) fn spawn(
         from_worker,
         worker_in,
         heard: None,
+        unsent: UnsentEvents::default(),
         flush_at: None,
         grace: None,
         live: None,
@@ -138,7 +145,11 @@ pub(crate) fn spawn(
         drained: None,
     };
     let after = task.session.last_seq;
-    task.take_over(lane);
+    let is_adopted = adopted.is_some();
+    match adopted {
+        Some(adopted) => task.go_on(lane, adopted),
+        None => task.take_over(lane),
+    }
     task::spawn(task.run(mailbox, failed));
     let entry = Entry {
         requests: requests.downgrade(),
@@ -146,6 +157,7 @@ pub(crate) fn spawn(
         on_their_way,
         epoch,
         after,
+        is_adopted,
         _door: door,
     };
     (SessionHandle { requests, visible }, entry)
@@ -182,8 +194,10 @@ struct SessionTask {
     worker: Option<Worker>,
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
-    /// The worker's newest notice, until it is acknowledged.
-    heard: Option<NoticeNumber>,
+    /// What was heard of the worker's notices; none before it accepts code.
+    heard: Option<HeardNotices>,
+    /// What was decided and is not yet on its way to the log.
+    unsent: UnsentEvents,
     output: OutputBuffer,
     /// What jobs put out that have ended.
     late: OutputBuffer,
@@ -208,22 +222,9 @@ struct SessionTask {
 }
 
 impl SessionTask {
-    /// Goes on where an earlier daemon was lost. Before anyone can ask: a job that was cut off has its outcome before its
-    /// command can come again, and a command that waits, for its turn or an answer, is known.
-    fn take_over(&mut self, lane: Vec<Queued>) {
-        for queued in &lane {
-            self.accepted.accept(queued.identity(), None);
-        }
-        for identity in self.session.asks.iter().filter_map(PendingAsk::identity) {
-            self.accepted.accept(identity, None);
-        }
-        self.lane = Lane::of(lane);
-        self.notice(Notice::DaemonLost);
-        self.advance_lane();
-    }
-
     async fn run(mut self, mut mailbox: mpsc::Receiver<Envelope>, mut failed: oneshot::Receiver<()>) {
         loop {
+            self.send(Vec::new());
             self.acknowledge();
             let timer = self.next_timer();
             if self.is_open && self.is_idle() {
@@ -372,15 +373,19 @@ impl SessionTask {
 
     /// The one road of every change: decide, take in, hand to the committer, carry out, and look at the lane again.
     fn decide(&mut self, input: Input) -> Result<(), Error> {
-        if !is_output(&input) {
+        let is_output = is_output(&input);
+        if !is_output {
             self.flush_output();
             self.record_end_of_output(&input);
         }
         let now = now();
         let Decision { events, outcomes, effects } = decide(&self.session, input, now, &self.shared.limits)?;
-        if !events.is_empty() || !outcomes.is_empty() {
-            self.commit(now, events, outcomes);
+        self.take_in(now, events);
+        // It changes no state, and goes to the log with what follows from the same notice.
+        if is_output {
+            return Ok(());
         }
+        self.send(outcomes);
         for effect in effects {
             self.carry_out_effect(effect);
         }

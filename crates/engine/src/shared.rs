@@ -1,15 +1,15 @@
 //! What every session's task shares with the engine.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mainstay_log::Log;
 use mainstay_model::validity::Records;
 use mainstay_model::{
-    Capabilities, ChosenProject, CreateSession, Error, Limits, Seq, SessionId, SessionKind,
+    Capabilities, ChosenProject, CreateSession, Error, Limits, Seq, Session, SessionId, SessionKind,
 };
-use mainstay_runner::{Environment, RunnerFactory};
+use mainstay_runner::{Environment, RunnerFactory, RunnerSpec};
 use tokio::sync::Semaphore;
 
 use crate::breakers::Breakers;
@@ -56,18 +56,38 @@ pub(crate) struct Shared {
 impl Shared {
     /// Whether sessions of a kind can be started here.
     pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
-        self.factories.iter().any(|factory| factory.serves(kind))
+        self.factory_of(kind).is_some()
+    }
+
+    /// Who starts runners for sessions of a kind.
+    pub(crate) fn factory_of(&self, kind: &SessionKind) -> Option<&Arc<dyn RunnerFactory>> {
+        self.factories.iter().find(|factory| factory.serves(kind))
     }
 
     /// What sessions of a kind can do.
     pub(crate) fn capabilities_of(&self, kind: &SessionKind) -> Capabilities {
-        let factory = self.factories.iter().find(|factory| factory.serves(kind));
-        factory.map_or_else(|| Capabilities::of_kind(kind), |factory| factory.capabilities(kind))
+        self.factory_of(kind)
+            .map_or_else(|| Capabilities::of_kind(kind), |factory| factory.capabilities(kind))
     }
 
     /// Refuses what needs a worker where there is none of the kind.
     pub(crate) fn must_serve(&self, kind: &SessionKind) -> Result<(), Error> {
         if self.serves(kind) { Ok(()) } else { Err(Error::KernelUnknown { kind: kind.clone() }) }
+    }
+
+    /// What a runner of a session is started for.
+    pub(crate) fn runner_spec(&self, session: &Session) -> RunnerSpec {
+        RunnerSpec {
+            session: session.id,
+            kind: session.kind.clone(),
+            owner: session.owner.clone(),
+            working_directory: PathBuf::from(&session.working_directory),
+            project: session.project.as_ref().map(PathBuf::from),
+            arguments: session.arguments.clone(),
+            environment: self.environments.of(session.id),
+            conversation: None,
+            gathered: None,
+        }
     }
 
     /// Refuses to create what could not be started here.
@@ -77,7 +97,7 @@ impl Shared {
         folder: &Path,
         environment: &Environment,
     ) -> Result<(), Error> {
-        match self.factories.iter().find(|factory| factory.serves(kind)) {
+        match self.factory_of(kind) {
             Some(factory) => factory.find(kind, folder, environment).await,
             None => Err(Error::KernelUnknown { kind: kind.clone() }),
         }
@@ -85,7 +105,7 @@ impl Shared {
 
     /// What a session that is to be created is for.
     pub(crate) async fn project_of(&self, create: &CreateSession) -> Result<ChosenProject, Error> {
-        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+        match self.factory_of(&create.kind) {
             Some(factory) => factory.project(Path::new(&create.working_directory), &create.project).await,
             // What only reads an agent's conversation needs nobody who goes on with it.
             None => Ok(ChosenProject::Nothing),
@@ -94,7 +114,7 @@ impl Shared {
 
     /// What the compiler of a session that is to be created is told.
     pub(crate) fn arguments_of(&self, create: &CreateSession) -> Result<Vec<String>, Error> {
-        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+        match self.factory_of(&create.kind) {
             Some(factory) => factory.arguments(&create.arguments),
             None => Ok(Vec::new()),
         }

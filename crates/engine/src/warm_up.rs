@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use mainstay_log::Log;
 use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
-    AgentNotice, Compaction, Divergence, Error, Limits, Notice, NoticeNumber, Reload, RunnerInfo,
+    AgentNotice, Compaction, Divergence, Error, Limits, Notice, NoticeNumber, Reload, RunnerId, RunnerInfo,
     RunnerNotice, Seq, Session, WorkerExit,
 };
 use mainstay_runner::{Runner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpProgress};
@@ -27,7 +27,7 @@ use crate::sync::time::sleep;
 use crate::watch::Watch;
 
 pub(crate) use self::last_values::LastValues;
-use self::notices::Notices;
+pub(crate) use self::notices::Notices;
 pub(crate) use self::reload::ReloadRequest;
 use self::replay::{ReplayFailed, Replayed};
 pub(crate) use self::replay_list::{is_no_reset, what_to_replay};
@@ -62,15 +62,15 @@ pub(crate) struct WarmUp {
 
 /// What a session's task hears from its worker.
 pub(crate) enum FromWorker {
-    /// It accepts code, though its definitions are not there yet.
-    Started(Runner),
+    /// The runner of this id accepts code, though its definitions are not there yet.
+    Started(RunnerId, Runner),
     /// It is so far.
     WarmsUp(WarmUpProgress),
     /// A new worker has to run all again, because of this.
     CannotReload(FullReplayReason),
     /// Something happened to the worker.
     Notice(Notice),
-    /// The worker said this, as its notice of this number.
+    /// This follows from the worker's notices up to the one of this number.
     Told(NoticeNumber, Notice),
 }
 
@@ -79,15 +79,17 @@ impl WarmUp {
     pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
         sleep(self.after).await;
         let began = Instant::now();
-        let (runner, mut notices) = match self.start().await {
-            Ok(StartedRunner { runner, notices }) => (runner, Notices::from(notices)),
+        let (id, runner, mut notices) = match self.start().await {
+            Ok(StartedRunner { id, runner, next, notices }) => {
+                (id, runner, Notices::after(next.previous(), next, notices))
+            }
             Err(Error::WorkerFailed { reason }) => {
                 tracing::warn!(session = %self.spec.session, reason, "a worker did not come up");
                 return self.tell(Notice::StartFailed { reason }).await;
             }
             Err(error) => return self.tell(Notice::WarmUpFailed { error }).await,
         };
-        if self.tell.send(FromWorker::Started(runner.clone())).await.is_err() {
+        if self.tell.send(FromWorker::Started(id, runner.clone())).await.is_err() {
             return;
         }
         let replayed = match &runner {
@@ -101,12 +103,18 @@ impl WarmUp {
                 info.references = references.or(info.references);
                 let because = self.because.as_ref().map(ToString::to_string);
                 let reload = Reload { of: count, because, changes, ..Reload::default() };
-                self.tell(warmed_up(info, count, diverged, reload, began)).await;
+                let warmed_up = warmed_up(info, count, diverged, reload, began);
+                self.tell_of(notices.last(), warmed_up).await;
                 drop(runner);
                 self.pass_on(notices, reloads).await;
             }
             Err(failed) => self.tell_failure(failed).await,
         }
+    }
+
+    /// Passes on what a worker says that was up before, until it is gone.
+    pub(crate) async fn go_on(self, notices: Notices, reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
+        self.pass_on(notices, reloads).await;
     }
 
     async fn tell_failure(&self, failed: ReplayFailed) {
@@ -170,7 +178,7 @@ impl WarmUp {
                 | RunnerNotice::Built { .. }
                 | RunnerNotice::Exited { .. }) => Notice::Runner(notice),
             };
-            self.tell.send(FromWorker::Told(number, notice)).await.ok();
+            self.tell_of(number, notice).await;
         }
         // Once more than needed, unless the worker went without a word; what is told twice is heard once.
         self.tell(exited(WorkerExit::Unknown)).await;
@@ -186,6 +194,11 @@ impl WarmUp {
     ) -> Result<Compaction, Error> {
         let session = self.committed_when(|session| session.messages >= messages).await?;
         compaction_of(self.log.as_ref(), &session, summary, kept, metadata).await
+    }
+
+    /// Tells what follows from the worker's notices up to this one.
+    async fn tell_of(&self, up_to: NoticeNumber, notice: Notice) {
+        self.tell.send(FromWorker::Told(up_to, notice)).await.ok();
     }
 
     async fn tell(&self, notice: Notice) {

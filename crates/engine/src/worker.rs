@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
-use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited, warmed_up};
+use crate::warm_up::{FromWorker, Notices, ReloadRequest, WarmUp, exited, warmed_up};
 use crate::warm_up_progress::WarmingUp;
 use mainstay_runner::{Kernel, Runner, Submission};
 
@@ -31,8 +31,13 @@ struct ReadyWorker {
 
 /// What a worker is told to do.
 pub(crate) enum Order {
-    /// Run the submitted code.
-    Run(Submission),
+    /// Run the submitted code: in a runner that outlives this daemon once the session as committed has this event.
+    Run {
+        /// The submitted code.
+        submission: Submission,
+        /// The event that accepted it.
+        requested: Seq,
+    },
     /// Do something, once the session as committed has this event.
     Work {
         /// The job that does the work.
@@ -60,6 +65,17 @@ impl Worker {
     pub(crate) fn start(warm_up: WarmUp) -> Self {
         let (reloads, wanted) = mpsc::unbounded_channel();
         Self { task: spawn(warm_up.run(wanted)).abort_handle(), up: None, reloads, warming_up: None }
+    }
+
+    /// Goes on with a worker that is up.
+    pub(crate) fn adopt(warm_up: WarmUp, notices: Notices) -> Self {
+        let (reloads, wanted) = mpsc::unbounded_channel();
+        Self {
+            task: spawn(warm_up.go_on(notices, wanted)).abort_handle(),
+            up: None,
+            reloads,
+            warming_up: None,
+        }
     }
 
     /// Has it run again what depends on what has changed; says whether there is somebody to see to that.
@@ -108,21 +124,30 @@ async fn deliver(
 ) {
     while let Some(order) = orders.recv().await {
         match (&runner, order) {
-            (Runner::Kernel(kernel), Order::Run(submission)) => kernel.run(submission).await,
+            (Runner::Kernel(kernel), Order::Run { submission, requested }) => {
+                // Where the worker is lost with this daemon, so is what it did for code of which the log knows nothing.
+                if !kernel.outlives_daemon() || has(&committed, requested).await {
+                    kernel.run(submission).await;
+                }
+            }
             (runner, Order::Work { job, work, requested }) => {
                 // What it does reaches beyond the session: that it was asked to must not get lost.
-                let is_durable = |session: &Arc<Session>| session.last_seq >= requested;
-                if committed.clone().wait_for(is_durable).await.is_ok() {
+                if has(&committed, requested).await {
                     do_work(runner, job, work).await;
                 }
             }
             (Runner::Agent(agent), Order::Steer(queued)) => agent.steer(queued).await,
-            (Runner::Kernel(_), Order::Steer(_)) | (Runner::Agent(_), Order::Run(_)) => not_of_its_kind(),
+            (Runner::Kernel(_), Order::Steer(_)) | (Runner::Agent(_), Order::Run { .. }) => not_of_its_kind(),
             (_, Order::Answer { ask, answer }) => runner.process().answer(ask, answer).await,
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
             (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
         }
     }
+}
+
+/// Waits until the session as committed has an event; says whether it ever will.
+async fn has(committed: &watch::Receiver<Arc<Session>>, event: Seq) -> bool {
+    committed.clone().wait_for(|session| session.last_seq >= event).await.is_ok()
 }
 
 async fn do_work(runner: &Runner, job: JobId, work: JobSpec) {

@@ -84,7 +84,7 @@ pub async fn launch(
     };
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing, calls, beginning, building, group };
-    Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
+    Ok(StartedRunner::new(Runner::Kernel(Arc::new(worker)), notices))
 }
 
 struct Worker {

@@ -80,7 +80,8 @@ impl Identity {
         }
     }
 
-    fn of_running(running: &RunningJob) -> Self {
+    /// Of the command that a running job is of.
+    pub fn of_running(running: &RunningJob) -> Self {
         Self {
             principal: running.source.principal(),
             command: running.command.clone(),

@@ -58,7 +58,7 @@ impl RunnerFactory for Clocks {
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
-        Ok(StartedRunner { runner: Runner::Agent(Arc::new(Clock { began: self.0, say })), notices })
+        Ok(StartedRunner::new(Runner::Agent(Arc::new(Clock { began: self.0, say })), notices))
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, Capabilities, ChosenProject, Error, Principal, ProjectChoice, RunnerNotice, SessionId,
-    SessionKind, TranscriptEntry,
+    AgentState, Capabilities, ChosenProject, Error, NoticeNumber, Principal, ProjectChoice, RunnerId,
+    RunnerNotice, SessionId, SessionKind, TakenNotices, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use crate::environment::Environment;
 use crate::progress::Report;
@@ -95,6 +96,20 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// come up.
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error>;
 
+    /// Finds the runner of a session that has outlived the daemon that started it ([`Process::outlives_daemon`](crate::Process::outlives_daemon)), and takes it over:
+    /// from now on it heeds nobody who had it before. It is told which of its notices are taken, and gives all later ones, from the
+    /// first that it has kept: [`StartedRunner::next`] is at most the one after `taken`. None where it is gone. It must not take long:
+    /// the session waits for it.
+    ///
+    /// What the runner was given last may not have come there. So the daemon gives it the running job again, and the answers that
+    /// job was given; of what comes twice, the runner heeds the first.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it is there and cannot be spoken to.
+    async fn adopt(&self, _spec: &RunnerSpec, _taken: TakenNotices) -> Result<Option<StartedRunner>, Error> {
+        Ok(None)
+    }
+
     /// The sessions that it has files of, beside the log.
     async fn kept(&self) -> Vec<SessionId> {
         Vec::new()
@@ -168,9 +183,21 @@ pub struct Conversation {
 
 /// A runner that is there.
 pub struct StartedRunner {
+    /// Names the runner from its start to its end.
+    pub id: RunnerId,
     /// The runner that was started.
     pub runner: Runner,
-    /// What it says, in order; closed after [`RunnerNotice::Exited`]. The first notice has the number 1, and each later one the
-    /// next: by these numbers they are acknowledged ([`Process::acknowledge`](crate::Process::acknowledge)).
+    /// The number of the first notice in `notices`; each later one has the next. The first notice of a runner's life is 1. By
+    /// these numbers notices are stored as taken, and acknowledged ([`Process::acknowledge`](crate::Process::acknowledge)).
+    pub next: NoticeNumber,
+    /// What it says, in order; closed after [`RunnerNotice::Exited`].
     pub notices: mpsc::Receiver<RunnerNotice>,
+}
+
+impl StartedRunner {
+    /// A runner that has just begun its life, and gives these notices from the first one on.
+    pub fn new(runner: Runner, notices: mpsc::Receiver<RunnerNotice>) -> Self {
+        let id = RunnerId::from_uuid(Uuid::now_v7());
+        Self { id, runner, next: NoticeNumber::default().next(), notices }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`RunnerFactory`] starts a [`Runner`]: a [`Kernel`], which runs code, or an [`Agent`], which is spoken to. What a runner says comes back as
 //! [`mainstay_model::RunnerNotice`]s, in order. They are numbered, and acknowledged once they are durable
-//! ([`Process::acknowledge`]).
+//! ([`Process::acknowledge`]). So a runner that outlives its daemon can be taken over by the next ([`RunnerFactory::adopt`]), and each
+//! notice is stored once.
 
 pub mod agent;
 pub mod environment;

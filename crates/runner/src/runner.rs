@@ -55,6 +55,12 @@ pub trait Process: Send + Sync {
     /// once the notice of its call is acknowledged. It must not wait for anything.
     fn acknowledge(&self, _up_to: NoticeNumber) {}
 
+    /// Whether it lives on when the daemon is gone, and can be adopted ([`RunnerFactory::adopt`](crate::RunnerFactory::adopt)).
+    /// Such a runner is given a job only once it is durable that the job was accepted: what it runs, the log knows.
+    fn outlives_daemon(&self) -> bool {
+        false
+    }
+
     /// Ends the process and all that it started, at once.
     fn kill(&self);
 

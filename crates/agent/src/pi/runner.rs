@@ -107,7 +107,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     let info =
         RunnerInfo { kernel, runtime, language: None, pid: Some(pid), references: None, startup: None };
     let pi = Pi { info, shared, group, mark, last_question: AtomicU64::new(0) };
-    Ok(StartedRunner { runner: Runner::Agent(Arc::new(pi)), notices })
+    Ok(StartedRunner::new(Runner::Agent(Arc::new(pi)), notices))
 }
 
 /// What the tasks and the handle share.

@@ -76,14 +76,20 @@ impl Engine {
         let stored = self.stored(session).await?;
         let answered = self.answered_elsewhere(&stored).await?;
         let lane = self.waiting_in(&stored).await?;
+        let adopted = self.adopt(&stored).await?;
         let mut tasks = self.lock();
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
+        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered, adopted);
         tasks.handles.retain(|_, handle| handle.upgrade().is_some());
         tasks.handles.insert(session, entry);
         Ok(handle)
+    }
+
+    /// Whether a session goes on with a runner that had outlived its daemon.
+    pub(super) fn is_adopted(&self, session: SessionId) -> bool {
+        self.lock().handles.get(&session).is_some_and(|entry| entry.is_adopted)
     }
 
     /// Claims what a session has accepted and not answered.

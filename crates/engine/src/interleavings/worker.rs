@@ -46,7 +46,7 @@ impl RunnerFactory for Workers {
         let (say, notices) = mpsc::channel(4);
         let worker =
             Worker { ran: Arc::clone(&self.ran), say: Mutex::new(Some(say)), looping: Mutex::default() };
-        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(worker)), notices))
     }
 }
 

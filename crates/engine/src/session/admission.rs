@@ -145,8 +145,8 @@ impl SessionTask {
     fn copy(&mut self, identity: Identity, reply: Reply, outcome: Outcome, version: Version) {
         let copy = Identity { key: None, ..identity };
         self.accepted.accept(copy.clone(), Some(reply));
-        let first = self.session.last_seq.next();
-        self.append(first, Vec::new(), vec![copy.answer(outcome)], version);
+        self.send(Vec::new());
+        self.append(Vec::new(), vec![copy.answer(outcome)], version, None);
     }
 
     fn admit_new(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstay_log::{Append, Appended, NewEvent};
 use mainstay_model::decide::Answer;
-use mainstay_model::{Event, EventBody, Metadata, Outcome, Position, Seq, Timestamp, Version};
+use mainstay_model::{Event, EventBody, Metadata, Outcome, Position, Seq, TakenNotices, Timestamp, Version};
 
 use super::SessionTask;
 use crate::claims::CommandKey;
@@ -14,13 +14,46 @@ use crate::sync::atomic::Ordering;
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
 
+/// Events that the session has been through, and that are not yet on their way to the log.
+#[derive(Default)]
+pub(super) struct UnsentEvents {
+    /// The events, in order; the last is the session's newest.
+    events: Vec<NewEvent>,
+    /// Which notices of the worker are taken once they are stored.
+    taken: Option<TakenNotices>,
+}
+
 impl SessionTask {
+    /// Takes in what was decided, and has it stored.
     pub(super) fn commit(
         &mut self,
         at: Timestamp,
         events: Vec<(Metadata, EventBody)>,
-        mut outcomes: Vec<Answer>,
+        outcomes: Vec<Answer>,
     ) {
+        self.take_in(at, events);
+        self.send(outcomes);
+    }
+
+    /// Takes in events. They go to the log together with what is decided next, at the latest before anything else is heard.
+    pub(super) fn take_in(&mut self, at: Timestamp, events: Vec<(Metadata, EventBody)>) {
+        for (metadata, body) in events {
+            let (session, seq) = (self.session.id, self.session.last_seq.next());
+            // The position is the log's to give, and nothing here depends on it.
+            let event = Event { session, seq, position: Position::ZERO, at, metadata, body };
+            self.session.evolve(&event);
+            self.unsent.events.push(NewEvent { at, metadata: event.metadata, body: event.body });
+        }
+        // Before the worker is dropped, where it is for that.
+        self.unsent.taken = self.taken().or(self.unsent.taken);
+    }
+
+    /// Hands over what was taken in, with the outcomes that it brings about.
+    pub(super) fn send(&mut self, mut outcomes: Vec<Answer>) {
+        let UnsentEvents { events, taken } = std::mem::take(&mut self.unsent);
+        if events.is_empty() && outcomes.is_empty() {
+            return;
+        }
         outcomes.retain(|answer| {
             let is_of = |(principal, command): &CommandKey| {
                 *principal == answer.principal && *command == answer.command
@@ -29,26 +62,18 @@ impl SessionTask {
         });
         let live = outcomes.iter_mut().filter_map(|answer| answer.outcome.live_mut());
         live.for_each(|live| live.put_out.append(&mut self.unstored));
-        let first = self.session.last_seq.next();
-        let mut new_events = Vec::with_capacity(events.len());
-        for (metadata, body) in events {
-            let (session, seq) = (self.session.id, self.session.last_seq.next());
-            // The position is the log's to give, and nothing here depends on it.
-            let event = Event { session, seq, position: Position::ZERO, at, metadata, body };
-            self.session.evolve(&event);
-            new_events.push(NewEvent { at, metadata: event.metadata, body: event.body });
-        }
-        self.append(first, new_events, outcomes, self.session.version);
+        self.append(events, outcomes, self.session.version, taken);
     }
 
-    /// Appends events that the session has been through, and outcomes whose commands ended in this version of it.
+    /// Appends the session's newest events, and outcomes whose commands ended in this version of it.
     pub(super) fn append(
         &mut self,
-        first: Seq,
         events: Vec<NewEvent>,
         outcomes: Vec<Answer>,
         version: Version,
+        taken: Option<TakenNotices>,
     ) {
+        let first = Seq(self.session.last_seq.0 - events.len() as u64).next();
         let outcomes = self.accepted.with_aliases(outcomes);
         let ended =
             outcomes.iter().map(|answer| (answer.principal.clone(), answer.command.clone())).collect();
@@ -69,7 +94,7 @@ impl SessionTask {
             outcomes,
             version,
             projection: self.session.clone(),
-            taken: None,
+            taken,
             trace: span,
         });
         self.hand_over(appended, ended, replies, version, trace);

@@ -69,6 +69,8 @@ pub(crate) struct Entry {
     pub(super) epoch: Epoch,
     /// The session's newest event when the task began: what comes later the task appends itself.
     pub(super) after: Seq,
+    /// Whether the task went on with a runner that had outlived its daemon.
+    pub(crate) is_adopted: bool,
     pub(super) _door: Arc<KeepAlive>,
 }
 

@@ -1,6 +1,5 @@
 //! The session's worker: started and dropped, told what to do, heard and asked.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ use mainstay_model::{
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
+use super::heard_notices::HeardNotices;
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
-use crate::commit::Step;
 use crate::output::{OutputBuffer, OutputPiece};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
@@ -24,8 +23,19 @@ use crate::validity::differs;
 use crate::warm_up::{FromWorker, ReloadRequest, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
 use mainstay_runner::{
-    AgentQuestion, Kernel, Report, Runner, RunnerSpec, StartLines, StartObserver, Submission,
+    AgentQuestion, Kernel, Report, Runner, RunnerFactory, StartLines, StartObserver, Submission,
 };
+
+/// What holds back what a worker says, to join it with what follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Buffer {
+    /// What the running job puts out, or none.
+    Running,
+    /// What jobs put out that have ended.
+    Ended,
+    /// What an agent says of a message.
+    Stream,
+}
 
 impl SessionTask {
     pub(super) fn start_worker(&mut self, after: Duration) {
@@ -35,38 +45,33 @@ impl SessionTask {
     /// Starts a worker; where one was there that could not run again what depends on what has changed, `because` of this.
     fn start_worker_for(&mut self, after: Duration, because: Option<FullReplayReason>) {
         self.drop_worker();
-        let kind = self.session.kind.clone();
-        let Some(factory) = self.shared.factories.iter().find(|factory| factory.serves(&kind)) else {
-            let unknown = Notice::WarmUpFailed { error: Error::KernelUnknown { kind } };
+        let kind = &self.session.kind;
+        let Some(factory) = self.shared.factory_of(kind).cloned() else {
+            let unknown = Notice::WarmUpFailed { error: Error::KernelUnknown { kind: kind.clone() } };
             return self.tell_later(FromWorker::Notice(unknown));
         };
-        let warm_up = WarmUp {
-            factory: Arc::clone(factory),
-            spec: RunnerSpec {
-                session: self.session.id,
-                kind,
-                owner: self.session.owner.clone(),
-                working_directory: PathBuf::from(&self.session.working_directory),
-                project: self.session.project.as_ref().map(PathBuf::from),
-                arguments: self.session.arguments.clone(),
-                environment: self.shared.environments.of(self.session.id),
-                conversation: None,
-                gathered: None,
-            },
+        let warm_up = WarmUp { after, because, ..self.warm_up(factory) };
+        self.worker = Some(Worker::start(warm_up));
+    }
+
+    /// What a worker of the session needs to come up, at once.
+    pub(super) fn warm_up(&self, factory: Arc<dyn RunnerFactory>) -> WarmUp {
+        WarmUp {
+            factory,
+            spec: self.shared.runner_spec(&self.session),
             observer: StartObserver { report: self.report(), last_lines: StartLines::default() },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
             starts: Arc::clone(&self.shared.starts),
             breakers: Arc::clone(&self.shared.breakers),
-            after,
+            after: Duration::ZERO,
             watch: self.shared.watch.clone(),
             given: self.given.clone(),
-            because,
+            because: None,
             up_to: self.session.last_seq,
             committed: self.visible.clone(),
             tell: self.worker_in.clone(),
-        };
-        self.worker = Some(Worker::start(warm_up));
+        }
     }
 
     /// Has the worker run again what depends on what has changed.
@@ -103,24 +108,14 @@ impl SessionTask {
         spawn(reset(kernel, limit, self.worker_in.clone()));
     }
 
-    /// Has the worker's notices acknowledged once all that they led to is durable. What is held back for what follows is not
-    /// yet on its way there.
-    pub(super) fn acknowledge(&mut self) {
-        if !self.holds_output()
-            && let Some(runner) = self.runner()
-            && let Some(up_to) = self.heard.take()
-        {
-            self.commits.send(Step::Acknowledge { runner, up_to }).ok();
-        }
-    }
-
     /// Gives the worker a job's code; whether it is withheld is known of the job that runs.
     pub(super) fn run_job(&mut self, submission: Submission) {
         let job = submission.job;
         self.late.renew();
-        let is_withheld =
-            self.session.running().is_some_and(|running| running.job == job && running.withheld);
-        self.give(Order::Run(Submission { is_withheld, ..submission }));
+        let running = self.session.running().filter(|running| running.job == job);
+        let is_withheld = running.is_some_and(|running| running.withheld);
+        let requested = running.map_or(self.session.last_seq, |running| running.requested);
+        self.give(Order::Run { submission: Submission { is_withheld, ..submission }, requested });
     }
 
     /// Gives the worker a job. Where none takes it, it is gone.
@@ -143,10 +138,11 @@ impl SessionTask {
     pub(super) fn hear(&mut self, word: FromWorker) {
         match word {
             FromWorker::Told(number, notice) => {
-                self.heard = Some(number);
+                self.hear_up_to(number);
                 self.hear(FromWorker::Notice(notice));
             }
-            FromWorker::Started(runner) => {
+            FromWorker::Started(id, runner) => {
+                self.heard = Some(HeardNotices::of_new(id));
                 let (grace, committed) = (self.grace(), self.visible.clone());
                 if let Some(worker) = &mut self.worker {
                     worker.is_up(runner, grace, committed);
@@ -165,20 +161,22 @@ impl SessionTask {
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Agent(notice))) => self.hear_agent(notice),
             FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {
-                let pieces = self.buffer_of(job).push(job, stream, &text);
-                self.record_output(pieces);
+                let buffer = self.buffer_of(job);
+                let pieces = self.output_buffer(buffer).push(job, stream, &text);
+                self.record_released(buffer, pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Display { job, display })) => {
-                let pieces = self.buffer_of(job).show(job, *display);
-                self.record_output(pieces);
+                let buffer = self.buffer_of(job);
+                let pieces = self.output_buffer(buffer).show(job, *display);
+                self.record_released(buffer, pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Cleared { job, is_replaced })) => {
                 let pieces = self.output.clear(job, is_replaced);
-                self.record_output(pieces);
+                self.record_released(Buffer::Running, pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Comm { job, message })) => {
                 let pieces = self.output.say(job, message);
-                self.record_output(pieces);
+                self.record_released(Buffer::Running, pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Finished { job, mut report })) => {
                 self.secrets.mask_report(&mut report);
@@ -239,6 +237,9 @@ impl SessionTask {
             AgentNotice::Said(delta) => {
                 self.shared.hub.tell(self.session.id, Live::Delta(delta.clone()));
                 let ready = self.stream.push(delta);
+                if !ready.is_empty() {
+                    self.flush_buffers(&[Buffer::Ended, Buffer::Running]);
+                }
                 self.record_stream(ready);
             }
             AgentNotice::ToolOutput { call, output } => {
@@ -292,19 +293,46 @@ impl SessionTask {
     }
 
     pub(super) fn flush_output(&mut self) {
-        let held = self.late.flush().into_iter().chain(self.output.flush());
-        self.record_output(held.collect::<Vec<_>>());
-        let held = self.stream.flush();
-        self.record_stream(held);
+        self.flush_buffers(&[Buffer::Ended, Buffer::Running, Buffer::Stream]);
+    }
+
+    fn flush_buffers(&mut self, buffers: &[Buffer]) {
+        for buffer in buffers {
+            match buffer {
+                Buffer::Stream => {
+                    let held = self.stream.flush();
+                    self.record_stream(held);
+                }
+                Buffer::Ended | Buffer::Running => {
+                    let held = self.output_buffer(*buffer).flush();
+                    self.record_output(held);
+                }
+            }
+        }
     }
 
     /// Where what a job puts out is collected. One that has ended may have left code running.
-    fn buffer_of(&mut self, job: Option<JobId>) -> &mut OutputBuffer {
+    fn buffer_of(&self, job: Option<JobId>) -> Buffer {
         let running = self.session.running().map(|running| running.job);
-        match job.is_some() && job != running {
-            true => &mut self.late,
-            false => &mut self.output,
+        if job.is_some() && job != running { Buffer::Ended } else { Buffer::Running }
+    }
+
+    fn output_buffer(&mut self, buffer: Buffer) -> &mut OutputBuffer {
+        match buffer {
+            Buffer::Ended => &mut self.late,
+            Buffer::Running | Buffer::Stream => &mut self.output,
         }
+    }
+
+    /// Records what a buffer has released. What the others hold was said before, and is recorded before: so all that is stored is of
+    /// earlier notices than all that is held back.
+    fn record_released(&mut self, by: Buffer, pieces: Vec<OutputPiece>) {
+        if pieces.is_empty() {
+            return self.keep_flush_time();
+        }
+        let other = if by == Buffer::Ended { Buffer::Running } else { Buffer::Ended };
+        self.flush_buffers(&[other, Buffer::Stream]);
+        self.record_output(pieces);
     }
 
     pub(super) fn record_output(&mut self, pieces: impl IntoIterator<Item = OutputPiece>) {
@@ -349,7 +377,7 @@ impl SessionTask {
     }
 
     /// Whether something that the worker has put out is held back, to be joined with what follows.
-    fn holds_output(&self) -> bool {
+    pub(super) fn holds_output(&self) -> bool {
         self.output.is_pending() || self.late.is_pending() || self.stream.is_pending()
     }
 

@@ -53,7 +53,8 @@ impl WarmUp {
                 let mut info = kernel.info();
                 let loaded = || session.surroundings.as_ref().map(|known| known.loaded.clone());
                 info.references = references.or_else(loaded);
-                self.tell(warmed_up(info, count, diverged, Reload { changes, ..reload }, began)).await;
+                let warmed_up = warmed_up(info, count, diverged, Reload { changes, ..reload }, began);
+                self.tell_of(notices.last(), warmed_up).await;
                 true
             }
             Err(failed) => {

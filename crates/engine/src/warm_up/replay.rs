@@ -178,7 +178,7 @@ async fn end_of(
         if let (Some(others), Some(number), Some(notice)) = (others, number, &notice)
             && says_another(notice, job)
         {
-            others.tell.send(FromWorker::Told(number, Notice::Runner(notice.clone()))).await.ok();
+            others.tell_of(number, Notice::Runner(notice.clone())).await;
             continue;
         }
         match notice {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod acknowledgements;
+mod adoption;
 mod agents;
 mod anything;
 mod asks;
@@ -36,6 +37,7 @@ mod sharing;
 mod store_double;
 mod stores;
 mod support;
+mod survivor;
 mod upstream;
 mod validity;
 mod warming;

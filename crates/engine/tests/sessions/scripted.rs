@@ -210,7 +210,7 @@ impl RunnerFactory for Scripted {
             interrupts: Arc::clone(&self.interrupts),
             process: process.abort_handle(),
         };
-        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(runner)), notices: said })
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(runner)), said))
     }
 }
 

@@ -111,7 +111,7 @@ impl RunnerFactory for ScriptedAgents {
         self.given.send(Given::Started(spec.conversation.unwrap())).ok();
         self.acknowledged.send_replace(NoticeNumber::default());
         let agent = ScriptedAgent { given: self.given.clone(), pid, acknowledged: self.acknowledged.clone() };
-        Ok(StartedRunner { runner: Runner::Agent(Arc::new(agent)), notices })
+        Ok(StartedRunner::new(Runner::Agent(Arc::new(agent)), notices))
     }
 }
 

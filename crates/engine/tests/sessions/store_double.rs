@@ -35,6 +35,20 @@ pub(crate) struct StoreDouble {
     lease: Mutex<Vec<Lease>>,
     renewals_held: watch::Sender<bool>,
     reads_of_all_held: watch::Sender<bool>,
+    cut: watch::Sender<Cut>,
+}
+
+/// Whether whoever appends has been cut off from the store.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// It has not, and is not going to be.
+    Never,
+    /// It is with the append after so many more, which is stored or not.
+    After { appends: usize, last_is_stored: bool },
+    /// It hears nothing of what it appends, and nothing of it is stored.
+    Done,
+    /// It is told that nothing was stored.
+    Told,
 }
 
 /// What was done with the lease.
@@ -61,7 +75,46 @@ impl StoreDouble {
             lease: Mutex::default(),
             renewals_held: watch::Sender::new(false),
             reads_of_all_held: watch::Sender::new(false),
+            cut: watch::Sender::new(Cut::Never),
         }
+    }
+
+    /// Cuts off whoever appends with the append after the next `appends` ones: nothing is heard of that one, which is stored or not, nor of
+    /// later ones, which are not.
+    pub(crate) fn cut_after(&self, appends: usize, last_is_stored: bool) {
+        self.cut.send_replace(Cut::After { appends, last_is_stored });
+    }
+
+    /// Waits until whoever appends is cut off.
+    pub(crate) async fn is_cut(&self) {
+        self.cut.subscribe().wait_for(|cut| matches!(cut, Cut::Done)).await.unwrap();
+    }
+
+    /// Tells whoever waits to hear of an append that it failed. From now on everybody is cut off.
+    pub(crate) fn tell_cut(&self) {
+        self.cut.send_replace(Cut::Told);
+    }
+
+    /// Counts an append; none where it goes the usual way, else whether it is stored.
+    fn cut(&self) -> Option<bool> {
+        let mut is_stored = None;
+        self.cut.send_if_modified(|cut| {
+            let next = match *cut {
+                Cut::Never => return false,
+                Cut::Done | Cut::Told => {
+                    is_stored = Some(false);
+                    return false;
+                }
+                Cut::After { appends: 0, last_is_stored } => {
+                    is_stored = Some(last_is_stored);
+                    Cut::Done
+                }
+                Cut::After { appends, last_is_stored } => Cut::After { appends: appends - 1, last_is_stored },
+            };
+            *cut = next;
+            true
+        });
+        is_stored
     }
 
     /// Keeps whoever reads the events of all sessions waiting, until told otherwise.
@@ -119,6 +172,18 @@ impl StoreDouble {
 #[async_trait]
 impl EventLog for StoreDouble {
     fn append(&self, append: Append) -> Appended {
+        if let Some(is_stored) = self.cut() {
+            let stored = is_stored.then(|| self.inner.append(append.clone()));
+            let mut cut = self.cut.subscribe();
+            let error = AppendError::Unavailable { reason: "the store is out of reach".to_owned() };
+            return Box::pin(async move {
+                if let Some(stored) = stored {
+                    stored.await?;
+                }
+                cut.wait_for(|cut| matches!(cut, Cut::Told)).await.ok();
+                Err(FailedAppend { error, append: Box::new(append) })
+            });
+        }
         if *self.away.borrow() || is_last(&self.refusals) {
             let error = AppendError::Unavailable { reason: "the disk is full".to_owned() };
             self.failures.send_modify(|failures| *failures += 1);

@@ -32,7 +32,7 @@ impl RunnerFactory for Printers {
 
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
-        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Printer(say))), notices })
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(Printer(say))), notices))
     }
 }
 

@@ -83,7 +83,7 @@ pub async fn launch(start: Start) -> Result<StartedRunner, Error> {
     let (notices_in, notices) = mpsc::channel(NOTICES);
     let started = begin(&start, &notices_in).await?;
     let handle = Handle::new(start, started, &notices_in);
-    Ok(StartedRunner { runner: Runner::Kernel(Arc::new(handle)), notices })
+    Ok(StartedRunner::new(Runner::Kernel(Arc::new(handle)), notices))
 }
 
 /// Starts one process: over sockets in a folder, and over ports where the kernel does not know those.

@@ -56,7 +56,7 @@ impl RunnerFactory for Steps {
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (notices_in, notices) = mpsc::channel(16);
         let worker = Worker { notices: notices_in, interrupted: Notify::new(), asked: Mutex::default() };
-        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices })
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices))
     }
 }
 

@@ -79,7 +79,7 @@ impl RunnerFactory for Scripted {
             answered: tokio::sync::Mutex::new(answered),
             project: spec.project.as_ref().map(|project| project.display().to_string()),
         };
-        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices })
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices))
     }
 }
 

@@ -44,7 +44,7 @@ impl RunnerFactory for Talkers {
     async fn start(&self, _: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         let (say, notices) = mpsc::channel(64);
         let talker = Talker { gate: Arc::clone(&self.0), say };
-        Ok(StartedRunner { runner: Runner::Agent(Arc::new(talker)), notices })
+        Ok(StartedRunner::new(Runner::Agent(Arc::new(talker)), notices))
     }
 }
 

@@ -1,0 +1,61 @@
+//! How a session's task goes on where an earlier daemon had the session: with its runner where that lives, else with a new one.
+
+use mainstay_model::decide::Identity;
+use mainstay_model::{Effect, Notice, PendingAsk};
+use mainstay_runner::StartedRunner;
+
+use super::SessionTask;
+use super::heard_notices::HeardNotices;
+use crate::adoption::AdoptedRunner;
+use crate::lane::{Lane, Queued};
+use crate::warm_up::Notices;
+use crate::worker::Worker;
+
+impl SessionTask {
+    /// Goes on where an earlier daemon was lost, and the worker with it. Before anyone can ask: a job that was cut off has its outcome
+    /// before its command can come again, and a command that waits, for its turn or an answer, is known.
+    pub(super) fn take_over(&mut self, lane: Vec<Queued>) {
+        self.expect_waiting(lane);
+        self.notice(Notice::DaemonLost);
+        self.advance_lane();
+    }
+
+    /// Goes on with a runner that has outlived the daemon that started it. The job that runs goes on running, and the client that sent
+    /// its command again waits for its end.
+    pub(super) fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
+        let AdoptedRunner { started: StartedRunner { runner, next, notices, .. }, taken, given } = adopted;
+        // What was answered already is found in the log.
+        if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
+            self.accepted.accept(Identity::of_running(running), None);
+        }
+        runner.process().acknowledge(taken.up_to);
+        self.heard = Some(HeardNotices::after(taken));
+        if let Some(factory) = self.shared.factory_of(&self.session.kind).cloned() {
+            let notices = Notices::after(taken.up_to, next, notices);
+            let mut worker = Worker::adopt(self.warm_up(factory), notices);
+            worker.is_up(runner, self.grace(), self.visible.clone());
+            self.worker = Some(worker);
+        }
+        for order in given {
+            self.give(order);
+        }
+        let cancelled = self.session.running().filter(|running| running.cancel_requested);
+        if let Some(job) = cancelled.map(|running| running.job) {
+            self.carry_out_effect(Effect::Interrupt { job });
+        }
+        self.expect_waiting(lane);
+        self.keep_slot();
+        self.advance_lane();
+    }
+
+    /// Knows the commands that wait, for their turn or an answer.
+    fn expect_waiting(&mut self, lane: Vec<Queued>) {
+        for queued in &lane {
+            self.accepted.accept(queued.identity(), None);
+        }
+        for identity in self.session.asks.iter().filter_map(PendingAsk::identity) {
+            self.accepted.accept(identity, None);
+        }
+        self.lane = Lane::of(lane);
+    }
+}

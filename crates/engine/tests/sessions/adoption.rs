@@ -1,0 +1,312 @@
+//! Runners that outlive the daemon that started them: the next daemon goes on with them, and what they said is stored once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mainstay_engine::Engine;
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_log::{EventLog, Log};
+use mainstay_model::command;
+use mainstay_model::{
+    Access, Admission, EvalEnding, EventBody, JobId, NoticeNumber, Outcome, OutputStream, Response,
+    RunnerNotice, Seq, SessionCommand, SessionId, SessionState,
+};
+use mainstay_runner::RunnerFactory;
+use proptest::prelude::*;
+use tokio::task::AbortHandle;
+
+use crate::store_double::StoreDouble;
+use crate::support::{
+    CANCEL, Client, Running, breathe, command, create, eval, evaluated, id, next_id, patient,
+};
+use crate::survivor::{Survivor, Survivors};
+
+/// A daemon whose runners outlive it.
+struct Mortal {
+    engine: Engine,
+    local: mainstay_engine::Client,
+    store: Arc<StoreDouble>,
+    survivors: Arc<Survivors>,
+}
+
+impl Mortal {
+    async fn open(folder: &Path, survivors: &Arc<Survivors>) -> Self {
+        let log = SqliteLog::open(folder, &SqliteOptions::default()).unwrap();
+        let store = Arc::new(StoreDouble::over(Arc::new(log)));
+        let log: Arc<dyn Log> = Arc::<StoreDouble>::clone(&store);
+        let factories: Vec<Arc<dyn RunnerFactory>> = vec![survivors.access()];
+        let engine = Engine::open(log, factories, patient()).await.unwrap();
+        let local = engine.attach(Access::local(), "cli");
+        Self { engine, local, store, survivors: Arc::clone(survivors) }
+    }
+
+    /// A new session, Ready.
+    async fn session(&self) -> SessionId {
+        match self.local.create(next_id(), create("lasting")).await.unwrap() {
+            Outcome::Done { response: Response::Created { session } } => {
+                self.client(session).until("warmUpCompleted").await;
+                session
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn client(&self, session: SessionId) -> Client {
+        Client { attached: self.local.clone(), id: session }
+    }
+
+    /// Ends the daemon as a signal that cannot be caught does: from one moment on, nothing that it does reaches the store or a runner.
+    async fn kill(self) {
+        let Self { engine, local, mut store, survivors } = self;
+        store.cut_after(0, false);
+        survivors.cut_off();
+        store.tell_cut();
+        drop((engine, local));
+        for _ in 0..1_000_000 {
+            if Arc::get_mut(&mut store).is_some() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("a client or a command still holds the engine that was killed");
+    }
+
+    fn survivor(&self) -> Arc<Survivor> {
+        self.survivors.started().last().cloned().unwrap()
+    }
+}
+
+/// The clients of a daemon that is killed hold it no longer.
+fn hang_up(client: Client, sent: impl IntoIterator<Item = Running>) {
+    client.leave();
+    sent.into_iter().for_each(|running| running.abort());
+}
+
+/// One daemon after another over a store, each with what the one before left.
+async fn succeed(daemon: Mortal, folder: &Path) -> Mortal {
+    let survivors = Arc::clone(&daemon.survivors);
+    daemon.kill().await;
+    Mortal::open(folder, &survivors).await
+}
+
+/// What a job put out: neighbours of one stream as one text.
+type PutOut = Vec<(JobId, &'static str, String)>;
+
+fn join(put_out: &mut PutOut, job: Option<JobId>, stream: &'static str, text: &str) {
+    let job = job.unwrap();
+    // Output of one job keeps its order; how that of two mixes depends on the time.
+    match put_out.iter_mut().rev().find(|(of, ..)| *of == job) {
+        Some((_, last, joined)) if *last == stream && stream != "shown" => joined.push_str(text),
+        Some(_) | None => put_out.push((job, stream, text.to_owned())),
+    }
+}
+
+fn name(stream: OutputStream) -> &'static str {
+    match stream {
+        OutputStream::Stdout => "printed",
+        OutputStream::Stderr => "error",
+    }
+}
+
+fn said_by(survivor: &Survivor) -> PutOut {
+    let mut put_out = PutOut::new();
+    for notice in survivor.said() {
+        match notice {
+            RunnerNotice::Output { job, stream, text } => join(&mut put_out, job, name(stream), &text),
+            RunnerNotice::Display { job, display } => {
+                join(&mut put_out, job, "shown", display.data.text());
+            }
+            _ => {}
+        }
+    }
+    put_out.sort_by_key(|(job, ..)| *job);
+    put_out
+}
+
+async fn stored_of(session: &Client) -> PutOut {
+    let mut put_out = PutOut::new();
+    for event in session.attached.events(session.id, Seq::ZERO, usize::MAX).await.unwrap() {
+        match event.body {
+            EventBody::OutputProduced { job, stream, text } => join(&mut put_out, job, name(stream), &text),
+            EventBody::OutputDisplayed { job, display } => {
+                join(&mut put_out, job, "shown", display.data.text());
+            }
+            _ => {}
+        }
+    }
+    put_out.sort_by_key(|(job, ..)| *job);
+    put_out
+}
+
+fn send_all(session: &Client, codes: &[String]) -> Vec<Running> {
+    let send = |(number, code): (usize, &String)| {
+        session.send(command(id(&format!("job-{number}")), Admission::Queue, eval(code)))
+    };
+    codes.iter().enumerate().map(send).collect()
+}
+
+fn any_statement() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "print [a-z]{1,5}",
+        2 => "error [a-z]{1,5}",
+        2 => "late [a-z]{1,5}",
+        1 => "show [a-z]{1,5}",
+        1 => (2000..6000_usize).prop_map(|bytes| format!("long {bytes}")),
+    ]
+}
+
+fn any_code() -> impl Strategy<Value = String> {
+    prop::collection::vec(any_statement(), 0..8).prop_map(|statements| statements.join("\n"))
+}
+
+/// Runs the jobs while daemons are killed with these appends, each stored or not; the last daemon lives.
+async fn run_through(kills: Vec<(usize, bool)>, codes: Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    for (appends, last_is_stored) in kills {
+        daemon.store.cut_after(appends, last_is_stored);
+        let sent = send_all(&daemon.client(session), &codes);
+        let aborts: Vec<_> = sent.iter().map(Running::abort_handle).collect();
+        tokio::select! {
+            _ = futures::future::join_all(sent) => {}
+            () = daemon.store.is_cut() => {}
+        }
+        breathe().await;
+        aborts.iter().for_each(AbortHandle::abort);
+        daemon = succeed(daemon, folder.path()).await;
+    }
+    let client = daemon.client(session);
+    for running in send_all(&client, &codes) {
+        assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Completed);
+    }
+    let survivor = daemon.survivor();
+    survivor.until_all_acknowledged().await;
+    assert_eq!(survivor.ran(), codes, "each ran once, in order");
+    assert_eq!(stored_of(&client).await, said_by(&survivor));
+    assert_eq!(daemon.survivors.started().len(), 1);
+    for (kind, count) in
+        [("warmUpStarted", 1), ("evalRequested", codes.len()), ("evalCompleted", codes.len())]
+    {
+        assert_eq!(client.count(kind).await, count, "{kind}");
+    }
+    let taken = EventLog::taken(&*daemon.store, session).await.unwrap().unwrap();
+    assert_eq!(taken.up_to, NoticeNumber(survivor.said().len() as u64));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn what_a_runner_says_is_stored_once_and_in_order_whenever_daemons_are_killed(
+        kills in prop::collection::vec((0..6_usize, any::<bool>()), 1..5),
+        codes in prop::collection::vec(any_code(), 1..5),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(run_through(kills, codes));
+    }
+}
+
+#[tokio::test]
+async fn a_job_goes_on_asks_and_is_answered_though_its_daemon_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let same = || command(id("same"), Admission::Queue, eval("print before\nask which?\nprint after"));
+    let running = daemon.client(session).send(same());
+    daemon.client(session).until("askRaised").await;
+    running.abort();
+    let daemon = succeed(daemon, folder.path()).await;
+    assert_eq!(daemon.engine.lost_jobs(), []);
+    let client = daemon.client(session);
+    assert!(matches!(client.state().await, SessionState::Waiting(_)));
+    let again = client.send(same());
+    let ask = client.attached.status(session).await.unwrap().session.asks[0].ask.ask;
+    let answer = SessionCommand::Answer(command::Answer { ask, value: "this".into() });
+    // It is stored, and the runner is not told.
+    daemon.store.cut_after(0, true);
+    daemon.survivors.cut_off();
+    let answered = client.send(command(id("answer"), Admission::Now, answer.clone()));
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [again, answered]);
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    assert!(client.give(command(id("answer"), Admission::Now, answer)).await.is_ok());
+    assert_eq!(evaluated(client.give(same()).await).ending, EvalEnding::Completed);
+    assert_eq!(stored_of(&client).await, said_by(&daemon.survivor()));
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancel_that_was_stored_reaches_a_job_that_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    daemon.survivors.cut_off();
+    daemon.store.cut_after(0, true);
+    let cancel = client.send(command(next_id(), Admission::Now, CANCEL));
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [running, cancel]);
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    daemon.survivor().until_interrupted(1).await;
+    client.until("evalCancelled").await;
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_whose_runner_is_gone_too_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    daemon.client(session).begin("loop").await.abort();
+    daemon.survivors.end_all();
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    client.until("evalInterrupted").await;
+    assert_eq!(daemon.engine.lost_jobs().len(), 1);
+    assert_eq!(client.eval("print x").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.survivors.started().len(), 2);
+}
+
+/// Kills the daemon of a job that runs this code, once an event of this kind is there and more is done. The session does not go on with the
+/// runner.
+async fn does_not_go_on(code: &str, kind: &str, then: impl AsyncFnOnce(&Client, &Survivor)) {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin(code).await;
+    client.until(kind).await;
+    let first = daemon.survivor();
+    then(&client, &first).await;
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    daemon.client(session).until("evalInterrupted").await;
+    daemon.client(session).until_count("warmUpCompleted", 2).await;
+    assert!(first.is_killed(), "nobody goes on with it");
+    assert_eq!(daemon.survivors.started().len(), 2);
+}
+
+#[tokio::test]
+async fn a_job_that_knows_a_secret_is_not_gone_on_with() {
+    does_not_go_on("secret which?\nloop", "askRaised", async |client, _| {
+        let ask = client.attached.status(client.id).await.unwrap().session.asks[0].ask.ask;
+        let answer = SessionCommand::Answer(command::Answer { ask, value: "hush".into() });
+        assert!(client.submit(answer).await.is_ok());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_runner_that_has_lost_notices_is_not_gone_on_with() {
+    does_not_go_on("print x\nloop", "outputProduced", async |_, survivor| {
+        survivor.until_all_acknowledged().await;
+        survivor.say_and_forget();
+    })
+    .await;
+}

@@ -1,0 +1,358 @@
+//! Kernels that outlive the engine that started them, as a runner in a process of its own does. Their code is statements, one a line:
+//!
+//! | statement | what it does |
+//! |---|---|
+//! | `print TEXT`, `error TEXT` | writes to standard output, standard error |
+//! | `long N` | writes N bytes to standard output |
+//! | `late TEXT` | writes to standard output for the first job |
+//! | `show TEXT` | shows it |
+//! | `ask PROMPT`, `secret PROMPT` | asks, and prints the answer |
+//! | `loop` | runs until it is interrupted |
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_model::{
+    AskId, Capabilities, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, NoticeNumber,
+    OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, SessionId, SessionKind, TakenNotices,
+    TextPosition,
+};
+use mainstay_runner::query::{KernelAnswer, KernelQuery};
+use mainstay_runner::{
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    StartedRunner, Submission,
+};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+/// Starts kernels, and finds them again.
+#[derive(Default)]
+pub(crate) struct Survivors {
+    alive: Mutex<HashMap<SessionId, Arc<Survivor>>>,
+    started: Mutex<Vec<Arc<Survivor>>>,
+    /// How many daemons are gone.
+    gone: AtomicUsize,
+}
+
+/// What one daemon has the kernels by.
+pub(crate) struct Access {
+    survivors: Arc<Survivors>,
+    /// How many daemons were gone when this one came.
+    gone_before: usize,
+}
+
+impl Survivors {
+    /// What a new daemon has the kernels by.
+    pub(crate) fn access(self: &Arc<Self>) -> Arc<Access> {
+        let gone_before = self.gone.load(Ordering::SeqCst);
+        Arc::new(Access { survivors: Arc::clone(self), gone_before })
+    }
+
+    /// The kernels that were started so far.
+    pub(crate) fn started(&self) -> Vec<Arc<Survivor>> {
+        self.started.lock().unwrap().clone()
+    }
+
+    /// The daemon that has the kernels is gone: nothing it does reaches them any more, and they tell it nothing.
+    pub(crate) fn cut_off(&self) {
+        self.gone.fetch_add(1, Ordering::SeqCst);
+        self.started().iter().for_each(|survivor| {
+            survivor.connect();
+        });
+    }
+
+    /// The kernels that live end, while nobody is there.
+    pub(crate) fn end_all(&self) {
+        self.alive.lock().unwrap().clear();
+    }
+}
+
+/// One kernel.
+pub(crate) struct Survivor {
+    id: RunnerId,
+    life: Mutex<Life>,
+    /// Changes with everything that it does.
+    news: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct Life {
+    /// All its notices.
+    said: Vec<RunnerNotice>,
+    /// How many of them were acknowledged.
+    acknowledged: u64,
+    /// What it ran, in order.
+    ran: Vec<(JobId, String)>,
+    answers: HashMap<AskId, Result<Value, Error>>,
+    interrupts: usize,
+    /// Who has it: one after another.
+    connection: u64,
+    is_killed: bool,
+}
+
+impl Survivor {
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.life.lock().unwrap()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Life) -> T) -> T {
+        let changed = change(&mut self.life());
+        self.news.send_replace(());
+        changed
+    }
+
+    /// Waits until it is so.
+    async fn until<T>(&self, mut is_so: impl FnMut(&mut Life) -> Option<T>) -> T {
+        let mut news = self.news.subscribe();
+        loop {
+            if let Some(so) = is_so(&mut self.life()) {
+                return so;
+            }
+            news.changed().await.unwrap();
+        }
+    }
+
+    /// Waits until all its notices are acknowledged.
+    pub(crate) async fn until_all_acknowledged(&self) {
+        self.until(|life| (life.acknowledged == life.said.len() as u64).then_some(())).await;
+    }
+
+    /// Waits until it has been interrupted so often.
+    pub(crate) async fn until_interrupted(&self, times: usize) {
+        self.until(|life| (life.interrupts >= times).then_some(())).await;
+    }
+
+    /// All that it said.
+    pub(crate) fn said(&self) -> Vec<RunnerNotice> {
+        self.life().said.clone()
+    }
+
+    /// All code that it ran.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        self.life().ran.iter().map(|(_, code)| code.clone()).collect()
+    }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        self.life().is_killed
+    }
+
+    /// Says something and forgets it at once, as if it had been acknowledged.
+    pub(crate) fn say_and_forget(&self) {
+        let mut life = self.life();
+        let job = life.ran.first().map(|(job, _)| *job);
+        let (stream, text) = (OutputStream::Stdout, "lost".to_owned());
+        life.said.push(RunnerNotice::Output { job, stream, text });
+        life.acknowledged = life.said.len() as u64;
+    }
+
+    /// Someone has it from now on, and nobody else.
+    fn connect(&self) -> u64 {
+        self.change(|life| {
+            life.connection += 1;
+            life.connection
+        })
+    }
+
+    /// What whoever has it from now on is given: the notices from the first that is not acknowledged.
+    fn hand_out(self: &Arc<Self>) -> StartedRunner {
+        let connection = self.connect();
+        let kept_from = self.life().acknowledged;
+        let (tell, notices) = mpsc::channel(4);
+        let runner = Runner::Kernel(Arc::new(Handle { survivor: Arc::clone(self), connection }));
+        tokio::spawn(Arc::clone(self).tell(connection, kept_from, tell));
+        StartedRunner { id: self.id, runner, next: NoticeNumber(kept_from + 1), notices }
+    }
+
+    async fn tell(self: Arc<Self>, connection: u64, from: u64, tell: mpsc::Sender<RunnerNotice>) {
+        for index in from as usize.. {
+            let next = self.until(|life| {
+                let is_over = life.is_killed || life.connection != connection;
+                if is_over { Some(None) } else { life.said.get(index).cloned().map(Some) }
+            });
+            let Some(notice) = next.await else {
+                if !self.is_killed() {
+                    // A daemon that is gone hears nothing, not even the end.
+                    tell.closed().await;
+                }
+                return;
+            };
+            if tell.send(notice).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn run(self: Arc<Self>, job: JobId, code: String) {
+        let mut ending = JobEnding::Completed;
+        for statement in code.lines() {
+            tokio::task::yield_now().await;
+            let (verb, rest) = statement.split_once(' ').unwrap_or((statement, ""));
+            match verb {
+                "print" => self.print(job, OutputStream::Stdout, rest.to_owned()),
+                "error" => self.print(job, OutputStream::Stderr, rest.to_owned()),
+                "long" => self.print(job, OutputStream::Stdout, "x".repeat(rest.parse().unwrap())),
+                "late" => {
+                    let first = self.life().ran[0].0;
+                    self.print(first, OutputStream::Stdout, rest.to_owned());
+                }
+                "show" => self.say(RunnerNotice::Display { job: Some(job), display: Box::new(shown(rest)) }),
+                "ask" => self.ask(job, Question::text(rest)).await,
+                "secret" => {
+                    let schema = json!({ "type": "string", "writeOnly": true });
+                    self.ask(job, Question { schema, ..Question::text(rest) }).await;
+                }
+                "loop" => {
+                    self.until_interrupted(1).await;
+                    ending = JobEnding::Interrupted { kept: 0 };
+                    break;
+                }
+                unknown => panic!("`{unknown}` is no statement"),
+            }
+        }
+        let report = JobReport {
+            ending,
+            result: EvalResult::default(),
+            changes_state: false,
+            took: Duration::ZERO,
+            references: None,
+        };
+        self.say(RunnerNotice::Finished { job, report });
+    }
+
+    fn say(&self, notice: RunnerNotice) {
+        self.change(|life| life.said.push(notice));
+    }
+
+    fn print(&self, job: JobId, stream: OutputStream, text: String) {
+        self.say(RunnerNotice::Output { job: Some(job), stream, text });
+    }
+
+    async fn ask(&self, job: JobId, question: Question) {
+        let ask = AskId::from_uuid(Uuid::now_v7());
+        self.say(RunnerNotice::Asks { job, ask, question, timeout_ms: None });
+        let answer = self.until(|life| life.answers.get(&ask).cloned()).await;
+        self.print(job, OutputStream::Stdout, format!("{answer:?}"));
+    }
+}
+
+fn shown(text: &str) -> Display {
+    let data = serde_json::from_value(json!({ "text/plain": text })).unwrap();
+    Display { id: None, is_value: false, is_update: false, is_in_place: false, data }
+}
+
+#[async_trait]
+impl RunnerFactory for Access {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::fsharp()
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Capabilities::of_kind(kind)
+    }
+
+    async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
+        if self.survivors.gone.load(Ordering::SeqCst) != self.gone_before {
+            // Who is gone starts nothing.
+            std::future::pending::<()>().await;
+        }
+        let survivor = Arc::new(Survivor {
+            id: RunnerId::from_uuid(Uuid::now_v7()),
+            life: Mutex::default(),
+            news: watch::Sender::new(()),
+        });
+        self.survivors.alive.lock().unwrap().insert(spec.session, Arc::clone(&survivor));
+        self.survivors.started.lock().unwrap().push(Arc::clone(&survivor));
+        Ok(survivor.hand_out())
+    }
+
+    async fn adopt(&self, spec: &RunnerSpec, _taken: TakenNotices) -> Result<Option<StartedRunner>, Error> {
+        let survivor = self.survivors.alive.lock().unwrap().get(&spec.session).cloned();
+        Ok(survivor.filter(|survivor| !survivor.is_killed()).map(|survivor| survivor.hand_out()))
+    }
+}
+
+/// What one daemon has of a kernel. Nothing that it does counts once another has it.
+struct Handle {
+    survivor: Arc<Survivor>,
+    connection: u64,
+}
+
+impl Handle {
+    fn give(&self, change: impl FnOnce(&mut Life)) {
+        self.survivor.change(|life| {
+            if life.connection == self.connection {
+                change(life);
+            }
+        });
+    }
+}
+
+#[async_trait]
+impl Process for Handle {
+    fn info(&self) -> RunnerInfo {
+        let (kernel, runtime) = ("survivor 1".to_owned(), "tokio".to_owned());
+        RunnerInfo { kernel, runtime, language: None, pid: None, references: None, startup: None }
+    }
+
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+        self.give(|life| {
+            life.answers.entry(ask).or_insert(answer);
+        });
+    }
+
+    async fn interrupt(&self) {
+        self.give(|life| life.interrupts += 1);
+    }
+
+    fn acknowledge(&self, up_to: NoticeNumber) {
+        self.give(|life| life.acknowledged = life.acknowledged.max(up_to.0));
+    }
+
+    fn outlives_daemon(&self) -> bool {
+        true
+    }
+
+    fn kill(&self) {
+        self.give(|life| life.is_killed = true);
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        None
+    }
+}
+
+#[async_trait]
+impl Kernel for Handle {
+    async fn run(&self, submission: Submission) {
+        let Submission { job, code, .. } = submission;
+        let survivor = Arc::clone(&self.survivor);
+        self.give(|life| {
+            if life.ran.iter().all(|(known, _)| *known != job) {
+                life.ran.push((job, code.clone()));
+                tokio::spawn(survivor.run(job, code));
+            }
+        });
+    }
+
+    async fn build(&self, _job: JobId) {}
+
+    async fn reset(&self) -> Result<RunnerInfo, Error> {
+        Ok(self.info())
+    }
+
+    async fn check(&self, _: String, _: Option<String>) -> Result<Vec<Diagnostic>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn complete(&self, _: String, _: TextPosition) -> Result<Completions, Error> {
+        Ok(Completions::default())
+    }
+
+    async fn query(&self, _: KernelQuery) -> Result<KernelAnswer, Error> {
+        Ok(KernelAnswer::Values(Vec::new()))
+    }
+}
