@@ -261,6 +261,8 @@ async fn waiting_counts_as_time_also_across_a_lost_daemon() {
     let daemon = daemon.crash().await;
     let session = daemon.client(session);
     assert_eq!(failed(&session, waits("later", 300)).await, Error::TimedOut { limit_ms: 300 });
+    // The start that hangs is under way, and not the next one.
+    eventually(|| daemon.workers.asked() == 2).await;
     session.submit(SessionCommand::HardReset).await.unwrap();
     assert_eq!(evaluated(session.give(waits("long", u64::MAX)).await).ending, EvalEnding::Completed);
 }
