@@ -19,6 +19,7 @@ use crate::hub::Hub;
 use crate::metering;
 use crate::pending_commands::Reply;
 use crate::retry::Retry;
+use crate::session::Ending;
 use crate::shared::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::Instant;
@@ -67,6 +68,8 @@ pub(crate) struct CommitReceivers {
     pub(crate) through: watch::Sender<u64>,
     /// That one has failed.
     pub(crate) failed: oneshot::Sender<()>,
+    /// Why the task ends then.
+    pub(crate) ending: Ending,
 }
 
 /// Commits, publishes and answers, in order, until an append fails or the session's task is gone.
@@ -78,7 +81,7 @@ pub(crate) async fn commit_in_order(
     mut retry: Retry,
     mut steps: mpsc::UnboundedReceiver<Step>,
 ) {
-    let CommitReceivers { visible, on_their_way, durable, through, failed } = heard;
+    let CommitReceivers { visible, on_their_way, durable, through, failed, ending } = heard;
     while let Some(step) = steps.recv().await {
         let commit = match step {
             Step::Commit(commit) => *commit,
@@ -112,6 +115,9 @@ pub(crate) async fn commit_in_order(
                 let fenced = matches!(failure, AppendError::Fenced { .. });
                 tracing::error!(%session, %failure, fenced, "an append failed; the session is read anew on its next use");
                 let error = Error::from(failure);
+                if error == Error::SessionOwned {
+                    ending.note_owned();
+                }
                 failed.send(()).ok();
                 commit.trace.failed(&error);
                 let mut refused = commit.replies;

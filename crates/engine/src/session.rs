@@ -56,7 +56,7 @@ use crate::trace::Traces;
 use crate::warm_up::{FromWorker, LastValues};
 use crate::worker::Worker;
 
-pub(crate) use self::handle::{Entry, OwnTask, Request, SessionHandle};
+pub(crate) use self::handle::{Ending, Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
 
 /// How long output is held back to be joined with what follows.
@@ -92,12 +92,14 @@ pub(crate) fn spawn(
     let (through_in, through) = watch::channel(0);
     let hub = Arc::clone(&shared.hub);
     let claims = Arc::clone(&shared.single_process.claims);
+    let ending = Ending::default();
     let heard = CommitReceivers {
         visible: visible_in,
         on_their_way: Arc::clone(&on_their_way),
         durable: Arc::clone(&durable),
         through: through_in,
         failed: failed_in,
+        ending: ending.clone(),
     };
     let wait = Duration::from_millis(shared.limits.store_wait_ms);
     let retry = Retry::new(Arc::downgrade(&shared.log), wait);
@@ -143,6 +145,7 @@ pub(crate) fn spawn(
         answered,
         is_draining: false,
         drained: None,
+        ending: ending.clone(),
     };
     let after = task.session.last_seq;
     let is_adopted = adopted.is_some();
@@ -154,13 +157,14 @@ pub(crate) fn spawn(
     let entry = Entry {
         requests: requests.downgrade(),
         visible: visible.clone(),
+        ending: ending.clone(),
         on_their_way,
         epoch,
         after,
         is_adopted,
         _door: door,
     };
-    (SessionHandle { requests, visible }, entry)
+    (SessionHandle { requests, visible, ending }, entry)
 }
 
 struct SessionTask {
@@ -219,6 +223,8 @@ struct SessionTask {
     is_draining: bool,
     /// Who is told once nothing runs any more.
     drained: Option<oneshot::Sender<()>>,
+    /// Says why the task ends.
+    ending: Ending,
 }
 
 impl SessionTask {
@@ -241,7 +247,10 @@ impl SessionTask {
                         reply.send(()).ok();
                         break;
                     }
-                    Some(Envelope { request: Request::TakenOver, .. }) => break,
+                    Some(Envelope { request: Request::TakenOver, .. }) => {
+                        self.ending.note_owned();
+                        break;
+                    }
                     Some(Envelope { request, door }) => {
                         if !self.is_open {
                             self.set_door(Some(door));

@@ -27,8 +27,10 @@ impl Engine {
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
     pub async fn files_written(&self, session: SessionId, files: Vec<WrittenFile>) -> Result<(), Error> {
         let notice = Notice::Written { files };
-        let hears = self.handle(session).await?.send(Request::Hear { notice }).await;
-        if hears { Ok(()) } else { Err(self.gone()) }
+        let handle = self.handle(session).await?;
+        let ending = handle.ending();
+        let hears = handle.send(Request::Hear { notice }).await;
+        if hears { Ok(()) } else { Err(self.gone(&ending)) }
     }
 }
 

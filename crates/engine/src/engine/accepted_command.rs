@@ -2,10 +2,10 @@
 
 use mainstay_log::StoredOutcome;
 use mainstay_model::{Answered, Command, CommandId, Error, Principal, SessionId};
-use tokio::sync::oneshot;
 use tracing::Span;
 
 use super::Engine;
+use super::tasks::PendingAnswer;
 use crate::pending_commands::Reply;
 use crate::session::Request;
 use crate::sync::task::JoinHandle;
@@ -32,7 +32,7 @@ pub enum CommandStatus {
 pub struct AcceptedCommand(AcceptedState);
 
 enum AcceptedState {
-    Waits { answer: oneshot::Receiver<Result<Answered, Error>>, engine: Engine },
+    Waits { answer: PendingAnswer<Result<Answered, Error>>, engine: Engine },
     Creates(JoinHandle<Result<Answered, Error>>),
     Ended(Answered),
 }
@@ -54,7 +54,7 @@ impl AcceptedCommand {
     /// As [`Client::submit`].
     pub async fn ended(self) -> Result<Answered, Error> {
         match self.0 {
-            AcceptedState::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
+            AcceptedState::Waits { answer, engine } => answer.answered(&engine).await?,
             AcceptedState::Creates(task) => {
                 task.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
             }

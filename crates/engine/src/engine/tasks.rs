@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Engine;
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
-use crate::session::{Entry, Request, SessionHandle, spawn};
+use crate::session::{Ending, Entry, Request, SessionHandle, spawn};
 use crate::sync::MutexGuard;
 
 /// The tasks of the sessions in use.
@@ -17,6 +17,19 @@ use crate::sync::MutexGuard;
 pub(super) struct Tasks {
     pub(super) handles: HashMap<SessionId, Entry>,
     pub(super) stopping: bool,
+}
+
+/// What a session's task is going to answer.
+pub(super) struct PendingAnswer<T> {
+    answer: oneshot::Receiver<T>,
+    ending: Ending,
+}
+
+impl<T> PendingAnswer<T> {
+    /// The answer, or why the task ended without one.
+    pub(super) async fn answered(self, engine: &Engine) -> Result<T, Error> {
+        self.answer.await.map_err(|_| engine.gone(&self.ending))
+    }
 }
 
 impl Engine {
@@ -31,7 +44,7 @@ impl Engine {
         session: SessionId,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
     ) -> Result<T, Error> {
-        self.hand_over(session, request).await?.await.map_err(|_| self.gone())
+        self.hand_over(session, request).await?.answered(self).await
     }
 
     /// Gives a session's task a request, bringing the task up where it is not. What comes is what it answers.
@@ -39,10 +52,15 @@ impl Engine {
         &self,
         session: SessionId,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
-    ) -> Result<oneshot::Receiver<T>, Error> {
+    ) -> Result<PendingAnswer<T>, Error> {
         let handle = self.handle(session).await?;
         let (reply, answer) = oneshot::channel();
-        if handle.send(request(reply)).await { Ok(answer) } else { Err(self.gone()) }
+        let ending = handle.ending();
+        if handle.send(request(reply)).await {
+            Ok(PendingAnswer { answer, ending })
+        } else {
+            Err(self.gone(&ending))
+        }
     }
 
     /// Does what takes ownership in the store, unless the daemon goes down: then its lease may have been given up.
@@ -55,13 +73,12 @@ impl Engine {
     }
 
     /// Why a session's task does not answer.
-    pub(crate) fn gone(&self) -> Error {
-        match self.lock().stopping {
-            true => Error::DaemonStopping,
-            false => {
-                Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
-            }
+    pub(crate) fn gone(&self, ending: &Ending) -> Error {
+        if self.lock().stopping {
+            return Error::DaemonStopping;
         }
+        let failed = || "the session's task ended; see the daemon's log".to_owned();
+        ending.reason().unwrap_or_else(|| Error::StoreFailed { reason: failed() })
     }
 
     pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::memory_log::MemoryLog;
 use crate::commit::CommitReceivers;
 use crate::retry::Retry;
+use crate::session::Ending;
 use crate::sync::atomic::AtomicU64;
 
 pub(super) fn session(number: u128) -> SessionId {
@@ -59,7 +60,7 @@ impl CommitReceivers {
             (watch::channel(before).0, watch::channel(0).0, oneshot::channel().0);
         // One more than a test sends.
         let on_their_way = Arc::new(AtomicU64::new(u64::MAX / 2));
-        Self { visible, on_their_way, durable: Arc::default(), through, failed }
+        Self { visible, on_their_way, durable: Arc::default(), through, failed, ending: Ending::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way to a session's task: the requests that it serves, and who keeps it alive.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mainstay_log::Epoch;
 use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Seq, Session, TextPosition};
@@ -56,6 +56,24 @@ pub(crate) struct SessionHandle {
     pub(super) requests: mpsc::Sender<Envelope>,
     /// The session as committed.
     pub(crate) visible: watch::Receiver<Arc<Session>>,
+    pub(super) ending: Ending,
+}
+
+/// Why a session's task ended, where that is not the store's failure: whoever waits for an answer of it is told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ending(Arc<OnceLock<Error>>);
+
+impl Ending {
+    /// The task ends since another has the session.
+    pub(crate) fn note_owned(&self) {
+        // What ends a task first is why it ends.
+        self.0.set(Error::SessionOwned).ok();
+    }
+
+    /// Returns why the task ended.
+    pub(crate) fn reason(&self) -> Option<Error> {
+        self.0.get().cloned()
+    }
 }
 
 /// What the engine has of a session's task. As long as the door is open, the task stays: it opens it while the session is not
@@ -63,6 +81,7 @@ pub(crate) struct SessionHandle {
 pub(crate) struct Entry {
     pub(super) requests: mpsc::WeakSender<Envelope>,
     pub(super) visible: watch::Receiver<Arc<Session>>,
+    pub(super) ending: Ending,
     /// How many commits are on their way to the session as committed.
     pub(super) on_their_way: Arc<AtomicU64>,
     /// Under which epoch the task appends.
@@ -96,6 +115,11 @@ impl SessionHandle {
         while self.visible.changed().await.is_ok() {}
     }
 
+    /// What says why the task ended once it has.
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+
     /// Whether the task takes requests.
     pub(crate) fn is_open(&self) -> bool {
         !self.requests.is_closed()
@@ -126,7 +150,9 @@ impl Entry {
 
     /// The way to the task, while there is one that takes requests.
     pub(crate) fn upgrade(&self) -> Option<SessionHandle> {
-        let handle = SessionHandle { requests: self.requests.upgrade()?, visible: self.visible.clone() };
+        let (requests, visible, ending) =
+            (self.requests.upgrade()?, self.visible.clone(), self.ending.clone());
+        let handle = SessionHandle { requests, visible, ending };
         handle.is_open().then_some(handle)
     }
 }

@@ -175,6 +175,24 @@ async fn a_follower_hears_what_a_daemon_stores_that_has_taken_the_session_over()
 }
 
 #[tokio::test]
+async fn commands_that_wait_when_another_daemon_takes_the_session_over_are_told_so() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::start());
+    let one = Sharer::open_at(folder.path(), "one", &clock).await;
+    let session = one.session().await;
+    session.until("warmUpCompleted").await;
+    let running = session.begin("loop").await;
+    let waiting = session.queue("names");
+    session.until("commandQueued").await;
+    let other = Sharer::open_at(folder.path(), "other", &clock).await;
+    clock.advance(60);
+    let there = other.client(session.id);
+    assert_eq!(there.eval("define a").await.ending, EvalEnding::Completed);
+    for sent in [running, waiting] {
+        assert_eq!(sent.await.unwrap(), Err(Error::SessionOwned));
+    }
+}
+
+#[tokio::test]
 async fn a_follower_hears_what_another_daemon_stored_last_though_the_session_has_come_here() {
     let folder = tempfile::tempdir().unwrap();
     let one = Sharer::open(folder.path(), "one").await;
