@@ -15,13 +15,14 @@ use mainstay_runner::Runner;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::claims::{Claims, CommandKey};
-use crate::hub::Hub;
+use crate::hub::{Hub, publish_stored};
 use crate::metering;
 use crate::pending_commands::Reply;
 use crate::retry::Retry;
 use crate::session::Ending;
 use crate::shared::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::task::spawn;
 use crate::sync::time::Instant;
 use crate::trace::CommitTrace;
 
@@ -113,6 +114,11 @@ pub(crate) async fn commit_in_order(
             }
             Err(failure) => {
                 let fenced = matches!(failure, AppendError::Fenced { .. });
+                if matches!(failure, AppendError::Unavailable { .. }) {
+                    // It may be there all the same, and those who follow the session are to hear of it.
+                    let published = visible.borrow().last_seq;
+                    spawn(publish_stored(retry.log(), Arc::downgrade(&hub), session, published));
+                }
                 tracing::error!(%session, %failure, fenced, "an append failed; the session is read anew on its next use");
                 let error = Error::from(failure);
                 if error == Error::SessionOwned {

@@ -21,7 +21,7 @@ mod recent;
 mod subscription;
 mod tail;
 
-pub(crate) use feed::Feed;
+pub(crate) use feed::{Feed, publish_stored};
 pub(crate) use live::Listener;
 use recent::{Place, Recent};
 pub use subscription::Cursor;

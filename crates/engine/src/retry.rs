@@ -32,6 +32,11 @@ impl Retry {
         Self { log, limit, has_repeated: false, is_away: Arc::default() }
     }
 
+    /// The store, as long as the engine has it.
+    pub(crate) fn log(&self) -> Weak<dyn Log> {
+        Weak::clone(&self.log)
+    }
+
     /// What says whether an append waits for a store that cannot take it.
     pub(crate) fn is_away(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_away)

@@ -1,4 +1,5 @@
-//! Commits that another daemon made to a store that both use: read from the log, and passed on as one's own are.
+//! Commits of which nobody here heard that they are durable: read from the log, and published as others are. Another daemon made them
+//! to a store that both use, or the store's answer was lost.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use mainstay_log::Log;
-use mainstay_model::{Error, Event, Position, SessionId};
+use mainstay_model::{Error, Event, Position, Seq, SessionId};
 
 use super::Hub;
 use crate::session::OwnTask;
@@ -85,5 +86,27 @@ impl<F: Fn(SessionId) -> Option<OwnTask>> Feed<F> {
             }
         }
         Ok(Some(&events[..before]))
+    }
+}
+
+/// Publishes what a session has in the log after an event, once that can be read: an append whose answer never came may be there.
+pub(crate) async fn publish_stored(log: Weak<dyn Log>, hub: Weak<Hub>, session: SessionId, mut after: Seq) {
+    loop {
+        // Held no longer than for the call, lest it keep the store of an engine that is gone.
+        let Some(held) = log.upgrade() else { return };
+        let stored = held.events(session, after, PAGE).await;
+        drop(held);
+        match (stored, hub.upgrade()) {
+            (_, None) => return,
+            (Err(error), Some(_)) => {
+                tracing::warn!(%session, %error, "what may have been stored is passed on late");
+                sleep(PAUSE).await;
+            }
+            (Ok(events), Some(hub)) => {
+                let Some(last) = events.last() else { return };
+                after = last.seq;
+                hub.publish(session, events);
+            }
+        }
     }
 }

@@ -150,6 +150,18 @@ async fn an_append_whose_answer_was_lost_counts_as_done_when_it_is_tried_again()
 }
 
 #[tokio::test]
+async fn a_follower_hears_of_what_was_stored_though_its_answer_never_came() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let mut follower = session.attached.subscribe(session.id, session.now().await).await.unwrap();
+    daemon.store.lose_answer_after(0);
+    let ask = SessionCommand::Ask(Question::text("which?"));
+    assert!(matches!(session.submit(ask).await, Err(Error::StoreFailed { .. })));
+    assert_eq!(follower.next().await.unwrap().body.kind(), "askRaised", "though nobody uses the session");
+}
+
+#[tokio::test]
 async fn new_commands_are_refused_once_too_much_waits_for_a_store_that_is_away() {
     let daemon = Daemon::with(Limits { store_queue: 1, ..waiting() }).await;
     let session = daemon.session().await;
