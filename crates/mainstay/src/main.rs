@@ -1,23 +1,15 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
-//! [`commands`] has one file for each command, [`connect`] is the way to the daemon, [`repl`] the prompt, [`jupyter`] Mainstay as a Jupyter kernel.
-//! [`own_asks`] is what one's own code asks. The daemon, the settings and what people see on a terminal are crates of their own.
+//! [`commands`] has one file for each command, [`jupyter`] is Mainstay as a Jupyter kernel, [`agents`] installs agents, [`project`] knows where
+//! a project begins, [`bridge`] carries other protocols. The daemon, the prompt and what all clients share are crates of their own.
 
 mod agents;
 #[cfg(test)]
 mod book;
 mod bridge;
 mod commands;
-mod confirm;
-mod connect;
 mod jupyter;
-mod kernels;
-mod link;
-#[cfg(test)]
-mod operations;
-mod own_asks;
 mod project;
-mod repl;
 
 use std::process::ExitCode;
 

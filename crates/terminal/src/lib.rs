@@ -7,6 +7,7 @@
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first, and what other people's code prints through [`printed`];
 //! only what the user's own code prints does not.
 
+mod confirm;
 mod diagnostic;
 mod displays;
 mod eval_summary;
@@ -26,6 +27,7 @@ mod sequence;
 mod syntax;
 pub mod turn;
 
+pub use self::confirm::{Enter, agrees, confirm};
 pub use self::diagnostic::diagnostic_text;
 pub use self::displays::{Surface, cut, display_text, result_text};
 pub use self::eval_summary::eval_summary;

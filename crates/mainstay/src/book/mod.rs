@@ -7,6 +7,7 @@ mod examples;
 mod http;
 mod links;
 mod pages;
+mod prompt;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ fn docs() -> PathBuf {
 }
 
 /// Compares a generated page with the file in `docs/`, or writes it.
-pub(crate) fn assert_is_page(name: &str, generated: &str) {
+fn assert_is_page(name: &str, generated: &str) {
     let path = docs().join(name);
     if std::env::var_os(UPDATE).is_some() {
         // Other tests read the page meanwhile: they find the old one or the new one.
@@ -41,11 +42,10 @@ pub(crate) fn assert_is_page(name: &str, generated: &str) {
 }
 
 /// The line that opens a generated page.
-pub(crate) const GENERATED: &str =
-    "<!-- Generated from the program, see crates/mainstay/src/book. Do not edit. -->\n";
+const GENERATED: &str = "<!-- Generated from the program, see crates/mainstay/src/book. Do not edit. -->\n";
 
 /// Text with the characters escaped that Markdown or HTML would take for markup, outside of `code`.
-pub(crate) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut out = String::new();
     for (index, part) in text.split('`').enumerate() {
         if index > 0 {

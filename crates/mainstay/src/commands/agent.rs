@@ -8,10 +8,9 @@ use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_home::search::pi_programs;
 use mainstay_model::{Error, SessionKind};
-use mainstay_terminal::{Paint, Tone};
+use mainstay_terminal::{Enter, Paint, Tone, agrees};
 
 use crate::agents::install_pi;
-use crate::confirm::{Enter, agrees};
 
 /// List and install coding agents.
 #[derive(Debug, Args)]

@@ -1,7 +1,5 @@
 //! What arguments of several commands name: a session that is there, a file or folder that is there.
 
-use std::path::PathBuf;
-
 use mainstay_client::Client;
 use mainstay_model::Error;
 use mainstay_protocol::view::SessionView;
@@ -11,12 +9,4 @@ use super::target::Target;
 /// The session that is named; the one used last where none is.
 pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
     Target { session, ..Target::default() }.find(client).await
-}
-
-/// The absolute path of what is there.
-pub(super) fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {
-    std::fs::canonicalize(path).map_err(|error| Error::InvalidArgument {
-        argument: argument.to_owned(),
-        reason: format!("`{}`: {error}", path.display()),
-    })
 }

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use mainstay_home::Home;
 use mainstay_model::Error;
+use mainstay_terminal_client::connect::connect_or_start;
 
 use super::target::Target;
-use crate::connect::connect_or_start;
-use crate::repl;
 
 /// Connects, or starts the daemon and connects.
 pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> {
@@ -24,5 +23,5 @@ pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> 
     }
     let connection = connect_or_start(home, "terminal").await?;
     let session = target.in_use(home, &connection.client).await?;
-    repl::run(home, connection, session).await
+    mainstay_prompt::run(home, connection, session).await
 }

@@ -8,10 +8,10 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 use mainstay_protocol::operations::{CancelSession, Follow};
 use mainstay_terminal as terminal;
+use mainstay_terminal_client::connect::{Connection, connect};
 
 use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
-use crate::connect::{Connection, connect};
 
 /// Stops the code that runs in a session, and waits until it has stopped.
 #[derive(Debug, Args)]

@@ -8,10 +8,9 @@ use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutco
 use mainstay_protocol::operations::GetCommand;
 use mainstay_protocol::view::{CommandState, CommandView};
 use mainstay_terminal::{Paint, Tone, counted, printable};
-
-use super::events::who;
-use super::merge::inserted_text;
-use crate::connect::connect;
+use mainstay_terminal_client::connect::connect;
+use mainstay_terminal_client::events::who;
+use mainstay_terminal_client::merge::inserted_text;
 
 /// Shows what became of a command.
 #[derive(Debug, Args)]

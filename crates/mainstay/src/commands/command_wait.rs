@@ -11,12 +11,12 @@ use mainstay_protocol::operations::Follow;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::{Conditions, Sent};
 use mainstay_terminal as terminal;
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use super::interrupts::InterruptWatch;
 use super::questions::{Asker, Questions};
-use crate::connect::{Connection, connect_or_start};
 
 /// What has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_client::Client;
 use mainstay_model::Error;
-use mainstay_protocol::operations::{CompactSession, Compacted};
+use mainstay_protocol::operations::CompactSession;
+use mainstay_terminal::note;
+use mainstay_terminal_client::session_changes::compacted_text;
 
 use super::conditions::SentArgs;
-use mainstay_terminal::{counted, note};
 
 /// Has a summary stand for the beginning of a session's transcript.
 ///
@@ -48,7 +49,7 @@ impl Compact {
         if json {
             super::print_json(&compacted)?;
         } else {
-            note(&told(&compacted));
+            note(&compacted_text(&compacted));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -62,13 +63,4 @@ fn standard_input() -> Result<String, Error> {
         reason: format!("standard input: {error}"),
     })?;
     Ok(summary)
-}
-
-/// What was compacted, and whether the cut is where it was asked for.
-pub(crate) fn told(Compacted { session, entries, asked }: &Compacted) -> String {
-    let told = format!("the summary stands for {} of {}", counted(*entries, "entry"), session.name);
-    match asked {
-        Some(asked) => format!("{told}, not {asked}: a call stays with its result"),
-        None => told,
-    }
 }

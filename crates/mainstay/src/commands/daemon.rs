@@ -7,8 +7,7 @@ use mainstay_home::Home;
 use mainstay_home::config::{Config, DEFAULT_PORT};
 use mainstay_model::Error;
 use mainstay_terminal as terminal;
-
-use crate::connect::{self, StartOptions, connect_any_version};
+use mainstay_terminal_client::connect::{self, StartOptions, connect_any_version};
 
 /// Starts the daemon unless one runs already. One that nobody watches over will not do where a supervised one is wanted.
 pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, Error> {

@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::Client;
-use mainstay_model::{Error, SessionId, SessionState, Timestamp};
+use mainstay_model::{Error, SessionId, Timestamp};
 use mainstay_protocol::operations::{DeleteSession, GetSessionStatistics};
-use mainstay_protocol::view::StatisticsView;
+use mainstay_terminal::{Enter, agrees, note};
+use mainstay_terminal_client::session_changes::delete_question;
+use mainstay_terminal_client::store::{collect, collected_text};
 
 use super::conditions::SentArgs;
-use super::gc::{collect, collected_text};
-use crate::confirm::{Enter, agrees};
-use mainstay_terminal::{ago, counted, note, printable};
 
 /// Delete a session: what runs in it ends, and nobody finds it any more
 ///
@@ -47,7 +46,7 @@ impl Delete {
         let found = client.call(GetSessionStatistics { session: reference.clone() }).await;
         let session = match (found, reference.parse::<SessionId>()) {
             (Ok(found), _) => {
-                if !yes && !agrees(&question(&found, Timestamp::now()), Enter::No)? {
+                if !yes && !agrees(&delete_question(&found, Timestamp::now()), Enter::No)? {
                     note("nothing was deleted");
                     return Ok(ExitCode::FAILURE);
                 }
@@ -70,19 +69,4 @@ impl Delete {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Whether to delete it, with what that means.
-pub(crate) fn question(found: &StatisticsView, now: Timestamp) -> String {
-    let StatisticsView { session, transcript, stored } = found;
-    let mut facts = vec![counted(*transcript, "entry"), format!("used {}", ago(session.last_activity, now))];
-    if session.state != SessionState::Uninitialized.name() {
-        facts.push(format!("it is {}", session.state));
-    }
-    match stored.holders {
-        0 => {}
-        1 => facts.push("1 session was forked off it and keeps what it has".to_owned()),
-        holders => facts.push(format!("{holders} sessions come from it and keep what they have")),
-    }
-    format!("Delete {} ({}: {})?", printable(&session.name), session.short_id, facts.join(", "))
 }

@@ -17,15 +17,16 @@ use mainstay_protocol::view::EvalView;
 use mainstay_terminal::{
     self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
 };
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::exit::own_exit_code;
+use mainstay_terminal_client::fault::{HardReset, show_refusal};
+use mainstay_terminal_client::session_text::startup_text;
+use mainstay_terminal_client::sessions::OpenedSession;
 
 use super::command_wait::{AwaitedCommand, CommandWait};
 use super::conditions::SentArgs;
-use super::exit::own_exit_code;
-use super::fault::{HardReset, show_refusal};
 use super::questions::{Asker, Questions};
-use super::session_text::startup_text;
-use super::target::{OpenedSession, Target};
-use crate::connect::{Connection, connect_or_start};
+use super::target::Target;
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]

@@ -7,20 +7,21 @@ use std::time::Duration;
 use clap::Args;
 use mainstay_client::Client;
 use mainstay_home::Home;
-use mainstay_model::event::{self, EventKind};
-use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, Source, SourceName};
+use mainstay_model::event::EventKind;
+use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, SourceName};
 use mainstay_protocol::operations::{Follow, ListAllEvents, ListEvents};
 use mainstay_protocol::view::SessionView;
-use mainstay_terminal::{Paint, Tone, printable};
+use mainstay_terminal::Paint;
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::event_table::EventTable;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::event_table::EventTable;
 use super::interrupts::interrupts;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
-use crate::connect::{Connection, connect_or_start};
 
 /// A line that has not gone on for this long, at most twice as long, is told before its end.
 const PATIENCE: Duration = Duration::from_millis(200);
+
 /// What shells make of a program that Ctrl-C ends.
 const INTERRUPTED: u8 = 128 + 2;
 
@@ -191,41 +192,4 @@ async fn for_each_event_of_all(
         after_position = last.position;
         events.iter().for_each(&mut show);
     }
-}
-
-/// Who caused an event.
-pub(crate) fn who(source: &Source) -> &str {
-    match source {
-        Source::Client { name, .. } => name,
-        Source::Worker => "worker",
-        Source::System => "mainstay",
-    }
-}
-
-/// An event in one line, and how it is to be taken.
-pub(crate) fn event_line(body: &EventBody) -> (Option<Tone>, String) {
-    let described = body.describe();
-    (colour_of(described.tone), printable(&described.line(first_line)).into_owned())
-}
-
-/// The colour in which an event of this tone is shown.
-const fn colour_of(tone: event::Tone) -> Option<Tone> {
-    match tone {
-        event::Tone::Plain => None,
-        event::Tone::Faint => Some(Tone::Faint),
-        event::Tone::Question => Some(Tone::Name),
-        event::Tone::Good => Some(Tone::Good),
-        event::Tone::Warning => Some(Tone::Warning),
-        event::Tone::Error => Some(Tone::Error),
-    }
-}
-
-/// The first line of a text, shortened, with a mark where more follows.
-fn first_line(text: &str) -> String {
-    const WIDTH: usize = 100;
-    let trimmed = printable(text.trim_end());
-    let line = trimmed.lines().next().unwrap_or_default();
-    let short: String = line.chars().take(WIDTH).collect();
-    let is_whole = short.len() == trimmed.len();
-    if is_whole { short } else { format!("{short} …") }
 }

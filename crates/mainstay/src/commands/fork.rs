@@ -6,11 +6,12 @@ use clap::Args;
 use mainstay_client::Client;
 use mainstay_model::{CommandId, Error, SessionState};
 use mainstay_protocol::operations::{ForkSession, Forked};
+use mainstay_terminal::note;
+use mainstay_terminal_client::session_changes::moved;
+use mainstay_terminal_client::sessions::settle;
 
 use super::arguments::named;
 use super::session_text::show_new;
-use super::target::settle;
-use mainstay_terminal::note;
 
 /// Creates a session that begins where another is, and goes on apart from it.
 ///
@@ -67,15 +68,4 @@ impl Fork {
         }
         Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
-}
-
-/// That the cut is not where it was asked for.
-pub(crate) fn moved(forked: &Forked) -> Option<String> {
-    let asked = forked.asked?;
-    let entries = forked.entries;
-    let why = match forked.session.is_agent() {
-        true => "a call stays with its result",
-        false => "an output stays with its input",
-    };
-    Some(format!("it begins with {entries} entries, not {asked}: {why}"))
 }

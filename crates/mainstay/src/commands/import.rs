@@ -1,21 +1,18 @@
 //! `mainstay import`: a session from a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_client::Client;
-use mainstay_formats::exchange::{self, Header, SessionFile};
 use mainstay_home::Home;
-use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
-use mainstay_protocol::operations::{GetStatus, ImportSession, Imported};
-use mainstay_terminal::{counted, note};
+use mainstay_model::{CommandId, Error, SessionState};
+use mainstay_protocol::operations::Imported;
+use mainstay_terminal::note;
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::import::{Source, came_of};
+use mainstay_terminal_client::sessions::settle;
 
-use super::arguments::existing;
 use super::session_text::show_new;
-use super::target::{settle, working_directory};
-use crate::connect::connect_or_start;
-use crate::kernels;
 
 /// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///
@@ -62,77 +59,4 @@ impl Import {
         }
         Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
-}
-
-/// A file that is whole, and where its code is to run.
-pub(crate) struct Source {
-    file: String,
-    kind: SessionKind,
-    folder: PathBuf,
-}
-
-impl Source {
-    /// Reads it here first, so that a damaged file is refused before a kernel is installed or a daemon started for it.
-    pub(crate) fn read(path: &Path, directory: Option<PathBuf>) -> Result<Self, Error> {
-        let file = std::fs::read(path).map_err(|error| Error::InvalidArgument {
-            argument: "file".to_owned(),
-            reason: format!("`{}`: {error}", path.display()),
-        })?;
-        let file = exchange::session_file_text(file)?;
-        let SessionFile { imported, .. } = exchange::read_session_file(&file, Timestamp::now())?;
-        let Header { kind, working_directory: ran_in, .. } = imported.header;
-        let folder = match directory {
-            Some(folder) => existing(&folder, "directory")?,
-            // An agent's conversation need not go on here: it keeps the folder it was of.
-            None if kind.is_agent() && PathBuf::from(&ran_in).is_absolute() => PathBuf::from(ran_in),
-            None if kind.is_agent() => working_directory()?,
-            None if PathBuf::from(&ran_in).is_dir() => PathBuf::from(ran_in),
-            None => {
-                let here = working_directory()?;
-                note(&format!("`{ran_in}` is not here; it runs in {}", here.display()));
-                here
-            }
-        };
-        Ok(Self { file, kind, folder })
-    }
-
-    /// Makes a session of it, which may still warm up.
-    pub(crate) async fn import(
-        self,
-        home: &Home,
-        client: &Client,
-        command: Option<CommandId>,
-        name: Option<String>,
-    ) -> Result<Imported, Error> {
-        let Self { file, kind, folder } = self;
-        check_size(client, &file).await?;
-        kernels::ready(home, &kind, &folder).await?;
-        let working_directory = Some(folder.display().to_string());
-        client.call(ImportSession { command, file, working_directory, name }).await
-    }
-}
-
-/// What came of a file, and what did not.
-pub(crate) fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
-    let mut told = format!("{}, from a file of {}", counted(*entries, "entry"), format.title());
-    for (index, (what, count)) in left_out.iter().enumerate() {
-        let before = if index == 0 { "; left out: " } else { ", " };
-        told.push_str(&format!("{before}{count} {what}"));
-    }
-    told
-}
-
-/// A message that is too long ends the connection, which says nothing of why.
-async fn check_size(client: &Client, file: &str) -> Result<(), Error> {
-    /// What stands around the file in its message.
-    const AROUND: usize = 64 * 1024;
-    let limit = client.call(GetStatus {}).await?.limits.message_bytes;
-    let message = serde_json::to_string(file).map_or(usize::MAX, |json| json.len()).saturating_add(AROUND);
-    if message <= limit {
-        return Ok(());
-    }
-    let reason = format!(
-        "it takes a message of {message} bytes, and `message-bytes` is {limit}; raise it in config.toml, and start the daemon again"
-    );
-    Err(Error::InvalidArgument { argument: "file".to_owned(), reason })
 }

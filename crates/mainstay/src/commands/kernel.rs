@@ -12,14 +12,13 @@ use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
 use mainstay_model::{Error, SessionKind};
-use mainstay_terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Enter, Paint, Tone, agrees, note, printable};
+use mainstay_terminal_client::kernels::{build_fsharp, install_fsharp, install_jupyter};
 use serde::Serialize;
 
 use super::kernel_doctor;
 use super::register::{Place, Register, unregister};
-use crate::confirm::{Enter, agrees};
 use crate::jupyter::{BindingTarget, serve};
-use crate::kernels::{build_fsharp, install_fsharp, install_jupyter};
 
 /// List, install and examine kernels.
 #[derive(Debug, Args)]

@@ -11,11 +11,11 @@ use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
 use mainstay_model::{Error, Limits, SessionKind};
 use mainstay_runner::Environment;
 use mainstay_terminal::{Paint, Tone, printable};
+use mainstay_terminal_client::paths::working_directory;
 use serde::Serialize;
 use tokio::time::timeout;
 
 use super::kernel::{found_line, spec_line};
-use super::target::working_directory;
 
 /// What was found out of a Jupyter kernel: it was started, asked what it is, and ended.
 #[derive(Serialize)]

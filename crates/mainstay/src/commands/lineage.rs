@@ -1,18 +1,15 @@
 //! `mainstay session lineage`: which sessions were forked off which, as a picture.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_client::Client;
-use mainstay_model::session::Parent;
-use mainstay_model::{Error, SessionId, Timestamp};
+use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::operations::GetLineage;
-use mainstay_protocol::view::{MergedEntries, RelativeView};
+use mainstay_terminal::Paint;
+use mainstay_terminal_client::lineage::picture;
 
 use super::arguments::named;
-use super::session_text::called;
-use mainstay_terminal::{Paint, Tone, ago};
 
 /// Shows which sessions were forked off which.
 #[derive(Debug, Args)]
@@ -37,62 +34,4 @@ impl Lineage {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// A line a session, each below and to the right of the one it was forked off; `marked` is marked.
-pub(crate) fn picture(relatives: &[RelativeView], marked: SessionId, paint: Paint, now: Timestamp) -> String {
-    let known: Vec<SessionId> = relatives.iter().map(|relative| relative.session.session).collect();
-    let mut children: BTreeMap<Option<SessionId>, Vec<&RelativeView>> = BTreeMap::new();
-    for relative in relatives {
-        let parent = relative.session.forked_from.as_ref().map(|parent| parent.session);
-        children.entry(parent.filter(|parent| known.contains(parent))).or_default().push(relative);
-    }
-    let mut picture = String::new();
-    // To be drawn, the next one last: each with what stands before it, and whether a sibling follows.
-    let mut next: Vec<(&RelativeView, String, Option<bool>)> = Vec::new();
-    next.extend(children.get(&None).into_iter().flatten().rev().map(|root| (*root, String::new(), None)));
-    while let Some((relative, before, follows)) = next.pop() {
-        let branch = match follows {
-            None => "",
-            Some(true) => "├─",
-            Some(false) => "└─",
-        };
-        picture.push_str(&format!("{before}{branch}{}\n", line(relative, relatives, marked, paint, now)));
-        let below = match follows {
-            None => before,
-            Some(true) => format!("{before}│ "),
-            Some(false) => format!("{before}  "),
-        };
-        let born = children.get(&Some(relative.session.session)).map_or(&[][..], Vec::as_slice);
-        for (index, child) in born.iter().enumerate().rev() {
-            next.push((child, below.clone(), Some(index + 1 < born.len())));
-        }
-    }
-    picture
-}
-
-fn line(
-    relative: &RelativeView,
-    relatives: &[RelativeView],
-    marked: SessionId,
-    paint: Paint,
-    now: Timestamp,
-) -> String {
-    let RelativeView { session, entries, merged } = relative;
-    let mark = if session.session == marked { paint.tone(Tone::Good, "●") } else { "○".to_owned() };
-    let off = match &session.forked_from {
-        Some(Parent { entries, .. }) => format!("after {entries}, "),
-        None => String::new(),
-    };
-    let merged: String = merged
-        .iter()
-        .map(|MergedEntries { session, entries }| {
-            let name = called(*session, relatives.iter().map(|other| &other.session));
-            format!("{entries} of them merged from {name}, ")
-        })
-        .collect();
-    let deleted = if session.deleted_at.is_some() { "deleted " } else { "" };
-    let facts = format!("{off}{entries} entries, {merged}{deleted}{}", ago(session.last_activity, now));
-    let id = paint.tone(Tone::Name, &session.short_id);
-    format!("{mark} {id}  {}  {}", session.name, paint.tone(Tone::Faint, &facts))
 }

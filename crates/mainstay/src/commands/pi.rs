@@ -8,10 +8,10 @@ use mainstay_home::Home;
 use mainstay_home::environment::of_client;
 use mainstay_model::Error;
 use mainstay_pi_protocol::AttachPi;
+use mainstay_terminal_client::connect::{answered, connect_or_start};
+use mainstay_terminal_client::paths::working_directory;
 
-use super::target::working_directory;
 use crate::bridge::bridge;
-use crate::connect::{answered, connect_or_start};
 
 /// Serves the pi protocol over stdio, one JSON frame a line.
 #[derive(Debug, Args)]

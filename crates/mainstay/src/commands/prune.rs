@@ -14,15 +14,15 @@ use mainstay_model::{Error, SessionId, SessionState, Timestamp};
 use mainstay_protocol::operations::{DeleteSession, GetSession, ListSessions};
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::{Conditions, Sent};
-use mainstay_terminal::{Paint, counted, note, printable};
+use mainstay_terminal::{Enter, Paint, agrees, counted, note, printable};
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::export;
+use mainstay_terminal_client::paths::working_directory;
+use mainstay_terminal_client::session_text::session_line;
+use mainstay_terminal_client::store::{collect, collected_text};
 use serde::Serialize;
 
-use super::export;
-use super::gc::{collect, collected_text};
-use super::target::working_directory;
 use super::timestamps::moment;
-use crate::confirm::{Enter, agrees};
-use crate::connect::connect_or_start;
 
 /// Exports sessions that were not used for long, deletes them, and removes what nobody needs.
 ///
@@ -129,7 +129,7 @@ impl Prune {
         }
         // The others were told one by one.
         for Archived { session, .. } in archived.iter().filter(|archived| archived.file.is_none()) {
-            print!("{}", super::session_text::session_line(session, Paint::stdout(), now));
+            print!("{}", session_line(session, Paint::stdout(), now));
         }
         if !collected.is_empty() {
             print!("{}", collected_text(&collected));

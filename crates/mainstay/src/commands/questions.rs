@@ -10,15 +10,14 @@ use std::time::Duration;
 use mainstay_client::Client;
 use mainstay_model::ask::{Ask, AskEnding, END_OF_INPUT, InputRead};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+use mainstay_terminal::{HiddenInput, OpenLine, note, printable, show_error};
+use mainstay_terminal_client::ask::question_text;
+use mainstay_terminal_client::events::{event_line, who};
+use mainstay_terminal_client::own_asks::{AskChange, OwnAsks};
 use rustix::io::Errno;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
-
-use super::ask::question_text;
-use super::events::{event_line, who};
-use crate::own_asks::{AskChange, OwnAsks};
-use mainstay_terminal::{HiddenInput, OpenLine, note, printable, show_error};
 
 /// How long a pipe may be silent until it is said how to answer from elsewhere.
 const SILENCE: Duration = Duration::from_secs(1);

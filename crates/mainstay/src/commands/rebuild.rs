@@ -10,15 +10,15 @@ use mainstay_protocol::operations::GetSession;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::WorkView;
 use mainstay_terminal::Paint;
+use mainstay_terminal_client::connect::Connection;
+use mainstay_terminal_client::session_text::startup_text;
+use mainstay_terminal_client::sessions::settle;
 
 use super::arguments::named;
 use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
 use super::questions::Asker;
 use super::runner_job::RunnerJob;
-use super::session_text::startup_text;
-use super::target::settle;
-use crate::connect::Connection;
 
 /// Builds a session's project and begins afresh with what was built.
 ///

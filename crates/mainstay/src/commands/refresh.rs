@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_client::Client;
 use mainstay_model::{Divergence, Error, EventBody, Reload, Seq, Validity};
-use mainstay_protocol::operations::{GetSession, RefreshSession, Refreshed, WouldRun};
+use mainstay_protocol::operations::{GetSession, RefreshSession, WouldRun};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::{Paint, Tone, note, printable};
+use mainstay_terminal_client::session_changes::refresh_reason;
+use mainstay_terminal_client::sessions::settle;
+use mainstay_terminal_client::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
 
 use super::arguments::named;
 use super::conditions::SentArgs;
 use super::events::for_each_event;
-use super::session_text::validity_words;
-use super::target::settle;
-use super::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
-use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Runs a session's definitions again, where a library or a script that they use has changed.
 ///
@@ -62,7 +62,7 @@ impl Refresh {
             if dry_run {
                 show_outdated(client, &session).await?;
             }
-            note(&reason(&refreshed, all));
+            note(&refresh_reason(&refreshed, all));
             if let Some(would) = &refreshed.would {
                 note(&would_text(would));
             }
@@ -130,22 +130,6 @@ fn would_text(WouldRun { count, of, because }: &WouldRun) -> String {
     let words = match because {
         None => format!("{count} of {of} submissions would run again, in the worker that is there"),
         Some(because) => format!("{count} of {of} submissions would run again, in a new worker: {because}"),
-    };
-    printable(&words).into_owned()
-}
-
-/// Why the definitions run again, or why not; `all` of them where that is wanted.
-pub(crate) fn reason(refreshed: &Refreshed, all: bool) -> String {
-    let Refreshed { session, changed, gone, is_due, .. } = refreshed;
-    let words = match (gone.as_slice(), changed.as_slice(), is_due) {
-        ([_, ..], _, _) => {
-            let (gone, verb) = (gone.join(", "), if gone.len() == 1 { "is" } else { "are" });
-            format!("{gone} {verb} gone; once it is there again, this runs the definitions again")
-        }
-        ([], [_, ..], _) => format!("{} changed", changed.join(", ")),
-        ([], [], true) => validity_words(session).unwrap_or_else(|| "something is out of date".to_owned()),
-        ([], [], false) if all => "nothing is out of date; all runs again".to_owned(),
-        ([], [], false) => "nothing is out of date".to_owned(),
     };
     printable(&words).into_owned()
 }

@@ -9,10 +9,10 @@ use mainstay_kernel::jupyter::Places;
 use mainstay_model::{Error, SessionKind};
 use mainstay_protocol::operations::GetSession;
 use mainstay_terminal::{note, printable};
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::kernels;
 
-use crate::connect::connect_or_start;
 use crate::jupyter::{Registration, registered};
-use crate::kernels;
 
 /// Where kernelspecs are written.
 #[derive(Debug, Args)]

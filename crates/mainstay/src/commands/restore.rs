@@ -8,9 +8,7 @@ use mainstay_home::Home;
 use mainstay_log::{manifest, restore};
 use mainstay_model::store::Manifest;
 use mainstay_model::{Error, Timestamp};
-use mainstay_terminal::{ago, bytes, counted, note};
-
-use crate::confirm::{Enter, agrees};
+use mainstay_terminal::{Enter, ago, agrees, bytes, counted, note};
 
 /// Puts a backup in the place of what is stored. The daemon must be stopped.
 ///

@@ -10,10 +10,10 @@ use mainstay_model::{Diagnostic, Error, Severity};
 use mainstay_protocol::operations::ReviewCode;
 use mainstay_runner::query::Review as Reviewed;
 use mainstay_terminal::{Paint, Tone, counted, note, printable};
+use mainstay_terminal_client::connect::connect_or_start;
 
 use super::eval::utf8;
 use super::target::Target;
-use crate::connect::connect_or_start;
 
 /// Says what in F# code could be written more plainly. It looks at the syntax alone, and nothing runs.
 #[derive(Debug, Args)]

@@ -16,15 +16,16 @@ use mainstay_protocol::Conditions;
 use mainstay_protocol::operations::{GetSession, GetStatus};
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_terminal as terminal;
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::kernels;
+use mainstay_terminal_client::sessions::OpenedSession;
 use serde::Serialize;
 
 use super::command_wait::CommandWait;
 use super::eval::{Run as Evaluation, Show, Source, utf8};
-use super::export;
 use super::questions::Asker;
-use super::target::{OpenedSession, Target};
-use crate::connect::connect_or_start;
-use crate::kernels;
+use super::target::Target;
+use mainstay_terminal_client::export;
 
 /// Runs the code cells of a file one after the other, up to the first that fails.
 ///

@@ -5,11 +5,11 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::DoWork;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::WorkView;
+use mainstay_terminal::OpenLine;
+use mainstay_terminal::turn::{RenderItem, Screen, TurnRenderer};
 
 use super::command_wait::AwaitedCommand;
 use super::questions::Questions;
-use mainstay_terminal::OpenLine;
-use mainstay_terminal::turn::{RenderItem, Screen, TurnRenderer};
 
 /// What shows the whole of what a tool gave.
 const WHOLE: &str = "`:output` at a prompt";

@@ -7,9 +7,9 @@ use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::ScaffoldTest;
 use mainstay_scaffold::Framework;
+use mainstay_terminal_client::connect::connect_or_start;
 
 use super::target::Target;
-use crate::connect::connect_or_start;
 
 /// Writes property-based tests of an F# function from its type: candidates, of which those that do not hold are deleted.
 #[derive(Debug, Args)]

@@ -10,14 +10,18 @@ use mainstay_model::{CommandId, Error, SessionState, Timestamp};
 use mainstay_protocol::operations::{CreateSession, ListSessions, RenameSession, StopSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::{Paint, Tone};
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::event_table::EventTable;
+use mainstay_terminal_client::fault::{HardReset, fault_text};
+use mainstay_terminal_client::paths::{existing, working_directory};
+use mainstay_terminal_client::session_text::{orphaned_text, session_line, startup_text, validity_words};
+use mainstay_terminal_client::sessions::{create, settle};
 
-use super::arguments::{existing, named};
+use super::arguments::named;
 use super::compact::Compact;
 use super::conditions::SentArgs;
 use super::delete::Delete;
-use super::event_table::EventTable;
 use super::events::for_each_event;
-use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
 use super::label::Label;
 use super::lineage::Lineage;
@@ -25,11 +29,10 @@ use super::merge::{CherryPick, MergeArgs};
 use super::rebuild::Rebuild;
 use super::refresh::Refresh;
 use super::reset::Reset;
-use super::session_text::{orphaned_text, print_line, session_line, show_new, startup_text, validity_words};
+use super::session_text::{print_line, show_new};
 use super::stats::Stats;
-use super::target::{create, project_at, settle, working_directory};
+use super::target::project_at;
 use super::transcript::Transcript;
-use crate::connect::connect_or_start;
 use crate::project::root_of;
 
 const EXAMPLES: &str = "\

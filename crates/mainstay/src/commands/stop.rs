@@ -13,9 +13,8 @@ use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
 use mainstay_protocol::operations::StopDaemon;
 use mainstay_terminal as terminal;
+use mainstay_terminal_client::connect::{answered, connect_any_version};
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::connect::{answered, connect_any_version};
 
 /// How long a process may take to end once nothing runs in it any more.
 const ENDS: Duration = Duration::from_secs(15);

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use clap::Error as ClapError;
 use mainstay_model::Error;
-
 use mainstay_terminal as terminal;
 
 /// Tells what is wrong with the arguments, as JSON where they ask for that, and gives the exit code. Help and version are no errors: they are

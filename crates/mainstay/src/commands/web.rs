@@ -7,8 +7,7 @@ use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_protocol::operations::GetLink;
 use mainstay_terminal as terminal;
-
-use crate::connect::connect_or_start;
+use mainstay_terminal_client::connect::connect_or_start;
 
 /// Opens the page in a browser.
 ///

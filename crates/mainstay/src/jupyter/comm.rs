@@ -8,12 +8,12 @@ use mainstay_model::{Admission, CommMessage, CommStep, CommandId, Error, JobSpec
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{CancelSession, DoWork, ListComms};
 use mainstay_protocol::view::agent::WorkView;
+use mainstay_terminal_client::link::is_loss;
+use mainstay_terminal_client::own_asks::OwnAsks;
 use serde_json::{Value, json};
 
 use super::content::CommInfoRequest;
 use super::shell::{Shell, command_of, read};
-use crate::link::is_loss;
-use crate::own_asks::OwnAsks;
 
 impl Shell {
     /// Has the kernel take what a front end says. There is no answer to it: what follows is published, also that it was refused.

@@ -10,6 +10,7 @@ use mainstay_model::Error;
 use mainstay_protocol::Sent;
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::{CancelSession, GetSession, ResetSession, StopSession};
+use mainstay_terminal_client::connect::connect_or_start;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -17,7 +18,6 @@ use super::Running;
 use super::channels::{Incoming, IoPub};
 use super::content::ShutdownRequest;
 use super::session_binding::{CLIENT, SessionBinding};
-use crate::connect::connect_or_start;
 
 /// How long an interrupt waits for the request to end that often follows it.
 const BEFORE_THE_END: Duration = Duration::from_millis(150);

@@ -11,13 +11,13 @@ use mainstay_model::{
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::Eval;
 use mainstay_protocol::view::EvalView;
+use mainstay_terminal::{Paint, eval_summary};
+use mainstay_terminal_client::link::is_loss;
+use mainstay_terminal_client::own_asks::OwnAsks;
 use serde_json::{Value, json};
 
 use super::content::{ExecuteRequest, InputReply, shown};
 use super::shell::{Shell, command_of, read};
-use crate::link::is_loss;
-use crate::own_asks::OwnAsks;
-use mainstay_terminal::{Paint, eval_summary};
 
 /// What Jupyter calls code that was interrupted.
 const INTERRUPTED: &str = "KeyboardInterrupt";

@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use mainstay_client::Client;
 use mainstay_formats::exchange::Kernel;
-use mainstay_home::Home;
-use mainstay_home::VERSION;
 use mainstay_home::environment::NOTEBOOK;
+use mainstay_home::{Home, VERSION};
 use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::{CreateSession, GetSession, OpenSession, Search};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::link::{Link, is_loss};
+use mainstay_terminal_client::paths::working_directory;
+use mainstay_terminal_client::sessions::{create, open, settle};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::language::language_info;
-use crate::commands::target::{create, open, settle, working_directory};
-use crate::connect::{Connection, connect_or_start};
-use crate::link::{Link, is_loss};
 
 /// What the daemon knows this client as.
 pub(super) const CLIENT: &str = "jupyter";

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_model::Error;
+use mainstay_terminal::{Paint, Tone, printable};
 
 use super::clients::Scope;
-use mainstay_terminal::{Paint, Tone, printable};
 
 /// Lines around a change that are shown with it.
 const AROUND: usize = 3;

@@ -7,15 +7,14 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_home::{HOME_VARIABLE, Home};
 use mainstay_model::Error;
-use mainstay_terminal::{Paint, note};
+use mainstay_terminal::{Enter, Paint, agrees, confirm, note};
+use mainstay_terminal_client::paths::working_directory;
 use serde::Serialize;
 
 use super::clients::{McpClient, Places, Scope};
 use super::edit::{Change, EditError, Entry, edit};
 use super::file::{File, difference};
 use crate::commands::print_json;
-use crate::commands::target::working_directory;
-use crate::confirm::{Enter, agrees, confirm};
 
 /// The program's name, for who has it on the path.
 const PROGRAM: &str = "mainstay";

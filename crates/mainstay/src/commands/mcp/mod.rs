@@ -22,9 +22,8 @@ use mainstay_home::Home;
 use mainstay_mcp::Results;
 use mainstay_model::Error;
 use mainstay_terminal::note;
-
-use super::target::working_directory;
-use crate::connect::answers_within;
+use mainstay_terminal_client::connect::answers_within;
+use mainstay_terminal_client::paths::working_directory;
 
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]

@@ -12,13 +12,14 @@ use mainstay_model::{Admission, Delivery, Error, JobSpec, Prompt as Said, Settin
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{DoWork, SteerSession};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal_client::agent_settings::{model, thinking};
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
 
 use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
 use super::questions::Asker;
 use super::runner_job::RunnerJob;
 use super::target::Target;
-use crate::connect::{Connection, connect_or_start};
 
 /// Says something to an agent and shows its answer as it comes.
 #[derive(Debug, Default, Args)]
@@ -75,22 +76,6 @@ Examples:
 
 What the agent says goes to standard output, what it does to standard error; Ctrl-C stops it.
 Exit codes: 0 it was done, 1 it failed, was cancelled or cut off, 2 the command line was wrong.";
-
-/// A model as people name it.
-pub(crate) fn model(text: &str) -> Result<Setting, String> {
-    match text.split_once('/') {
-        Some((provider, id)) if !provider.is_empty() && !id.is_empty() => {
-            Ok(Setting::Model { provider: provider.to_owned(), id: id.to_owned() })
-        }
-        Some(_) | None => Err("write it as PROVIDER/ID".to_owned()),
-    }
-}
-
-/// How hard to think, as people name it.
-pub(crate) fn thinking(text: &str) -> Result<ThinkingLevel, String> {
-    let found = ThinkingLevel::ALL.into_iter().find(|level| level.name() == text);
-    found.ok_or_else(|| format!("it is one of {}", ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ")))
-}
 
 impl Prompt {
     /// What was piped in.

@@ -12,13 +12,14 @@ use mainstay_protocol::operations::ListTests;
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_runner::query::{Test as Listed, Tests};
 use mainstay_terminal::{Paint, Tone, note, printable};
+use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::sessions::settle;
 
 use self::watch_mode::WatchMode;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
 use super::rebuild::build;
-use super::target::{Target, settle};
-use crate::connect::connect_or_start;
+use super::target::Target;
 
 /// Runs the tests that a session's code defined, and those of the assemblies it refers to.
 #[derive(Debug, Args)]

@@ -11,17 +11,17 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::note;
+use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::events::event_line;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Shape, run_once};
 use crate::commands::command_wait::CommandWait;
 use crate::commands::conditions::SentArgs;
-use crate::commands::events::event_line;
 use crate::commands::interrupts::interrupts;
 use crate::commands::questions::Asker;
 use crate::commands::runner_job::RunnerJob;
-use crate::connect::{Connection, connect_or_start};
 
 /// How long nothing must happen before what has happened is acted upon: many files are often written at once.
 const QUIET: Duration = Duration::from_millis(300);

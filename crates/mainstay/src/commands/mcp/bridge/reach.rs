@@ -8,8 +8,7 @@ use mainstay_home::Home;
 use mainstay_home::environment::of_client;
 use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
-
-use crate::connect::{StartOptions, start};
+use mainstay_terminal_client::connect::{StartOptions, start};
 
 /// What it takes to reach a daemon.
 #[derive(Clone)]

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use mainstay_model::Error;
+use mainstay_terminal::{Paint, Tone, note, printable};
+use mainstay_terminal_client::paths::working_directory;
 use serde::Serialize;
 
 use self::conversation::{ServerReport, Start, converse};
@@ -24,8 +26,6 @@ use self::identity::Identity;
 use super::clients::{McpClient, NEEDED, Places, Scope};
 use super::file::File;
 use crate::commands::print_json;
-use crate::commands::target::working_directory;
-use mainstay_terminal::{Paint, Tone, note, printable};
 
 /// Connect as each agent that is installed here would, and say what it would see
 ///

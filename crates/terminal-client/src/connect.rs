@@ -1,0 +1,181 @@
+//! From a client to the daemon: find the one that runs, or start one.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mainstay_client::Client;
+use mainstay_home::config::{Config, DaemonConfig, Ports};
+use mainstay_home::environment::of_client;
+use mainstay_home::{Announcement, Home, VERSION, program, shows_own_token, transcribing};
+use mainstay_model::{Error, Event};
+use mainstay_terminal::ProgressLine;
+use tokio::sync::mpsc;
+
+/// How long another daemon that is just starting or stopping is waited for.
+const RIVAL_SETTLES: Duration = Duration::from_secs(15);
+/// How long to wait before it is looked for again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// A connection, and the events of its subscriptions.
+pub struct Connection {
+    /// Sends requests to the daemon.
+    pub client: Client,
+    /// Receives the events of all subscriptions of the connection.
+    pub events: mpsc::UnboundedReceiver<Event>,
+}
+
+/// Options for a daemon that is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StartOptions {
+    /// The ports, where they are not the configured ones.
+    pub ports: Ports,
+    /// Whether it watches no files.
+    pub no_watch: bool,
+    /// Whether a supervisor watches over it.
+    pub supervised: bool,
+}
+
+/// Connects to the daemon that runs, of whatever version.
+pub async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
+    let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
+    let token = home.shown_token().ok_or(Error::Unauthorized)?;
+    let connected = Client::connect_with(&record.socket, token, name, of_client());
+    let (client, events) = answered(home, record.pid, connected).await?;
+    Ok(Connection { client, events })
+}
+
+/// How long a daemon is waited for that answers what it answers at once.
+pub fn answers_within(home: &Home) -> Duration {
+    // A daemon says itself what is wrong with the settings.
+    let DaemonConfig { answer_ms, .. } = Config::load(home).map(|config| config.daemon).unwrap_or_default();
+    Duration::from_millis(answer_ms)
+}
+
+/// What the daemon `pid` answers at once.
+///
+/// # Errors
+/// [`Error::DaemonSilent`] where it does not.
+pub async fn answered<T>(
+    home: &Home,
+    pid: u32,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let limit = answers_within(home);
+    let silent = Error::DaemonSilent { pid, limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) };
+    tokio::time::timeout(limit, answer).await.unwrap_or(Err(silent))
+}
+
+/// Connects to the daemon that runs.
+pub async fn connect(home: &Home, name: &str) -> Result<Connection, Error> {
+    let connection = connect_any_version(home, name).await?;
+    let daemon = &connection.client.daemon.version;
+    if daemon == VERSION {
+        return Ok(connection);
+    }
+    Err(Error::DaemonVersionMismatch { daemon: daemon.clone(), program: VERSION.to_owned() })
+}
+
+/// Connects to the daemon that runs, or starts one first.
+pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Error> {
+    match connect(home, name).await {
+        // Another daemon would not know the token either.
+        Err(Error::Unauthorized) if shows_own_token() => Err(Error::Unauthorized),
+        Err(Error::DaemonNotRunning | Error::Unauthorized) => {
+            start(home, StartOptions::default()).await?;
+            connect(home, name).await
+        }
+        connected => connected,
+    }
+}
+
+/// Starts a daemon in the background and waits until it serves. One that another client has just started will do, and one
+/// that is just stopping is waited for.
+pub async fn start(home: &Home, options: StartOptions) -> Result<(), Error> {
+    let until = Instant::now() + RIVAL_SETTLES;
+    loop {
+        let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
+        match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
+            Err(Error::StoreLocked) if Instant::now() < until => {}
+            announced => return announced,
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        match connect_any_version(home, "cli").await {
+            Ok(_) => return Ok(()),
+            Err(error @ Error::DaemonSilent { .. }) => return Err(error),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Starts this program as a daemon that belongs to nobody (`mainstay_daemon::background`), and reads what it announces.
+fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
+    let failed = |reason: String| Error::DaemonFailed { reason };
+    let program = program().map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--detach");
+    if options.supervised {
+        command.arg("--supervised");
+    }
+    command.args(options.ports.arguments()).args(options.no_watch.then_some("--no-watch"));
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .current_dir("/")
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let Some(stdout) = child.stdout.take() else {
+        return Err(failed("its announcement is not captured".to_owned()));
+    };
+    let line = ProgressLine::default();
+    let mut announced = BufReader::new(stdout);
+    let serves = until_it_serves(&mut announced, |text| line.show(&text));
+    // It has started the daemon, and ends.
+    child.wait().map_err(|error| failed(error.to_string()))?;
+    if serves.is_err() {
+        // The daemon ends by itself, and its output with it; what it holds is free only then.
+        std::io::copy(&mut announced, &mut std::io::sink()).ok();
+    }
+    serves
+}
+
+/// Reads what a daemon announces until it serves or does not.
+fn until_it_serves(announced: impl BufRead, mut show: impl FnMut(String)) -> Result<(), Error> {
+    for text in announced.lines().map_while(Result::ok) {
+        match serde_json::from_str(&text) {
+            Ok(Announcement::Transcribes { reached, last }) => show(transcribing(reached, last)),
+            Ok(Announcement::Ready(_)) => return Ok(()),
+            Ok(Announcement::Failed(view)) => return Err(view.error),
+            Err(_) => break,
+        }
+    }
+    Err(Error::DaemonFailed { reason: "it ended before it served".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use mainstay_model::Position;
+
+    fn heard(announced: &[Announcement]) -> (Vec<String>, Result<(), Error>) {
+        let lines: Vec<_> = announced.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        let mut shown = Vec::new();
+        let served = until_it_serves(lines.join("\n").as_bytes(), |text| shown.push(text));
+        (shown, served)
+    }
+
+    #[test]
+    fn who_starts_a_daemon_sees_how_far_it_is_with_an_old_store() {
+        let step = |reached| Announcement::Transcribes { reached: Position(reached), last: Position(90) };
+        let (shown, served) = heard(&[step(40), step(80), Announcement::Failed(Error::StoreLocked.into())]);
+        assert_eq!(
+            shown,
+            ["the store is made ready: 40 of 90 events", "the store is made ready: 80 of 90 events"]
+        );
+        assert_eq!(served, Err(Error::StoreLocked));
+        let (_, cut_off) = heard(&[step(40)]);
+        assert!(matches!(cut_off, Err(Error::DaemonFailed { .. })), "{cut_off:?}");
+    }
+}

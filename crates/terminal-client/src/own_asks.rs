@@ -1,0 +1,106 @@
+//! What one's own code asks while one waits for it: which asks wait, and whether they were answered from here.
+
+use mainstay_client::Client;
+use mainstay_model::ask::{Ask, Raiser};
+use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+use mainstay_protocol::operations::{AnswerAsk, GetStatus};
+use serde_json::Value;
+
+/// Answers that are no larger are sent as they are.
+const UNCHECKED_BYTES: usize = 32 * 1024;
+/// What is around an answer in its message, at most.
+const ENVELOPE_BYTES: usize = 1024;
+
+/// The asks of one command's code that have not ended.
+#[derive(Debug, Default)]
+pub struct OwnAsks {
+    asks: Vec<OwnAsk>,
+}
+
+#[derive(Debug)]
+struct OwnAsk {
+    ask: Ask,
+    standing: AskStatus,
+}
+
+/// How an ask stands, as far as is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskStatus {
+    /// It waits for an answer.
+    Open,
+    /// It was answered from here; the event that says so is on its way.
+    Answered,
+    /// It had ended when it was answered from here; the event that says how is on its way.
+    Late,
+}
+
+/// What an event says of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskChange {
+    /// One more ask waits for an answer.
+    Raised,
+    /// One has ended, as was done from here.
+    Answered,
+    /// One has ended without us.
+    Ended,
+}
+
+impl OwnAsks {
+    /// Takes in an event of the session in which `command` runs; none where it says nothing of them.
+    pub fn observe(&mut self, event: &Event, command: &CommandId) -> Option<AskChange> {
+        if let EventBody::AskRaised(ask) = &event.body
+            && is_of(ask, event, command)
+        {
+            self.asks.push(OwnAsk { ask: (**ask).clone(), standing: AskStatus::Open });
+            return Some(AskChange::Raised);
+        }
+        let EventBody::AskEnded { ask, .. } = &event.body else { return None };
+        let at = self.asks.iter().position(|own| own.ask.ask == *ask)?;
+        Some(match self.asks.remove(at).standing {
+            AskStatus::Answered => AskChange::Answered,
+            AskStatus::Open | AskStatus::Late => AskChange::Ended,
+        })
+    }
+
+    /// The first that waits for an answer.
+    pub fn open(&self) -> Option<&Ask> {
+        self.asks.iter().find(|own| own.standing == AskStatus::Open).map(|own| &own.ask)
+    }
+
+    /// Answers one with what a person typed. Where it has ended meanwhile, the event that ended it says so.
+    ///
+    /// # Errors
+    /// [`Error::AnswerInvalid`], and what stands in the way of a call.
+    pub async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
+        let Some(own) = self.asks.iter_mut().find(|own| own.ask.ask == ask) else { return Ok(()) };
+        let value = own.ask.question.value_of(text);
+        if text.len() > UNCHECKED_BYTES {
+            let limits = client.call(GetStatus {}).await?.limits;
+            own.ask.question.check_size(&value, &limits)?;
+            check_message(&value, limits.message_bytes)?;
+        }
+        own.standing = match client.call(AnswerAsk { ask: ask.to_string(), command: None, value }).await {
+            Ok(_) => AskStatus::Answered,
+            Err(Error::AskNotPending { .. }) => AskStatus::Late,
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+}
+
+/// A message that is too large would end the connection, and the question would wait on.
+fn check_message(value: &Value, limit: usize) -> Result<(), Error> {
+    let bytes = value.to_string().len() + ENVELOPE_BYTES;
+    if bytes <= limit {
+        return Ok(());
+    }
+    let reason = format!("it has {bytes} bytes as JSON; `message-bytes` allows {limit}");
+    Err(Error::InvalidArgument { argument: "value".to_owned(), reason })
+}
+
+fn is_of(ask: &Ask, event: &Event, command: &CommandId) -> bool {
+    match ask.raiser {
+        Raiser::Job { .. } => event.metadata.correlation.as_ref() == Some(command),
+        Raiser::Command { .. } => false,
+    }
+}
