@@ -1,8 +1,8 @@
 //! The files that the program carries besides its code. They are in the program itself where it is built for release; a build for development
 //! reads them from the source tree, so that a change of one is tried by starting the program again.
 //!
-//! Only the program depends on this crate, and gives what is here to the crates that need it: so none of them is compiled again for a changed
-//! file. What the page loads is read in the same way, by the crate that serves it.
+//! Only the daemon, its clients and the program depend on this crate, and give what is here to the crates that need it: so few crates are
+//! compiled again for a changed file. What the page loads is read in the same way, by the crate that serves it.
 
 use std::borrow::Cow;
 

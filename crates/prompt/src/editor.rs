@@ -9,6 +9,7 @@ use crossterm::{QueueableCommand, cursor, terminal};
 use mainstay_model::Language;
 use mainstay_model::SessionKind;
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::Paint;
 use reedline::{
     Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
     StyledText,
@@ -25,7 +26,6 @@ use crate::history::SharedHistory;
 use crate::history_cache::HistoryCache;
 use crate::keys::{Enter, Hints, Keys, MENU, SubmitRule, SubmitValidator};
 use crate::line_prompt::{Bell, INDICATOR, LinePrompt};
-use mainstay_terminal::Paint;
 
 /// How many choices the menu shows at once.
 const MENU_ROWS: u16 = 12;

@@ -1,9 +1,9 @@
 //! What `:help` shows: the table of commands, and the keys.
 
+use mainstay_terminal::{Paint, Tone};
 use unicode_width::UnicodeWidthStr;
 
 use crate::command::{PromptLanguage, table};
-use mainstay_terminal::{Paint, Tone};
 
 /// Keys worth knowing where code is typed, as `:help` lists them.
 const KEYS: &[(&str, &str)] = &[

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use mainstay_highlight::{self as highlight, Syntax};
 use mainstay_model::Language;
+use mainstay_terminal::syntax_colour;
 use reedline::{Color, Highlighter, StyledText};
 
 use crate::command::{self, PromptLanguage};
-use mainstay_terminal::syntax_colour;
 
 /// The highlighter of the prompt.
 pub(crate) struct CodeHighlighter {

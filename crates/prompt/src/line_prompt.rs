@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mainstay_terminal::printable;
 use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use mainstay_terminal::printable;
 
 /// A longer name is cut: the code needs the line.
 const LONGEST_NAME: usize = 24;

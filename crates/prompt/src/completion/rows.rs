@@ -1,10 +1,10 @@
 //! Proposals as the editor shows them: one choice a row.
 
+use mainstay_terminal::printable;
 use reedline::{CompletionResult, Span, Suggestion};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::proposal::{Choice, Proposal};
-use mainstay_terminal::printable;
 
 /// Names up to this width are aligned.
 const ALIGNED: usize = 24;

@@ -3,10 +3,10 @@
 use mainstay_model::{Error, SessionId};
 use mainstay_protocol::operations::ListSessions;
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::ago;
 
 use super::CompletionContext;
 use super::proposal::{Choice, Proposal};
-use mainstay_terminal::ago;
 
 pub(super) async fn all_sessions(asked: &CompletionContext) -> Result<Vec<SessionView>, Error> {
     asked.client.call(ListSessions::default()).await
