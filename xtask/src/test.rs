@@ -18,6 +18,9 @@ const FAILPOINTS: &str = "mainstay/failpoints";
 /// The feature of tests of the store alone, where the program is not compiled.
 const FAILPOINTS_OF_STORE: &str = "mainstay-log/failpoints";
 
+/// The feature of tests of the daemon without the program.
+const FAILPOINTS_OF_DAEMON: &str = "mainstay-daemon/failpoints";
+
 /// The tests that schedule threads themselves. They are compiled apart: with their feature nothing else works.
 const INTERLEAVINGS: [&str; 8] = [
     "-p",
@@ -69,6 +72,7 @@ fn features<A: AsRef<OsStr>>(arguments: &[A]) -> Vec<&'static str> {
     match () {
         () if has_own => Vec::new(),
         () if all || selects("mainstay") => vec!["--features", FAILPOINTS],
+        () if selects("mainstay-daemon") => vec!["--features", FAILPOINTS_OF_DAEMON],
         () if selects("mainstay-log") => vec!["--features", FAILPOINTS_OF_STORE],
         () => Vec::new(),
     }
@@ -131,6 +135,7 @@ mod tests {
             assert_eq!(features(all), "--features mainstay/failpoints", "{all}");
         }
         assert_eq!(features("-p mainstay-log --lib"), "--features mainstay-log/failpoints");
+        assert_eq!(features("-p mainstay-daemon -p mainstay-log"), "--features mainstay-daemon/failpoints");
         assert_eq!(features("-p mainstay-model"), "");
         assert_eq!(features("-p mainstay-log --features mainstay-log/shuttle"), "");
     }

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use close_fds::set_fds_cloexec;
 use mainstay_home::Home;
 use mainstay_home::config::{Config, DaemonConfig};
-use mainstay_home::environment::{DaemonEnvironment, EnvironmentSource, of_daemon};
+use mainstay_home::environment::{DaemonEnvironment, EnvironmentSource, daemon_environment};
 use mainstay_home::{Announcement, program};
 use mainstay_model::Error;
 use rustix::process::setsid;
@@ -36,7 +36,8 @@ fn start(home: &Home, arguments: impl IntoIterator<Item = String>) -> Result<(),
     let DaemonConfig { environment, environment_ms, .. } =
         Config::load(home).map(|config| config.daemon).unwrap_or_default();
     let limit = std::time::Duration::from_millis(environment_ms);
-    let DaemonEnvironment { variables, note } = of_daemon(EnvironmentSource::chosen(environment), limit);
+    let DaemonEnvironment { variables, note } =
+        daemon_environment(EnvironmentSource::chosen(environment), limit);
     let mut command = Command::new(program().map_err(failed)?);
     command
         .args(["serve", "--announce"])

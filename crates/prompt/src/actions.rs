@@ -18,20 +18,22 @@ use mainstay_terminal_client::ask::{answer, asks_text};
 use mainstay_terminal_client::connect::connect;
 use mainstay_terminal_client::event_table::EventTable;
 use mainstay_terminal_client::history::{newest, show_history};
-use mainstay_terminal_client::import::{Source, came_of};
+use mainstay_terminal_client::import::{Source, imported_text};
 use mainstay_terminal_client::label::{labeled_text, labels_text};
-use mainstay_terminal_client::lineage::picture;
+use mainstay_terminal_client::lineage::lineage_text;
 use mainstay_terminal_client::link::Link;
 use mainstay_terminal_client::merge::{Entries, inserted_text};
 use mainstay_terminal_client::paths::working_directory;
-use mainstay_terminal_client::reset::{agrees, has_begun, how_to_undo};
+use mainstay_terminal_client::reset::{confirm_reset, has_begun, how_to_undo};
 use mainstay_terminal_client::search::show_found;
-use mainstay_terminal_client::session_changes::{compacted_text, delete_question, moved, refresh_reason};
+use mainstay_terminal_client::session_changes::{
+    compacted_text, delete_question, moved_text, refresh_reason,
+};
 use mainstay_terminal_client::session_text::{session_facts, session_line, startup_text, tally};
 use mainstay_terminal_client::sessions::create;
 use mainstay_terminal_client::status::status_text;
 use mainstay_terminal_client::transcript::{
-    EntrySelection, LINES, Pages, entry_text, nothing_shown, show_picture,
+    EntrySelection, Pages, SHOWN_LINES, entry_text, nothing_shown, show_picture,
 };
 
 use crate::command::{Command, PromptLanguage};
@@ -152,7 +154,7 @@ impl PromptLoop {
     async fn create(&mut self, name: Option<String>) -> Result<(), Error> {
         let kind = self.link.session.kind.clone();
         // It may have to ask whether to install an SDK.
-        self.quiet = None;
+        self.echo_off = None;
         let working_directory = working_directory()?.display().to_string();
         let new = CreateSession {
             command: None,
@@ -164,7 +166,7 @@ impl PromptLoop {
             name,
         };
         let session = create(&self.home, &self.link.client, new).await;
-        self.quiet = EchoOff::begin();
+        self.echo_off = EchoOff::begin();
         let session = session?;
         self.switch(session.session.to_string()).await
     }
@@ -177,18 +179,18 @@ impl PromptLoop {
     ) -> Result<(), Error> {
         let fork = ForkSession { command: None, session: self.link.reference(), entries, name, before_reset };
         let forked = self.link.client.call(fork).await?;
-        moved(&forked).iter().for_each(|moved| note(moved));
+        moved_text(&forked).iter().for_each(|moved| note(moved));
         self.switch(forked.session.session.to_string()).await
     }
 
     async fn import(&mut self, file: &Path) -> Result<(), Error> {
         let source = Source::read(file, None)?;
         // It may have to ask whether to install an SDK.
-        self.quiet = None;
+        self.echo_off = None;
         let imported = source.import(&self.home, &self.link.client, None, None).await;
-        self.quiet = EchoOff::begin();
+        self.echo_off = EchoOff::begin();
         let imported = imported?;
-        note(&came_of(&imported));
+        note(&imported_text(&imported));
         self.switch(imported.session.session.to_string()).await
     }
 
@@ -207,9 +209,9 @@ impl PromptLoop {
         let session = reference.unwrap_or_else(|| self.link.reference());
         let found = self.statistics(session).await?;
         // What is typed now is an answer.
-        self.quiet = None;
+        self.echo_off = None;
         let agreed = confirm(&delete_question(&found, Timestamp::now()), Enter::No);
-        self.quiet = EchoOff::begin();
+        self.echo_off = EchoOff::begin();
         if !agreed {
             note("nothing was deleted");
             return Ok(());
@@ -227,7 +229,7 @@ impl PromptLoop {
 
     async fn lineage(&self) -> Result<(), Error> {
         let relatives = self.link.client.call(GetLineage { session: self.link.reference() }).await?;
-        print!("{}", picture(&relatives, self.link.session.session, self.paint, Timestamp::now()));
+        print!("{}", lineage_text(&relatives, self.link.session.session, self.paint, Timestamp::now()));
         Ok(())
     }
 
@@ -238,9 +240,9 @@ impl PromptLoop {
         let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
         let has_begun = has_begun(&session);
         // What is typed now is an answer.
-        self.quiet = None;
-        let agreed = agrees(&self.link.client, &session).await;
-        self.quiet = EchoOff::begin();
+        self.echo_off = None;
+        let agreed = confirm_reset(&self.link.client, &session).await;
+        self.echo_off = EchoOff::begin();
         if !agreed {
             note("nothing was reset");
             return Ok(());
@@ -266,7 +268,7 @@ impl PromptLoop {
 
     async fn rebuild(&mut self, keep: bool) -> Result<(), Error> {
         let before = self.link.session.last_seq;
-        self.have_done(if keep { JobSpec::Build } else { JobSpec::Rebuild }).await?;
+        self.do_work(if keep { JobSpec::Build } else { JobSpec::Rebuild }).await?;
         let is_new = self.link.session.last_seq > before && self.link.session.state != "Ready";
         if is_new {
             self.settle().await?;
@@ -316,7 +318,7 @@ impl PromptLoop {
             while let Some(page) = pages.next(&link.client).await? {
                 for (number, entry) in &page {
                     is_empty = false;
-                    print!("{}", entry_text(*number, entry, LINES, paint));
+                    print!("{}", entry_text(*number, entry, SHOWN_LINES, paint));
                     show_picture(&link.client, session, *number, entry).await?;
                 }
             }
@@ -360,15 +362,15 @@ impl PromptLoop {
     async fn events(&self, count: u64) -> Result<(), Error> {
         let newest = self.link.client.call(GetSession { session: self.link.reference() }).await?.last_seq;
         let mut after = Seq(newest.0.saturating_sub(count));
-        let mut story = EventTable::new(self.paint);
+        let mut table = EventTable::new(self.paint);
         loop {
             let page = ListEvents { session: self.link.reference(), after, limit: None };
             let events = self.link.client.call(page).await?;
             let Some(last) = events.last() else { break };
             after = last.seq;
-            events.iter().for_each(|event| print!("{}", story.tell(event)));
+            events.iter().for_each(|event| print!("{}", table.rows_of(event)));
         }
-        print!("{}", story.end());
+        print!("{}", table.end());
         Ok(())
     }
 

@@ -34,7 +34,7 @@ use crate::prompt_loop::{PromptLoop, no_terminal};
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 
 /// What a line that is no command asks of an agent: a shell's line behind an exclamation mark, of which the model is not told behind two.
-pub(crate) fn work_of(text: &str) -> JobSpec {
+pub(crate) fn work_from_text(text: &str) -> JobSpec {
     let shell = |line: &str, is_private| JobSpec::Shell { line: line.trim().to_owned(), is_private };
     match (text.strip_prefix("!!"), text.strip_prefix('!')) {
         (Some(line), _) => shell(line, true),
@@ -92,7 +92,7 @@ impl AgentTurn {
     }
 
     /// Whether an event follows from what we asked of the agent, which starts where it was idle.
-    pub(crate) fn is_our_doing(&self, event: &Event) -> bool {
+    pub(crate) fn is_own_event(&self, event: &Event) -> bool {
         let is_steered =
             event.metadata.correlation.as_ref().is_some_and(|command| self.steered.contains(command));
         let is_start = matches!(
@@ -106,7 +106,7 @@ impl AgentTurn {
 impl PromptLoop {
     /// Has the agent do something, and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it
     /// has one outcome.
-    pub(crate) async fn have_done(&mut self, work: JobSpec) -> Result<(), Error> {
+    pub(crate) async fn do_work(&mut self, work: JobSpec) -> Result<(), Error> {
         let command = CommandId::from_uuid(uuid::Uuid::now_v7());
         let mut progress = Progress::of_talk(command, &self.link.session);
         let done = match self.work(&work, &mut progress).await {
@@ -160,7 +160,7 @@ impl PromptLoop {
     async fn read_steering(&mut self, progress: &mut Progress) -> std::io::Result<String> {
         progress.end_line();
         let mut editor = Editor::for_answers(self.paint, false)?;
-        editor.put(std::mem::take(&mut self.left_over))?;
+        editor.put(std::mem::take(&mut self.unsent_text))?;
         let bell = editor.bell();
         let mut reading = editor.read(LinePrompt::steering())?;
         let (mut held, command) = (Vec::new(), progress.command().clone());
@@ -172,7 +172,7 @@ impl PromptLoop {
         let done = self.listen(&mut reading, &bell, hold).await;
         let typed = editor.finish(done, reading.prompt())?;
         if typed == Typed::Interrupted {
-            self.left_over = editor.take_text();
+            self.unsent_text = editor.take_text();
         }
         held.iter().for_each(|event| self.observe(event, progress));
         Ok(match typed {
@@ -203,8 +203,7 @@ impl PromptLoop {
 
     /// Has the agent shorten what it is shown. Where none is there, a summary of one's own does it.
     pub(crate) async fn shorten(&mut self, instructions: Option<String>) -> Result<(), Error> {
-        match (self.have_done(JobSpec::Compaction { instructions: instructions.clone() }).await, instructions)
-        {
+        match (self.do_work(JobSpec::Compaction { instructions: instructions.clone() }).await, instructions) {
             (Err(Error::KernelUnknown { .. }), Some(summary)) => self.compact(None, summary).await,
             (done, _) => done,
         }
@@ -229,7 +228,7 @@ impl PromptLoop {
     /// Goes on with another model, or lists them.
     pub(crate) async fn model(&mut self, setting: Option<Setting>) -> Result<(), Error> {
         if let Some(setting) = setting {
-            return self.have_done(JobSpec::Setting(setting)).await;
+            return self.do_work(JobSpec::Setting(setting)).await;
         }
         self.wake().await?;
         let session = self.link.reference();
@@ -242,7 +241,7 @@ impl PromptLoop {
     /// Thinks so hard from now on, or says how hard it does.
     pub(crate) async fn thinking(&mut self, level: Option<ThinkingLevel>) -> Result<(), Error> {
         match level {
-            Some(level) => self.have_done(JobSpec::Setting(Setting::Thinking { level })).await,
+            Some(level) => self.do_work(JobSpec::Setting(Setting::Thinking { level })).await,
             None => {
                 let state = self.agent().await?.state.unwrap_or_default();
                 println!("{}", printable(&state_words(&state)));
@@ -310,8 +309,11 @@ mod tests {
     #[test]
     fn what_is_said_is_words_or_a_line_of_a_shell() {
         let shell = |line: &str, is_private| JobSpec::Shell { line: line.to_owned(), is_private };
-        assert_eq!(work_of("hello\nthere\n"), JobSpec::Turn { prompt: Prompt::text("hello\nthere") });
-        assert_eq!((work_of("!ls -l"), work_of("!! ls")), (shell("ls -l", false), shell("ls", true)));
+        assert_eq!(work_from_text("hello\nthere\n"), JobSpec::Turn { prompt: Prompt::text("hello\nthere") });
+        assert_eq!(
+            (work_from_text("!ls -l"), work_from_text("!! ls")),
+            (shell("ls -l", false), shell("ls", true))
+        );
     }
 
     #[test]

@@ -65,7 +65,7 @@ enum Purpose {
     Input {
         kind: SessionKind,
         language: Option<Language>,
-        recall: HistoryCache,
+        history: HistoryCache,
         source: Source,
         runtime: Handle,
     },
@@ -85,12 +85,12 @@ impl Editor {
     /// An editor for a session that knows what was submitted before, and asks `source` for completions.
     pub(crate) fn new(
         session: &SessionView,
-        recall: HistoryCache,
+        history: HistoryCache,
         source: Source,
         paint: Paint,
     ) -> std::io::Result<Self> {
         let (kind, language) = (session.kind.clone(), session.language.clone());
-        let purpose = Purpose::Input { kind, language, recall, source, runtime: Handle::current() };
+        let purpose = Purpose::Input { kind, language, history, source, runtime: Handle::current() };
         Self::of(Setup { purpose, paint })
     }
 
@@ -211,10 +211,10 @@ impl Setup {
             .with_ansi_colors(self.paint.is_on())
             .use_bracketed_paste(true);
         match &self.purpose {
-            Purpose::Input { kind, language, recall, source, runtime } => {
+            Purpose::Input { kind, language, history, source, runtime } => {
                 let prompt_language = PromptLanguage::of(kind);
                 let completer = DaemonCompleter::new(Arc::clone(source), prompt_language, runtime.clone());
-                let history = SharedHistory::new(recall.clone(), runtime.clone());
+                let history = SharedHistory::new(history.clone(), runtime.clone());
                 let law = match prompt_language {
                     PromptLanguage::Fsharp => SubmitRule::Fsharp,
                     PromptLanguage::Foreign => {

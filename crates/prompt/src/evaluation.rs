@@ -276,10 +276,10 @@ impl PromptLoop {
             Some(AskChange::Ended) | None => {}
         }
         if event.metadata.correlation.as_ref() != Some(&progress.command) {
-            if !progress.is_our_doing(event) {
+            if !progress.is_own_event(event) {
                 progress.end_line();
                 self.hear(event);
-                self.tell_heard();
+                self.show_pending_text();
             }
             return;
         }
@@ -327,7 +327,7 @@ impl PromptLoop {
     }
 
     fn reason_to_wait(&self) -> String {
-        match self.guests.running() {
+        match self.other_clients.running() {
             Some(name) => format!("waits for the code of {name} to end …"),
             None => "waits for the session to be ready …".to_owned(),
         }

@@ -18,16 +18,16 @@ const HINTS: HistorySessionId = HistorySessionId::new(1);
 
 /// The lines that this client knows.
 pub(crate) struct SharedHistory {
-    recall: HistoryCache,
+    history: HistoryCache,
     runtime: Handle,
     /// What was given last: the same is not given twice in a row.
     given: Mutex<Option<String>>,
 }
 
 impl SharedHistory {
-    /// The lines of `recall`, which may have to ask on `runtime`.
-    pub(crate) fn new(recall: HistoryCache, runtime: Handle) -> Self {
-        Self { recall, runtime, given: Mutex::default() }
+    /// The lines of `history`, which may have to ask on `runtime`.
+    pub(crate) fn new(history: HistoryCache, runtime: Handle) -> Self {
+        Self { history, runtime, given: Mutex::default() }
     }
 
     fn next(&self, query: &SearchQuery) -> Option<HistoryItem> {
@@ -38,7 +38,7 @@ impl SharedHistory {
         };
         let is_hint = filter.session == Some(HINTS);
         if !is_hint && start_id.is_none() {
-            self.recall.wait();
+            self.history.wait();
         }
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let given = given.filter(|_| start_id.is_some());
@@ -50,11 +50,11 @@ impl SharedHistory {
         };
         let mut start = start_id.map(|id| id.0);
         loop {
-            let (place, line) = self.recall.find(start, order, is_wanted)?;
-            match self.recall.whole(place, &line, &self.runtime) {
+            let (place, line) = self.history.find(start, order, is_wanted)?;
+            match self.history.whole(place, &line, &self.runtime) {
                 Some(text) => {
                     if !is_hint {
-                        self.recall.show(place);
+                        self.history.show(place);
                         *self.given.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
                     }
                     let mut item = HistoryItem::from_command_line(text);
@@ -99,8 +99,8 @@ impl History for SharedHistory {
     }
 
     fn load(&self, id: HistoryItemId) -> Result<HistoryItem> {
-        let found = self.recall.find(Some(id.0.saturating_sub(1)), Order::Forth, |_, _| true);
-        let text = found.and_then(|(place, line)| self.recall.whole(place, &line, &self.runtime));
+        let found = self.history.find(Some(id.0.saturating_sub(1)), Order::Forth, |_, _| true);
+        let text = found.and_then(|(place, line)| self.history.whole(place, &line, &self.runtime));
         Ok(HistoryItem::from_command_line(text.unwrap_or_default()))
     }
 
@@ -141,8 +141,8 @@ mod tests {
 
     /// A history of these lines: each with the folder it is of, none where that is not known.
     fn of(lines: &[(Option<&str>, &str)]) -> SharedHistory {
-        let recall = HistoryCache::of("/here", numbered(lines));
-        SharedHistory::new(recall, tokio::runtime::Runtime::new().unwrap().handle().clone())
+        let history = HistoryCache::of("/here", numbered(lines));
+        SharedHistory::new(history, tokio::runtime::Runtime::new().unwrap().handle().clone())
     }
 
     fn numbered(lines: &[(Option<&str>, &str)]) -> Vec<HistoryLine> {
@@ -187,7 +187,7 @@ mod tests {
     fn a_search_goes_on_in_other_folders_behind_the_last_of_this_one() {
         let history = of(&[(HERE, "a 1"), (THERE, "a 2"), (HERE, "a 3"), (THERE, "a 4"), (HERE, "b")]);
         assert_eq!(walk(&history, || containing("a ")), ["a 3", "a 1", "a 4", "a 2"]);
-        let elsewhere = history.recall.is_elsewhere();
+        let elsewhere = history.history.is_elsewhere();
         assert!(elsewhere.load(std::sync::atomic::Ordering::SeqCst));
         history.search(SearchQuery::last_with_search(containing("b"))).unwrap();
         assert!(!elsewhere.load(std::sync::atomic::Ordering::SeqCst));

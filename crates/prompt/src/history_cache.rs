@@ -74,11 +74,11 @@ impl HistoryCache {
     /// An empty copy, and what earlier clients could not send or kept in a file of their own. The task that fills it runs as
     /// long as the runtime.
     pub(crate) fn open(home: &Home) -> Self {
-        let recall = Self::empty(home.unsent_history_file());
-        recall.take_over(&home.old_history_file(), old_lines);
-        recall.take_over(&home.unsent_history_file(), unsent_lines);
-        tokio::spawn(keep_up(recall.clone()));
-        recall
+        let history = Self::empty(home.unsent_history_file());
+        history.take_over(&home.old_history_file(), old_lines);
+        history.take_over(&home.unsent_history_file(), unsent_lines);
+        tokio::spawn(keep_up(history.clone()));
+        history
     }
 
     fn empty(unsent_file: PathBuf) -> Self {
@@ -219,10 +219,10 @@ pub(crate) fn is_secret(text: &str) -> bool {
 impl HistoryCache {
     /// A copy of these lines, without a daemon.
     pub(crate) fn of(folder: &str, lines: Vec<HistoryLine>) -> Self {
-        let recall = Self::empty(PathBuf::new());
-        recall.go_on(folder, None);
-        recall.shared.lock().list(lines);
-        recall
+        let history = Self::empty(PathBuf::new());
+        history.go_on(folder, None);
+        history.shared.lock().list(lines);
+        history
     }
 }
 

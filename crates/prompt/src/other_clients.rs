@@ -10,7 +10,7 @@ use mainstay_terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
 };
 use mainstay_terminal_client::ask::question_text;
-use mainstay_terminal_client::events::{event_line, who};
+use mainstay_terminal_client::events::{event_line, source_name};
 use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
@@ -130,7 +130,8 @@ impl OtherClients {
     /// A line on the session itself.
     fn happened(&self, event: &Event) -> String {
         let (tone, what) = event_line(&event.body);
-        let who = self.paint.tone(Tone::Faint, &format!("· {}", printable(who(&event.metadata.source))));
+        let who =
+            self.paint.tone(Tone::Faint, &format!("· {}", printable(source_name(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
     }
 
@@ -144,7 +145,7 @@ impl OtherClients {
             Raiser::Job { job } => self.jobs.get(job).map(|guest| guest.name.as_str()),
             Raiser::Command { .. } => None,
         };
-        let asker = asker.unwrap_or_else(|| who(&event.metadata.source));
+        let asker = asker.unwrap_or_else(|| source_name(&event.metadata.source));
         format!(
             "{} {}{DOT}{}\n",
             self.paint.tone(Tone::Faint, &format!("· {} asks:", printable(asker))),
@@ -286,7 +287,7 @@ impl OtherClients {
 fn name_of(source: &Source) -> String {
     match source {
         Source::Client { name, .. } => printable(name).into_owned(),
-        Source::Worker | Source::System => who(source).to_owned(),
+        Source::Worker | Source::System => source_name(source).to_owned(),
     }
 }
 
@@ -355,9 +356,9 @@ mod tests {
     }
 
     fn shown(events: &[Event]) -> String {
-        let mut guests = OtherClients::new(Paint::plain());
+        let mut other_clients = OtherClients::new(Paint::plain());
         let numbered = |(seq, event): (u64, &Event)| Event { seq: Seq(seq), ..event.clone() };
-        (1..).zip(events).map(numbered).map(|event| guests.show(&event)).collect()
+        (1..).zip(events).map(numbered).map(|event| other_clients.show(&event)).collect()
     }
 
     #[test]

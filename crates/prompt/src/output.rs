@@ -35,9 +35,9 @@ impl PromptLoop {
             _ => entry_text(number, &view, usize::MAX, self.paint),
         };
         // What is typed now is for the program that pages.
-        self.quiet = None;
+        self.echo_off = None;
         page(text).await;
-        self.quiet = EchoOff::begin();
+        self.echo_off = EchoOff::begin();
         Ok(())
     }
 

@@ -64,12 +64,12 @@ pub async fn run(home: &Home, connection: Connection, session: SessionView) -> R
                 note("it was not sent: all that is said to an agent is stored, also behind a blank");
             }
             (None, PromptLanguage::Words) => {
-                prompt.carry_out(Input::Work(crate::agent_turn::work_of(&text))).await
+                prompt.carry_out(Input::Work(crate::agent_turn::work_from_text(&text))).await
             }
         }
     }
-    prompt.update_recall();
-    prompt.recall.finish().await;
+    prompt.update_history();
+    prompt.history.finish().await;
     if !prompt.link.is_deleted() {
         note(&format!(
             "left {}; it goes on, and `mainstay` attaches to it again",
@@ -98,13 +98,13 @@ pub(crate) struct PromptLoop {
     pub(crate) home: Home,
     pub(crate) link: Link,
     pub(crate) editor: Editor,
-    pub(crate) recall: HistoryCache,
+    pub(crate) history: HistoryCache,
     pub(crate) source: Source,
-    pub(crate) guests: OtherClients,
+    pub(crate) other_clients: OtherClients,
     /// What others did, not yet shown.
-    pub(crate) heard: String,
+    pub(crate) pending_text: String,
     /// What was typed and not sent: it stands in the next line.
-    pub(crate) left_over: String,
+    pub(crate) unsent_text: String,
     /// The sessions that were listed last, by whose numbers they can be switched to.
     pub(crate) listed: Vec<SessionId>,
     /// Ctrl-C while the editor does not read.
@@ -112,31 +112,31 @@ pub(crate) struct PromptLoop {
     /// The agent starts, which is not told.
     pub(crate) is_starting: bool,
     /// The daemon was stopped, or cannot be reached; the next input tries again.
-    pub(crate) is_parted: bool,
+    pub(crate) is_disconnected: bool,
     pub(crate) paint: Paint,
     /// Dropped last: then the terminal is as it was.
-    pub(crate) quiet: Option<EchoOff>,
+    pub(crate) echo_off: Option<EchoOff>,
 }
 
 impl PromptLoop {
     pub(crate) fn new(home: &Home, link: Link) -> std::io::Result<Self> {
         let (paint, source) = (Paint::stdout(), Source::default());
-        let recall = HistoryCache::open(home);
+        let history = HistoryCache::open(home);
         let mut prompt = Self {
             home: home.clone(),
-            editor: Editor::new(&link.session, recall.clone(), Arc::clone(&source), paint)?,
-            recall,
-            guests: OtherClients::new(paint),
+            editor: Editor::new(&link.session, history.clone(), Arc::clone(&source), paint)?,
+            history,
+            other_clients: OtherClients::new(paint),
             link,
             source,
-            heard: String::new(),
-            left_over: String::new(),
+            pending_text: String::new(),
+            unsent_text: String::new(),
             listed: Vec::new(),
             interrupts: signal(SignalKind::interrupt())?,
             is_starting: false,
-            is_parted: false,
+            is_disconnected: false,
             paint,
-            quiet: EchoOff::begin(),
+            echo_off: EchoOff::begin(),
         };
         prompt.update_source();
         Ok(prompt)
@@ -156,10 +156,10 @@ impl PromptLoop {
         let before = std::mem::replace(&mut self.link, link);
         let (now, before) = (&self.link.session, &before.session);
         if (&now.kind, &now.language) != (&before.kind, &before.language) {
-            let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
-            self.editor = Editor::new(now, recall, source, self.paint)?;
+            let (history, source) = (self.history.clone(), Arc::clone(&self.source));
+            self.editor = Editor::new(now, history, source, self.paint)?;
         }
-        self.guests = OtherClients::new(self.paint);
+        self.other_clients = OtherClients::new(self.paint);
         self.update_source();
         self.greet();
         Ok(())
@@ -172,28 +172,28 @@ impl PromptLoop {
                 note("the session was deleted; `mainstay` opens another");
                 return Ok(None);
             }
-            if self.link.is_lost() && !self.is_parted {
+            if self.link.is_lost() && !self.is_disconnected {
                 self.reconnect().await;
             }
-            self.update_recall();
-            let prompt = LinePrompt::session(&self.link.session.name).searching(self.recall.is_elsewhere());
-            let left_over = std::mem::take(&mut self.left_over);
-            if !left_over.is_empty() {
-                self.editor.put(left_over)?;
+            self.update_history();
+            let prompt = LinePrompt::session(&self.link.session.name).searching(self.history.is_elsewhere());
+            let unsent_text = std::mem::take(&mut self.unsent_text);
+            if !unsent_text.is_empty() {
+                self.editor.put(unsent_text)?;
             }
             let mut reading = self.editor.read(prompt)?;
             let hear = |prompt: &mut Self, event: Event| {
                 prompt.hear(&event);
-                !prompt.heard.is_empty()
+                !prompt.pending_text.is_empty()
             };
             let done = self.listen(&mut reading, &self.editor.bell(), hear).await;
             let typed = self.editor.finish(done, reading.prompt())?;
-            self.tell_heard();
+            self.show_pending_text();
             match typed {
                 Typed::Text(text) if text.trim().is_empty() => {}
                 Typed::Text(text) => {
                     if !is_secret(&text) {
-                        self.recall.add(text.trim_end(), self.link.session.session);
+                        self.history.add(text.trim_end(), self.link.session.session);
                     }
                     return Ok(Some(text));
                 }
@@ -238,14 +238,14 @@ impl PromptLoop {
 
     pub(crate) async fn carry_out(&mut self, input: Input) {
         self.forget_interrupt().await;
-        if self.is_parted && !self.reconnect().await {
+        if self.is_disconnected && !self.reconnect().await {
             return;
         }
         let done = match input {
             Input::Command(command) => self.act(command).await,
             Input::Withheld(code) => self.evaluate(Submission::withheld(code)).await,
             Input::Code(code) => self.evaluate(Submission::new(code, None)).await,
-            Input::Work(work) => self.have_done(work).await,
+            Input::Work(work) => self.do_work(work).await,
         };
         match done {
             // The lost connection is spoken of before the next prompt.
@@ -272,8 +272,8 @@ impl PromptLoop {
         if self.is_agents_start(event) {
             return;
         }
-        let text = self.guests.show(event);
-        self.heard.push_str(&text);
+        let text = self.other_clients.show(event);
+        self.pending_text.push_str(&text);
     }
 
     /// Whether an agent only starts, which it does when something is wanted of it, if no more than the names of its commands.
@@ -289,10 +289,10 @@ impl PromptLoop {
         }
     }
 
-    pub(crate) fn tell_heard(&mut self) {
+    pub(crate) fn show_pending_text(&mut self) {
         let mut out = std::io::stdout();
         // A terminal that is gone ends the client at the next prompt.
-        out.write_all(std::mem::take(&mut self.heard).as_bytes()).and_then(|()| out.flush()).ok();
+        out.write_all(std::mem::take(&mut self.pending_text).as_bytes()).and_then(|()| out.flush()).ok();
     }
 
     /// Waits until the session takes commands again, after something that we did to it.
@@ -368,13 +368,13 @@ impl PromptLoop {
                 self.hear(&event);
             }
         }
-        self.tell_heard();
+        self.show_pending_text();
     }
 
     /// What was submitted before is known for this session's folder, as the daemon has it now.
-    pub(crate) fn update_recall(&self) {
+    pub(crate) fn update_history(&self) {
         let client = if self.link.is_lost() { None } else { Some(Arc::clone(&self.link.client)) };
-        self.recall.go_on(&self.link.session.working_directory, client);
+        self.history.go_on(&self.link.session.working_directory, client);
     }
 
     /// Completions are for this session as it is now.

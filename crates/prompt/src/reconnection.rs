@@ -34,7 +34,7 @@ impl PromptLoop {
     /// Connects again and goes on with the session; says whether that worked. A daemon that was told to stop is not started
     /// again before something is to be done.
     pub(crate) async fn reconnect(&mut self) -> bool {
-        let was_parted = std::mem::replace(&mut self.is_parted, false);
+        let was_parted = std::mem::replace(&mut self.is_disconnected, false);
         let connection = if was_parted {
             note("starting the daemon …");
             self.start_again().await
@@ -51,7 +51,7 @@ impl PromptLoop {
             show_error(&error);
             false
         });
-        self.is_parted = !is_back;
+        self.is_disconnected = !is_back;
         self.update_source();
         is_back
     }

@@ -7,7 +7,7 @@ use mainstay_protocol::view::AskView;
 use mainstay_terminal::{Paint, Tone, ago, printable};
 use serde_json::Value;
 
-use crate::events::who;
+use crate::events::source_name;
 
 /// The question of the ask of this id, or end of an id. One that is not there, or is not the only one, the daemon knows how to refuse.
 pub async fn question(client: &Client, reference: &str) -> Result<Option<Question>, Error> {
@@ -36,7 +36,7 @@ fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
     let AskView { short_id, session_name, question, source, raised_at, deadline, .. } = ask;
     let by = match ask.job {
         Some(_) => "code that runs",
-        None => who(source),
+        None => source_name(source),
     };
     let until = match deadline {
         Some(deadline) if *deadline > now => {

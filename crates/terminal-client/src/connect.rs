@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_client::Client;
 use mainstay_home::config::{Config, DaemonConfig, Ports};
-use mainstay_home::environment::of_client;
+use mainstay_home::environment::client_environment;
 use mainstay_home::{Announcement, Home, VERSION, program, shows_own_token, transcribing};
 use mainstay_model::{Error, Event};
 use mainstay_terminal::ProgressLine;
@@ -40,7 +40,7 @@ pub struct StartOptions {
 pub async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
     let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
     let token = home.shown_token().ok_or(Error::Unauthorized)?;
-    let connected = Client::connect_with(&record.socket, token, name, of_client());
+    let connected = Client::connect_with(&record.socket, token, name, client_environment());
     let (client, events) = answered(home, record.pid, connected).await?;
     Ok(Connection { client, events })
 }

@@ -1,25 +1,25 @@
-//! A session's story: a row for each event, told in order. Output comes in chunks that may end inside a line; a row waits until
-//! its last line is whole, its job has ended, or whoever follows the story has waited long enough.
+//! The events of a session, or of all, as a table: a row for each event, in order. Output comes in chunks that may end inside a line; a row waits until
+//! its last line is whole, its job has ended, or the reader of the table has waited long enough.
 
 use mainstay_model::event::Subject;
 use mainstay_model::{Event, EventBody, JobId, OutputStream, Position, SessionId};
 use mainstay_terminal::{Paint, Tone};
 
-use crate::events::{event_line, who};
+use crate::events::{event_line, source_name};
 
-/// Tells events one after another.
+/// A table of events that is written row by row.
 pub struct EventTable {
     paint: Paint,
     scope: Scope,
     begun: Vec<OpenRow>,
 }
 
-/// Whose story it is.
+/// Which sessions the events are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// One session's: its seqs name the events.
+    /// One session: its seqs name the events.
     Session,
-    /// That of all sessions: each row names its session, and positions name the events.
+    /// All sessions: each row names its session, and positions name the events.
     Log,
 }
 
@@ -43,7 +43,7 @@ impl EventTable {
     }
 
     /// The rows that an event completes, each with its end of line.
-    pub fn tell(&mut self, event: &Event) -> String {
+    pub fn rows_of(&mut self, event: &Event) -> String {
         match &event.body {
             EventBody::OutputProduced { job, stream, text } => self.printed(event, *job, *stream, text),
             // The job goes on, and its line with it.
@@ -96,7 +96,7 @@ impl EventTable {
     }
 
     fn row(&self, event: &Event) -> String {
-        let who = who(&event.metadata.source);
+        let who = source_name(&event.metadata.source);
         let (tone, what) = event_line(&event.body);
         let what = tone.map_or_else(|| what.clone(), |tone| self.paint.tone(tone, &what));
         let head = match self.scope {
@@ -159,25 +159,25 @@ mod tests {
     }
 
     fn told(bodies: impl IntoIterator<Item = EventBody>) -> String {
-        let mut story = EventTable::new(Paint::plain());
+        let mut table = EventTable::new(Paint::plain());
         let mut text = String::new();
         for (index, body) in bodies.into_iter().enumerate() {
-            text += &story.tell(&event(index as u64 + 1, body));
+            text += &table.rows_of(&event(index as u64 + 1, body));
         }
-        text + &story.end()
+        text + &table.end()
     }
 
     #[test]
     fn a_line_that_does_not_go_on_is_told_before_its_end() {
-        let mut story = EventTable::new(Paint::plain());
-        assert_eq!(story.tell(&event(1, out("working..."))), "");
-        assert_eq!(story.tell(&event(2, printed(OutputStream::Stderr, "hm"))), "");
-        let told = story.end_until(Position(1));
+        let mut table = EventTable::new(Paint::plain());
+        assert_eq!(table.rows_of(&event(1, out("working..."))), "");
+        assert_eq!(table.rows_of(&event(2, printed(OutputStream::Stderr, "hm"))), "");
+        let told = table.end_until(Position(1));
         insta::assert_snapshot!(told, @"    1  2026-02-13T13:30:20.000Z  worker    printed working...");
-        assert!(story.is_inside_line());
-        insta::assert_snapshot!(story.tell(&event(3, out(" done\n"))), @"    3  2026-02-13T13:30:20.000Z  worker    printed  done");
-        insta::assert_snapshot!(story.end(), @"    2  2026-02-13T13:30:20.000Z  worker    printed stderr: hm");
-        assert!(!story.is_inside_line());
+        assert!(table.is_inside_line());
+        insta::assert_snapshot!(table.rows_of(&event(3, out(" done\n"))), @"    3  2026-02-13T13:30:20.000Z  worker    printed  done");
+        insta::assert_snapshot!(table.end(), @"    2  2026-02-13T13:30:20.000Z  worker    printed stderr: hm");
+        assert!(!table.is_inside_line());
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
             stream: OutputStream::Stdout,
             text: text.to_owned(),
         };
-        let mut story = EventTable::of_all_sessions(Paint::plain());
+        let mut table = EventTable::of_all_sessions(Paint::plain());
         let told: String = [
             of(one, 7, 21, loose("one ")),
             of(other, 3, 22, loose("of the other\n")),
@@ -245,7 +245,7 @@ mod tests {
             of(one, 8, 24, loose("line\n")),
         ]
         .iter()
-        .map(|event| story.tell(event))
+        .map(|event| table.rows_of(event))
         .collect();
         insta::assert_snapshot!(told, @"
         22  2026-02-13T13:30:20.000Z  0000beef  worker    printed of the other

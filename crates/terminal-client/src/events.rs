@@ -5,7 +5,7 @@ use mainstay_model::{EventBody, Source};
 use mainstay_terminal::{Tone, printable};
 
 /// Who caused an event.
-pub fn who(source: &Source) -> &str {
+pub fn source_name(source: &Source) -> &str {
     match source {
         Source::Client { name, .. } => name,
         Source::Worker => "worker",

@@ -73,7 +73,7 @@ impl Destination {
         let named_by = self.output.as_deref().and_then(Format::of_file);
         let format = self.format.or(named_by).unwrap_or_default();
         let (header, items) = read(client, session).await?;
-        let text = format.write_of(&kernels::of(home, &header), &header, &items)?;
+        let text = format.write_of(&kernels::kernel_of_export(home, &header), &header, &items)?;
         match &self.output {
             None => {
                 let mut out = std::io::stdout();

@@ -54,14 +54,14 @@ impl Source {
     ) -> Result<Imported, Error> {
         let Self { file, kind, folder } = self;
         check_size(client, &file).await?;
-        kernels::ready(home, &kind, &folder).await?;
+        kernels::make_ready(home, &kind, &folder).await?;
         let working_directory = Some(folder.display().to_string());
         client.call(ImportSession { command, file, working_directory, name }).await
     }
 }
 
 /// What came of a file, and what did not.
-pub fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
+pub fn imported_text(Imported { format, entries, left_out, .. }: &Imported) -> String {
     let mut told = format!("{}, from a file of {}", counted(*entries, "entry"), format.title());
     for (index, (what, count)) in left_out.iter().enumerate() {
         let before = if index == 0 { "; left out: " } else { ", " };

@@ -16,7 +16,7 @@ use mainstay_os::download;
 use mainstay_terminal::{self as terminal, Enter, ProgressLine, bytes, confirm};
 
 /// What ran the code of a session that was exported, as far as this machine knows its kind.
-pub fn of(home: &Home, header: &Header) -> Kernel {
+pub fn kernel_of_export(home: &Home, header: &Header) -> Kernel {
     let named = Kernel::of_header(header);
     if header.kind.is_fsharp() || header.kind.is_agent() {
         return named;
@@ -52,7 +52,7 @@ pub fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
 }
 
 /// Gets what a kind of session needs ready, in a folder: installs it where it is missing and can be, after asking.
-pub async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+pub async fn make_ready(home: &Home, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
     if kind.is_fsharp() {
         return ready_fsharp(home, folder).await;
     }

@@ -5,7 +5,7 @@ use mainstay_protocol::view::LabelView;
 use mainstay_terminal::{Paint, Tone, ago, printable};
 
 /// A label that says something; none takes off what is there.
-pub fn given(text: Option<String>) -> Option<String> {
+pub fn given_label(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
@@ -51,8 +51,8 @@ mod tests {
 
     #[test]
     fn nothing_takes_a_label_off() {
-        assert_eq!(given(Some(" good ".to_owned())), Some("good".to_owned()));
-        assert_eq!((given(Some(" ".to_owned())), given(None)), (None, None));
+        assert_eq!(given_label(Some(" good ".to_owned())), Some("good".to_owned()));
+        assert_eq!((given_label(Some(" ".to_owned())), given_label(None)), (None, None));
         assert_eq!(labeled_text(4, Some("good")), "entry 4 is called good");
         assert_eq!(labeled_text(4, None), "entry 4 has no label");
     }

@@ -10,7 +10,7 @@ use mainstay_terminal::{Paint, Tone, ago};
 use crate::session_text::called;
 
 /// A line a session, each below and to the right of the one it was forked off; `marked` is marked.
-pub fn picture(relatives: &[RelativeView], marked: SessionId, paint: Paint, now: Timestamp) -> String {
+pub fn lineage_text(relatives: &[RelativeView], marked: SessionId, paint: Paint, now: Timestamp) -> String {
     let known: Vec<SessionId> = relatives.iter().map(|relative| relative.session.session).collect();
     let mut children: BTreeMap<Option<SessionId>, Vec<&RelativeView>> = BTreeMap::new();
     for relative in relatives {

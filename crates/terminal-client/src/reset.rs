@@ -8,7 +8,7 @@ use mainstay_terminal::{Enter, confirm, printable};
 use tokio::time::timeout;
 
 /// Asks whoever is at the terminal, where there is anything to lose.
-pub async fn agrees(client: &Client, session: &SessionView) -> bool {
+pub async fn confirm_reset(client: &Client, session: &SessionView) -> bool {
     match what_is_lost(client, session).await {
         Some(lost) => confirm(&format!("this drops {lost}. Go on?"), Enter::Yes),
         None => true,

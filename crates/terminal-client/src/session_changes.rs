@@ -32,7 +32,7 @@ pub fn delete_question(found: &StatisticsView, now: Timestamp) -> String {
 }
 
 /// That the cut is not where it was asked for.
-pub fn moved(forked: &Forked) -> Option<String> {
+pub fn moved_text(forked: &Forked) -> Option<String> {
     let asked = forked.asked?;
     let entries = forked.entries;
     let why = match forked.session.is_agent() {

@@ -36,7 +36,7 @@ pub struct OpenedSession {
 pub async fn open(home: &Home, client: &Client, asked: OpenSession) -> Result<OpenedSession, Error> {
     let mut opened = client.call(asked.clone()).await?;
     if let Opened::Unready { kind, working_directory } = &opened {
-        kernels::ready(home, kind, Path::new(working_directory)).await?;
+        kernels::make_ready(home, kind, Path::new(working_directory)).await?;
         opened = client.call(OpenSession { even_unready: true, ..asked }).await?;
     }
     match opened {
@@ -54,7 +54,7 @@ pub async fn open(home: &Home, client: &Client, asked: OpenSession) -> Result<Op
 pub async fn create(home: &Home, client: &Client, create: CreateSession) -> Result<SessionView, Error> {
     let folder = Path::new(&create.working_directory);
     kernels::tell_passed_over(home, &create.kind, folder);
-    kernels::ready(home, &create.kind, folder).await?;
+    kernels::make_ready(home, &create.kind, folder).await?;
     let created = client.call(create).await?;
     tell_dropped(&created);
     Ok(created)

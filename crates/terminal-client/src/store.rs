@@ -31,7 +31,7 @@ pub async fn back_up(client: &Client, folder: &Path) -> Result<(Manifest, PathBu
 }
 
 /// What a backup holds, and where it is.
-pub fn made_text(made: &Manifest, folder: &Path) -> String {
+pub fn backup_text(made: &Manifest, folder: &Path) -> String {
     let Manifest { sessions, files, bytes: count, .. } = made;
     format!(
         "{} and {} of objects, {}, are in {}",

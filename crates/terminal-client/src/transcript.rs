@@ -11,7 +11,7 @@ use mainstay_terminal::{Paint, Surface, Tone, printable, printed};
 use serde_json::Value;
 
 /// How many lines of an entry are shown.
-pub const LINES: usize = 12;
+pub const SHOWN_LINES: usize = 12;
 
 /// Why there is nothing from this number on.
 pub const fn nothing_shown(from: u64) -> &'static str {

@@ -29,7 +29,7 @@ pub enum EnvironmentSource {
 }
 
 /// Says where a daemon has its environment from, before the setting.
-pub const VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
+pub const SOURCE_VARIABLE: &str = "MAINSTAY_ENVIRONMENT";
 /// Where a Jupyter server says which notebook it starts a kernel for.
 pub const NOTEBOOK: &str = "JPY_SESSION_NAME";
 /// The most that a client says of its environment, in bytes.
@@ -40,7 +40,7 @@ const RESOLVING: &str = "MAINSTAY_RESOLVING_ENVIRONMENT";
 impl EnvironmentSource {
     /// What the variable says, else the setting.
     pub fn chosen(setting: Self) -> Self {
-        match std::env::var(VARIABLE).as_deref() {
+        match std::env::var(SOURCE_VARIABLE).as_deref() {
             Ok("login-shell") => Self::LoginShell,
             Ok("inherited") => Self::Inherited,
             _ => setting,
@@ -61,15 +61,15 @@ pub struct DaemonEnvironment {
 }
 
 /// The environment that a daemon begins with that this process starts. Asking the shell takes no longer than `limit`.
-pub fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnvironment {
+pub fn daemon_environment(source: EnvironmentSource, limit: Duration) -> DaemonEnvironment {
     let is_resolving = std::env::var_os(RESOLVING).is_some();
     let is_left_out = |name: &OsString| is_private(name) || name == RESOLVING;
     let own: Variables = std::env::vars_os().filter(|(name, _)| !is_left_out(name)).collect();
     // A startup file that starts Mainstay would be asked for ever.
-    if whence == EnvironmentSource::Inherited || is_resolving {
+    if source == EnvironmentSource::Inherited || is_resolving {
         return DaemonEnvironment { variables: own, note: None };
     }
-    match of_login_shell(limit) {
+    match login_shell_environment(limit) {
         Ok(asked) => DaemonEnvironment { variables: with_own(asked, own), note: None },
         Err(reason) => {
             let note = format!(
@@ -84,7 +84,7 @@ pub fn of_daemon(whence: EnvironmentSource, limit: Duration) -> DaemonEnvironmen
 ///
 /// # Errors
 /// Why it is not known, for people.
-pub fn of_login_shell(limit: Duration) -> Result<Variables, String> {
+pub fn login_shell_environment(limit: Duration) -> Result<Variables, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let shell = shell::of_user();
     let own = std::env::vars_os().filter(|(name, _)| belongs_to_user(name) || is_ours(name));
@@ -97,7 +97,7 @@ pub fn of_login_shell(limit: Duration) -> Result<Variables, String> {
 
 /// What this process has in its environment, for the sessions that it creates. What is no text is left out; of more than [`MOST`] nothing is said,
 /// so that it fits into a message beside what else that has.
-pub fn of_client() -> Option<Environment> {
+pub fn client_environment() -> Option<Environment> {
     let own = std::env::vars_os().filter(|(name, _)| !is_private(name) && !is_of_shell(name));
     let own = own.filter(|(name, _)| !name.as_bytes().starts_with(b"MAINSTAY_"));
     let texts = own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -153,7 +153,7 @@ fn is_of_shell(name: &OsString) -> bool {
 }
 
 /// Writes this process's environment between marks.
-pub fn print(mark: &str) -> std::io::Result<()> {
+pub fn print_between(mark: &str) -> std::io::Result<()> {
     let mut text = mark.as_bytes().to_vec();
     for (name, value) in std::env::vars_os() {
         text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
@@ -164,7 +164,7 @@ pub fn print(mark: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Reads what [`print`] has written among other things; none while it is not whole.
+/// Reads what [`print_between`] has written among other things; none while it is not whole.
 fn read(said: &[u8], mark: &str) -> Option<Variables> {
     let find = |text: &[u8]| text.windows(mark.len()).position(|window| window == mark.as_bytes());
     let said = &said[find(said)? + mark.len()..];

@@ -7,7 +7,7 @@ use clap::Args;
 use mainstay_home::Home;
 use mainstay_model::Error;
 use mainstay_terminal_client::connect::connect_or_start;
-use mainstay_terminal_client::store::{back_up, made_text};
+use mainstay_terminal_client::store::{back_up, backup_text};
 
 /// Writes a backup of all sessions into a folder, while everything goes on.
 ///
@@ -33,7 +33,7 @@ impl Backup {
         if self.json {
             super::print_json(&made)?;
         } else {
-            println!("{}", made_text(&made, &folder));
+            println!("{}", backup_text(&made, &folder));
         }
         Ok(ExitCode::SUCCESS)
     }

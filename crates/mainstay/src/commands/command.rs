@@ -9,7 +9,7 @@ use mainstay_protocol::operations::GetCommand;
 use mainstay_protocol::view::{CommandState, CommandView};
 use mainstay_terminal::{Paint, Tone, counted, printable};
 use mainstay_terminal_client::connect::connect;
-use mainstay_terminal_client::events::who;
+use mainstay_terminal_client::events::source_name;
 use mainstay_terminal_client::merge::inserted_text;
 
 /// Shows what became of a command.
@@ -87,7 +87,9 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             Response::Withdrawn { command } => {
                 format!("took {} back", printable(command.as_str()))
             }
-            Response::Answered { value, by, .. } => format!("answered {value} by {}", printable(who(by))),
+            Response::Answered { value, by, .. } => {
+                format!("answered {value} by {}", printable(source_name(by)))
+            }
             Response::Recorded { seq } => format!("done, event #{seq}"),
             Response::Evaluated(eval) => eval_text(eval, paint),
             Response::Worked(WorkOutcome { requested, completed, ending, duration_ms, .. }) => {

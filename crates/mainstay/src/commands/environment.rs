@@ -24,7 +24,7 @@ impl Environment {
         if let Some(limit) = self.check {
             // A shell that is interactive stops where it is not in front of the terminal that it has.
             rustix::process::setsid().ok();
-            return Ok(match environment::of_login_shell(Duration::from_millis(limit)) {
+            return Ok(match environment::login_shell_environment(Duration::from_millis(limit)) {
                 Ok(_) => ExitCode::SUCCESS,
                 Err(reason) => {
                     println!("{reason}");
@@ -32,7 +32,7 @@ impl Environment {
                 }
             });
         }
-        let printed = environment::print(&self.mark.unwrap_or_default());
+        let printed = environment::print_between(&self.mark.unwrap_or_default());
         printed.map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
         Ok(ExitCode::SUCCESS)
     }

@@ -78,14 +78,14 @@ impl Events {
             false => Some(self.target.find(&connection.client).await?),
         };
         let paint = Paint::stdout();
-        let mut story =
+        let mut table =
             session.as_ref().map_or_else(|| EventTable::of_all_sessions(paint), |_| EventTable::new(paint));
         let ended = if self.follow {
-            self.follow(connection, session.as_ref(), &mut story).await
+            self.follow(connection, session.as_ref(), &mut table).await
         } else {
-            self.look_back(&connection.client, session.as_ref(), &mut story).await
+            self.look_back(&connection.client, session.as_ref(), &mut table).await
         };
-        print!("{}", story.end());
+        print!("{}", table.end());
         ended
     }
 
@@ -94,12 +94,12 @@ impl Events {
         &self,
         client: &Client,
         session: Option<&SessionView>,
-        story: &mut EventTable,
+        table: &mut EventTable,
     ) -> Result<ExitCode, Error> {
         let filter = self.filter();
         let show = |event: &Event| {
             if filter.matches(event) {
-                self.show(event, story);
+                self.show(event, table);
             }
         };
         match session {
@@ -114,7 +114,7 @@ impl Events {
         &self,
         mut connection: Connection,
         session: Option<&SessionView>,
-        story: &mut EventTable,
+        table: &mut EventTable,
     ) -> Result<ExitCode, Error> {
         let mut interrupts = interrupts()?;
         let follow = Follow {
@@ -132,13 +132,13 @@ impl Events {
                 event = connection.events.recv() => {
                     let Some(event) = event else { return Err(connection.client.lost()) };
                     last = event.position;
-                    self.show(&event, story);
+                    self.show(&event, table);
                     if session.is_some() && matches!(event.body, EventBody::SessionDeleted) {
                         return Ok(ExitCode::SUCCESS);
                     }
                 }
-                _ = looks.tick(), if story.is_inside_line() => {
-                    print!("{}", story.end_until(last_at_look));
+                _ = looks.tick(), if table.is_inside_line() => {
+                    print!("{}", table.end_until(last_at_look));
                     last_at_look = last;
                 }
                 _ = interrupts.recv() => return Ok(ExitCode::from(INTERRUPTED)),
@@ -155,11 +155,11 @@ impl Events {
         }
     }
 
-    fn show(&self, event: &Event, story: &mut EventTable) {
+    fn show(&self, event: &Event, table: &mut EventTable) {
         if self.json {
             super::print_json_line(event).ok();
         } else {
-            print!("{}", story.tell(event));
+            print!("{}", table.rows_of(event));
         }
     }
 }

@@ -7,7 +7,7 @@ use mainstay_client::Client;
 use mainstay_model::{CommandId, Error, SessionState};
 use mainstay_protocol::operations::{ForkSession, Forked};
 use mainstay_terminal::note;
-use mainstay_terminal_client::session_changes::moved;
+use mainstay_terminal_client::session_changes::moved_text;
 use mainstay_terminal_client::sessions::settle;
 
 use super::arguments::named;
@@ -58,7 +58,7 @@ impl Fork {
             before_reset: self.before_reset,
         };
         let forked = client.call(fork).await?;
-        moved(&forked).iter().for_each(|moved| note(moved));
+        moved_text(&forked).iter().for_each(|moved| note(moved));
         let child = settle(client, forked.session.clone()).await?;
         let is_faulted = child.state == SessionState::Faulted.name();
         if self.json {

@@ -9,7 +9,7 @@ use mainstay_model::{CommandId, Error, SessionState};
 use mainstay_protocol::operations::Imported;
 use mainstay_terminal::note;
 use mainstay_terminal_client::connect::connect_or_start;
-use mainstay_terminal_client::import::{Source, came_of};
+use mainstay_terminal_client::import::{Source, imported_text};
 use mainstay_terminal_client::sessions::settle;
 
 use super::session_text::show_new;
@@ -55,7 +55,7 @@ impl Import {
             super::print_json(&Imported { session, ..imported })?;
         } else {
             show_new(&session, false)?;
-            note(&came_of(&imported));
+            note(&imported_text(&imported));
         }
         Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

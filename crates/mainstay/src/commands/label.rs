@@ -7,7 +7,7 @@ use mainstay_client::Client;
 use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::operations::{LabelEntry, ListLabels};
 use mainstay_terminal::{Paint, note};
-use mainstay_terminal_client::label::{given, labeled_text, labels_text};
+use mainstay_terminal_client::label::{given_label, labeled_text, labels_text};
 
 use super::conditions::SentArgs;
 
@@ -53,7 +53,7 @@ impl Label {
             }
             return Ok(ExitCode::SUCCESS);
         };
-        let label = given(text);
+        let label = given_label(text);
         let told = labeled_text(entry, label.as_deref());
         let labeled = client.call(LabelEntry { session, entry: entry - 1, label, sent: sent.sent() }).await?;
         match json {

@@ -7,7 +7,7 @@ use mainstay_client::Client;
 use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::operations::GetLineage;
 use mainstay_terminal::Paint;
-use mainstay_terminal_client::lineage::picture;
+use mainstay_terminal_client::lineage::lineage_text;
 
 use super::arguments::named;
 
@@ -30,7 +30,7 @@ impl Lineage {
         if self.json {
             super::print_json(&relatives)?;
         } else {
-            print!("{}", picture(&relatives, session, Paint::stdout(), Timestamp::now()));
+            print!("{}", lineage_text(&relatives, session, Paint::stdout(), Timestamp::now()));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_client::attach;
 use mainstay_home::Home;
-use mainstay_home::environment::of_client;
+use mainstay_home::environment::client_environment;
 use mainstay_model::Error;
 use mainstay_pi_protocol::AttachPi;
 use mainstay_terminal_client::connect::{answered, connect_or_start};
@@ -26,7 +26,7 @@ impl Pi {
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
         let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
-        let pi = AttachPi { token, working_directory: Some(folder), environment: of_client() };
+        let pi = AttachPi { token, working_directory: Some(folder), environment: client_environment() };
         let (stream, _) = answered(home, record.pid, attach(&record.socket, pi)).await?;
         bridge(stream).await
     }

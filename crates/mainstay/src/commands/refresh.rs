@@ -10,7 +10,7 @@ use mainstay_protocol::view::SessionView;
 use mainstay_terminal::{Paint, Tone, note, printable};
 use mainstay_terminal_client::session_changes::refresh_reason;
 use mainstay_terminal_client::sessions::settle;
-use mainstay_terminal_client::transcript::{EntrySelection, LINES, entry_text, for_each_entry};
+use mainstay_terminal_client::transcript::{EntrySelection, SHOWN_LINES, entry_text, for_each_entry};
 
 use super::arguments::named;
 use super::conditions::SentArgs;
@@ -138,7 +138,7 @@ async fn show_outdated(client: &Client, session: &SessionView) -> Result<(), Err
     let paint = Paint::stdout();
     for_each_entry(client, session.session, EntrySelection::default(), |number, entry| {
         if matches!(entry.validity, Some(Validity::Stale | Validity::Invalid)) {
-            print!("{}", entry_text(number, entry, LINES, paint));
+            print!("{}", entry_text(number, entry, SHOWN_LINES, paint));
         }
         Ok(())
     })

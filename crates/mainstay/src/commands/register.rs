@@ -77,7 +77,7 @@ impl Register {
                 }
             }
         };
-        kernels::ready(home, &registration.kind, &std::env::current_dir().unwrap_or_default()).await?;
+        kernels::make_ready(home, &registration.kind, &std::env::current_dir().unwrap_or_default()).await?;
         let folder = registration.write(home, &kernels)?;
         note(&format!("{} is in {}", registration.display_name, folder.display()));
         note("choose it as the kernel of a notebook; `mainstay kernel unregister` takes it back");

@@ -8,7 +8,7 @@ use mainstay_client::Client;
 use mainstay_model::Error;
 use mainstay_protocol::operations::ResetSession;
 use mainstay_terminal::{note, printable};
-use mainstay_terminal_client::reset::{agrees, has_begun, how_to_undo};
+use mainstay_terminal_client::reset::{confirm_reset, has_begun, how_to_undo};
 use mainstay_terminal_client::sessions::settle;
 
 use super::arguments::named;
@@ -41,7 +41,7 @@ pub(super) struct Reset {
 impl Reset {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
         let session = named(client, self.session).await?;
-        if !self.yes && stdin().is_terminal() && !agrees(client, &session).await {
+        if !self.yes && stdin().is_terminal() && !confirm_reset(client, &session).await {
             note("nothing was reset");
             return Ok(ExitCode::FAILURE);
         }

@@ -317,7 +317,7 @@ impl NotebookFile {
         ran: &RunCells,
     ) -> Result<(), Error> {
         let (header, items) = export::read(client, session.session.to_string()).await?;
-        let kernel = kernels::of(home, &header);
+        let kernel = kernels::kernel_of_export(home, &header);
         let outputs = Outputs::of(&kernel, &items);
         for ((cell, command), number) in ran.iter().zip(1..) {
             if let Some(outputs) = outputs.of_command(command, number) {

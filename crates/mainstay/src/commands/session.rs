@@ -257,9 +257,9 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     }
     print!("{}", fault_text(session, HardReset::Command, paint).unwrap_or_default());
     println!();
-    let mut story = EventTable::new(paint);
-    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| print!("{}", story.tell(event)))
+    let mut table = EventTable::new(paint);
+    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| print!("{}", table.rows_of(event)))
         .await?;
-    print!("{}", story.end());
+    print!("{}", table.end());
     Ok(())
 }

@@ -7,7 +7,7 @@ use mainstay_client::Client;
 use mainstay_model::Error;
 use mainstay_terminal::{Paint, note};
 use mainstay_terminal_client::transcript::{
-    EntrySelection, LINES, Pages, entry_text, nothing_shown, show_picture,
+    EntrySelection, Pages, SHOWN_LINES, entry_text, nothing_shown, show_picture,
 };
 
 use super::arguments::named;
@@ -42,7 +42,7 @@ impl Transcript {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
         let session = named(client, self.session.clone()).await?;
         let paint = Paint::stdout();
-        let lines = if self.full { usize::MAX } else { LINES };
+        let lines = if self.full { usize::MAX } else { SHOWN_LINES };
         let mut shown = 0;
         let wanted = EntrySelection { from: self.from - 1, count: self.count, full: self.full };
         let mut pages = Pages::of(session.session, wanted);

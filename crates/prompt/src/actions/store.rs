@@ -7,7 +7,7 @@ use mainstay_protocol::operations::{GetSessionStatistics, GetStoreStatistics};
 use mainstay_protocol::view::StatisticsView;
 use mainstay_terminal::note;
 use mainstay_terminal_client::statistics::{session_statistics, store_statistics};
-use mainstay_terminal_client::store::{back_up, collect, collected_text, made_text};
+use mainstay_terminal_client::store::{back_up, backup_text, collect, collected_text};
 
 use crate::prompt_loop::PromptLoop;
 
@@ -40,7 +40,7 @@ impl PromptLoop {
         tokio::select! {
             made = back_up(&self.link.client, folder) => {
                 let (made, folder) = made?;
-                println!("{}", made_text(&made, &folder));
+                println!("{}", backup_text(&made, &folder));
             }
             _ = self.interrupts.recv() => note("it goes on without you, and is whole once its manifest is there"),
         }

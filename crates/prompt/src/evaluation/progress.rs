@@ -128,8 +128,8 @@ impl Progress {
     }
 
     /// Whether an event follows from our code or our Ctrl-C.
-    pub(super) fn is_our_doing(&self, event: &Event) -> bool {
-        if self.talk.as_ref().is_some_and(|talk| talk.is_our_doing(event)) {
+    pub(super) fn is_own_event(&self, event: &Event) -> bool {
+        if self.talk.as_ref().is_some_and(|talk| talk.is_own_event(event)) {
             return true;
         }
         match event.body {

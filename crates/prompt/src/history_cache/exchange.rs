@@ -12,8 +12,8 @@ use super::{HistoryCache, Shared};
 const TOGETHER: usize = 256;
 
 /// Sends and asks, whenever there is something to do.
-pub(super) async fn keep_up(recall: HistoryCache) {
-    let shared = &recall.shared;
+pub(super) async fn keep_up(history: HistoryCache) {
+    let shared = &history.shared;
     loop {
         shared.work.notified().await;
         let (asked, client) = {

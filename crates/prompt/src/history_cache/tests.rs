@@ -4,8 +4,8 @@ use mainstay_model::LineNumber;
 
 use super::*;
 
-fn texts(recall: &HistoryCache) -> Vec<String> {
-    let known = recall.shared.lock();
+fn texts(history: &HistoryCache) -> Vec<String> {
+    let known = history.shared.lock();
     known.lines.values().map(|line| line.content.beginning().to_owned()).collect()
 }
 
@@ -21,34 +21,34 @@ fn one_line_that_begins_with_a_blank_is_secret_and_a_block_is_not() {
 
 #[test]
 fn a_line_is_there_at_once_and_once_under_its_number() {
-    let recall = HistoryCache::of("/here", Vec::new());
-    recall.add("1", session());
-    recall.add("2", session());
-    assert_eq!(texts(&recall), ["1", "2"]);
-    recall.shared.lock().sent(&[LineNumber(7)]);
-    assert_eq!(texts(&recall), ["1", "2"]);
-    assert_eq!(recall.shared.lock().unsent.len(), 1);
+    let history = HistoryCache::of("/here", Vec::new());
+    history.add("1", session());
+    history.add("2", session());
+    assert_eq!(texts(&history), ["1", "2"]);
+    history.shared.lock().sent(&[LineNumber(7)]);
+    assert_eq!(texts(&history), ["1", "2"]);
+    assert_eq!(history.shared.lock().unsent.len(), 1);
 }
 
 #[test]
 fn another_folder_has_its_own_lines_behind_those_of_the_others() {
-    let recall = HistoryCache::of("/here", Vec::new());
-    recall.add("1", session());
-    recall.go_on("/there", None);
-    recall.add("2", session());
-    assert_eq!(texts(&recall), ["1", "2"]);
-    recall.go_on("/here", None);
-    assert_eq!(texts(&recall), ["2", "1"]);
+    let history = HistoryCache::of("/here", Vec::new());
+    history.add("1", session());
+    history.go_on("/there", None);
+    history.add("2", session());
+    assert_eq!(texts(&history), ["1", "2"]);
+    history.go_on("/here", None);
+    assert_eq!(texts(&history), ["2", "1"]);
 }
 
 #[test]
 fn lines_that_no_daemon_took_are_sent_by_the_next_client() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("unsent");
-    let recall = HistoryCache::empty(file.clone());
-    recall.go_on("/here", None);
-    recall.add("let x =\n    1", session());
-    recall.shared.write_unsent().unwrap();
+    let history = HistoryCache::empty(file.clone());
+    history.go_on("/here", None);
+    history.add("let x =\n    1", session());
+    history.shared.write_unsent().unwrap();
     let next = HistoryCache::empty(file.clone());
     next.take_over(&file, unsent_lines);
     assert_eq!(texts(&next), ["let x =\n    1"]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainstay_client::{Stream, attach};
 use mainstay_home::Home;
-use mainstay_home::environment::of_client;
+use mainstay_home::environment::client_environment;
 use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
 use mainstay_terminal_client::connect::{StartOptions, start};
@@ -55,7 +55,7 @@ impl Reach {
         let token = self.home.shown_token().ok_or(Error::DaemonNotRunning)?;
         self.asked.store(record.pid, Ordering::Relaxed);
         let working_directory = Some(self.folder.clone());
-        let mcp = AttachMcp { token, working_directory, session, environment: of_client() };
+        let mcp = AttachMcp { token, working_directory, session, environment: client_environment() };
         let attached = attach(&record.socket, mcp).await;
         self.asked.store(0, Ordering::Relaxed);
         let (stream, attached) = attached?;
