@@ -113,7 +113,7 @@ fn a_person_types_python_whose_kernel_says_what_is_finished() {
 
 #[test]
 fn two_people_on_one_session_see_each_other() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let mine = 1");
     terminal.wait_for("val mine: int = 1");
@@ -138,7 +138,7 @@ fn two_people_on_one_session_see_each_other() {
 
 #[test]
 fn ctrl_c_takes_code_back_that_waits_for_somebody_elses() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let mine = 1");
     terminal.wait_for("val mine: int = 1");
@@ -159,7 +159,7 @@ fn ctrl_c_takes_code_back_that_waits_for_somebody_elses() {
 
 #[test]
 fn what_was_typed_outlives_a_crash_of_the_daemon() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let kept = 41");
     terminal.wait_for("val kept: int = 41");
@@ -176,7 +176,7 @@ fn what_was_typed_outlives_a_crash_of_the_daemon() {
 
 #[test]
 fn a_daemon_that_was_stopped_is_started_again_only_when_it_is_needed() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let kept = 41");
     terminal.wait_for("val kept: int = 41");
@@ -189,7 +189,7 @@ fn a_daemon_that_was_stopped_is_started_again_only_when_it_is_needed() {
 
 #[test]
 fn what_was_typed_is_found_again_in_another_terminal() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let first = 1");
     terminal.wait_for("val first: int = 1");
@@ -210,7 +210,7 @@ fn what_was_typed_is_found_again_in_another_terminal() {
 
 #[test]
 fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_folders_by_search() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let here = 1");
     terminal.wait_for("val here: int = 1");
@@ -257,7 +257,7 @@ fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_f
 
 #[test]
 fn a_line_that_is_withheld_waits_at_the_prompt_and_not_in_the_session() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     let theirs = world.start_eval("System.Threading.Thread.Sleep -1");
     terminal.wait_for("cli> System.Threading.Thread.Sleep -1");
@@ -271,7 +271,7 @@ fn a_line_that_is_withheld_waits_at_the_prompt_and_not_in_the_session() {
 
 #[test]
 fn a_large_block_is_recalled_whole() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     let block: String = (0..1000).map(|index| format!("let value_{index} = {index}\n")).collect();
     terminal.paste(&format!("{block}let last = 12345"));
@@ -294,7 +294,7 @@ fn a_large_block_is_recalled_whole() {
 
 #[test]
 fn what_no_daemon_took_and_what_earlier_versions_kept_is_taken_over() {
-    let world = World::new();
+    let world = World::scripted();
     let old = world.home().join("history");
     std::fs::write(&old, "let of_before = 1\nlet block =<\\n>    2\n").unwrap();
     let terminal = open(&world);
@@ -328,7 +328,7 @@ fn what_no_daemon_took_and_what_earlier_versions_kept_is_taken_over() {
 
 #[test]
 fn code_that_exits_is_told_as_eval_tells_it() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("exit 3");
     terminal.wait_for("the code ended with exit code 3; the session is rebuilt");
@@ -337,7 +337,7 @@ fn code_that_exits_is_told_as_eval_tells_it() {
 
 #[test]
 fn lines_are_pasted_or_begun_without_running() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.paste("let a = 1\nlet b = 2\n");
     terminal.wait_for("· let b = 2");
@@ -350,7 +350,7 @@ fn lines_are_pasted_or_begun_without_running() {
 }
 
 #[test]
-fn code_that_an_editor_sends_line_by_line_keeps_its_layout() {
+fn fsharp_has_the_layout_of_what_an_editor_sends_line_by_line_and_documents_its_names() {
     let world = World::new();
     let terminal = open(&world);
     let sent = [
@@ -367,12 +367,7 @@ fn code_that_an_editor_sends_line_by_line_keeps_its_layout() {
     ];
     terminal.press(&sent.join(ENTER));
     terminal.wait_for("val it: int = 9");
-}
 
-#[test]
-fn fsharp_itself_is_asked_for_the_documentation_of_a_name() {
-    let world = World::new();
-    let terminal = open(&world);
     terminal.enter("#help \"List.map\";;");
     terminal.wait_for("Builds a new collection");
     terminal.enter("#exit;;");
@@ -381,7 +376,7 @@ fn fsharp_itself_is_asked_for_the_documentation_of_a_name() {
 
 #[test]
 fn what_is_typed_while_code_runs_stands_at_the_next_prompt() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("printfn \"begun\"; System.Threading.Thread.Sleep 500");
     terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
@@ -400,11 +395,10 @@ fn the_ask(world: &World) -> String {
 
 #[test]
 fn what_the_code_asks_is_answered_on_the_spot() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
-    terminal.enter("let ask (what: string) = printf \"%s\" what; stdin.ReadLine()");
-    terminal.wait_for("val ask: what: string -> string");
-    terminal.enter("ask \"first\\nName? \", ask \"\", ask \"Last? \"");
+    let asks = "(printf \"first\\nName? \"; stdin.ReadLine()), stdin.ReadLine(), (printf \"Last? \"; stdin.ReadLine())";
+    terminal.enter(asks);
     terminal.wait_for_last_line("Name?");
     terminal.enter("Ada");
     terminal.wait_for_last_line("the code reads a line");
@@ -424,12 +418,12 @@ fn what_the_code_asks_is_answered_on_the_spot() {
     assert_eq!(screen.matches("Name?").count(), 2, "the code, and the question once:\n{screen}");
     terminal.wait_for_last_line("lab>");
     terminal.press(UP);
-    terminal.wait_until("the code", |screen| screen.trim_end().ends_with("ask \"Last? \""));
+    terminal.wait_until("the code", |screen| screen.trim_end().ends_with(asks));
 }
 
 #[test]
 fn a_question_that_someone_else_answers_is_over() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("stdin.ReadLine()");
     terminal.wait_for_last_line("the code reads a line");
@@ -465,7 +459,7 @@ fn who_is_asked_may_cancel_or_end_the_input() {
 
 #[test]
 fn what_others_ask_is_shown_and_answered_at_the_prompt() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter(":asks");
     terminal.wait_for("nothing waits for an answer");
@@ -493,7 +487,7 @@ fn what_others_ask_is_shown_and_answered_at_the_prompt() {
 
 #[test]
 fn commands_act_on_the_session() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter(":frobnicate");
     terminal.wait_for("there is no command `:frobnicate`; there are :help");
@@ -535,7 +529,7 @@ fn commands_act_on_the_session() {
 
 #[test]
 fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
     terminal.wait_for("val rate: int = 2");
@@ -584,7 +578,7 @@ fn wait_for_menu(terminal: &Terminal, choices: &[&str]) {
 
 #[test]
 fn tab_proposes_the_numbers_of_entries_and_the_files_that_a_command_takes() {
-    let world = World::new();
+    let world = World::scripted();
     std::fs::create_dir(world.work().join("more")).unwrap();
     std::fs::write(world.work().join("mine.fsx"), "let mine = 3").unwrap();
     let terminal = open(&world);
@@ -624,7 +618,7 @@ fn tab_proposes_the_numbers_of_entries_and_the_files_that_a_command_takes() {
 
 #[test]
 fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let pause = -1");
     terminal.wait_for("val pause: int = -1");
@@ -660,7 +654,7 @@ fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
 
 #[test]
 fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
     terminal.wait_for("val rate: int = 2");
@@ -696,7 +690,7 @@ fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
 
 #[test]
 fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
     terminal.wait_for("val rate: int = 2");
@@ -726,7 +720,7 @@ fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
 
 #[test]
 fn sessions_are_deleted_at_the_prompt_also_the_one_that_is_used() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     world.run(["session", "new", "--name", "other"]);
     terminal.press(":delete-session o");
@@ -751,7 +745,7 @@ fn sessions_are_deleted_at_the_prompt_also_the_one_that_is_used() {
 
 #[test]
 fn who_uses_a_session_hears_that_another_deleted_it() {
-    let world = World::new();
+    let world = World::scripted();
     let terminal = open(&world);
     world.run(["session", "delete", "work", "--yes"]);
     terminal.wait_for("the session was deleted");

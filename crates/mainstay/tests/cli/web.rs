@@ -1,4 +1,4 @@
-//! The page in a real browser, with the real program and the real compiler.
+//! The page in a real browser, with the real program; with the real compiler where F# is looked at.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -24,15 +24,17 @@ struct Site {
 }
 
 impl Site {
+    /// One with the real compiler.
     fn new() -> Self {
-        Self::with("")
+        Self::of(World::new(), "")
+    }
+
+    /// One whose F# sessions run what the scripted worker knows.
+    fn scripted() -> Self {
+        Self::of(World::scripted(), "")
     }
 
     /// Starts a daemon with these settings.
-    fn with(settings: &str) -> Self {
-        Self::of(World::new(), settings)
-    }
-
     fn of(world: World, settings: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let site = Self { world, port };
@@ -62,7 +64,7 @@ impl Site {
 }
 
 #[test]
-fn code_is_run_and_what_comes_of_it_is_shown() {
+fn code_is_completed_checked_and_run_and_what_comes_of_it_is_shown() {
     let (site, browser) = (Site::new(), Browser::start());
     site.world.eval("let greeting = \"hello\"");
     let session = site.world.session();
@@ -84,19 +86,33 @@ fn code_is_run_and_what_comes_of_it_is_shown() {
     tab.until("[...document.querySelectorAll('.cell .error')].some(e => e.innerText.includes('on purpose'))");
 
     tab.pictured("session");
+
+    tab.value("document.getElementById('code').focus()");
+    tab.types("List.ma");
+    tab.presses("Ctrl+ ");
+    tab.until("document.querySelector('#completions [role=option][aria-selected=true]')");
+    tab.picture("session-completes");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.presses("Enter");
+    tab.until("document.getElementById('code').value === 'List.map'");
+    tab.types(" (fun n -> n + \"x\") [1; 2; 3]");
+    tab.until("document.querySelector('#problems .error')");
+    tab.presses("Escape");
+    tab.presses("?");
+    tab.until("document.querySelector('dialog[open]')");
     assert_eq!(tab.problems(), Vec::<String>::new());
 }
 
 #[test]
 fn a_loop_is_cancelled_and_an_ask_answered_and_the_actions_are_those_possible() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     site.world.eval("0");
     let name = site.world.session()["name"].as_str().unwrap().to_owned();
     let tab = site.opened(&browser, &name);
     assert!(tab.text("#actions").contains("Reset") && !tab.text("#actions").contains("Cancel"));
 
     // What it prints is seen while it runs.
-    tab.runs("printfn \"in the loop\"\nwhile true do ()");
+    tab.runs("printfn \"in the loop\"\nwhile true do System.Threading.Thread.Sleep 1");
     tab.until("document.querySelector('.cell .state.runs') && [...document.querySelectorAll('.parts')].some(e => e.innerText.includes('in the loop'))");
     tab.until("document.querySelector('#run button').innerText === 'Run next'");
     assert_eq!(tab.value("document.querySelector('#actions > [data-do=reset]')"), json!(null));
@@ -123,7 +139,7 @@ fn a_loop_is_cancelled_and_an_ask_answered_and_the_actions_are_those_possible() 
 
 #[test]
 fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     site.world.eval("0");
     let name = site.world.session()["name"].as_str().unwrap().to_owned();
     let (own, other) = (site.opened(&browser, &name), site.opened(&browser, &name));
@@ -131,8 +147,8 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     for tab in [&own, &other] {
         tab.until("document.querySelector('#cells').innerText.includes('line 5')");
     }
-    own.runs("let mutable n = 0\nwhile true do\n  n <- n + 1\n  if n % 100 = 0 then printfn \"at %d\" n\n  System.Threading.Thread.Sleep 1");
-    other.until("document.querySelector('#cells').innerText.includes('at 300')");
+    own.runs("for n in 1 .. 1000000 do (printfn \"at %d\" n; System.Threading.Thread.Sleep 10)");
+    other.until("document.querySelector('#cells').innerText.includes('at 30')");
     site.world.kill_daemon();
     own.until("!document.getElementById('away').hidden");
     assert!(own.text("#away").contains("mainstay web"), "{}", own.text("#away"));
@@ -221,7 +237,7 @@ const KEEPS: &str = r#"async () => {
 
 #[test]
 fn a_morph_changes_what_is_other_and_keeps_what_the_browser_and_its_user_did() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     let tab = browser.tab();
     tab.go(&site.link(None));
     assert_eq!(tab.value(&format!("({MORPHS})()")), json!([]));
@@ -253,7 +269,7 @@ fn other_server() -> (u16, Arc<Mutex<String>>) {
 
 #[test]
 fn a_server_on_another_port_sees_nothing_that_lets_it_in() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     site.world.eval("0");
     let id = site.world.session()["session"].as_str().unwrap().to_owned();
     let tab = site.opened(&browser, &id);
@@ -306,30 +322,8 @@ fn a_server_on_another_port_sees_nothing_that_lets_it_in() {
 }
 
 #[test]
-fn what_is_typed_is_completed_and_checked() {
-    let (site, browser) = (Site::new(), Browser::start());
-    site.world.eval("let numbers = [1; 2; 3]");
-    let name = site.world.session()["name"].as_str().unwrap().to_owned();
-    let tab = site.opened(&browser, &name);
-    tab.value("document.getElementById('code').focus()");
-    tab.types("List.ma");
-    tab.presses("Ctrl+ ");
-    tab.until("document.querySelector('#completions [role=option][aria-selected=true]')");
-    tab.picture("session-completes");
-    assert_eq!(tab.barriers(), Vec::<String>::new());
-    tab.presses("Enter");
-    tab.until("document.getElementById('code').value === 'List.map'");
-    tab.types(" (fun n -> n + \"x\") numbers");
-    tab.until("document.querySelector('#problems .error')");
-    tab.presses("Escape");
-    tab.presses("?");
-    tab.until("document.querySelector('dialog[open]')");
-    assert_eq!(tab.problems(), Vec::<String>::new());
-}
-
-#[test]
 fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place() {
-    let (site, browser) = (Site::with("[limits]\nhealth-ms = 200\n"), Browser::start());
+    let (site, browser) = (Site::of(World::new(), "[limits]\nhealth-ms = 200\n"), Browser::start());
     site.world.eval("let started = \"first words\"");
     let name = site.world.session()["name"].as_str().unwrap().to_owned();
     let list = browser.tab();
@@ -468,7 +462,7 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
 
 #[test]
 fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     site.world.eval("let rate = 2");
     let name = site.world.session()["name"].as_str().unwrap().to_owned();
     for arguments in [["session", "rename", &name, "base"], ["session", "fork", "--name", "branch"]] {
@@ -478,7 +472,7 @@ fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
     let tab = site.opened(&browser, "branch");
     for (code, shows) in [
         ("let twice x = rate * x", "twice"),
-        ("(failwith \"no\" : int)", "no"),
+        ("failwith \"no\"", "no"),
         ("let mark = System.IO.File.ReadAllText \"mark\"", "FileNotFound"),
         ("twice 21", "42"),
     ] {
@@ -490,14 +484,14 @@ fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
     tab.runs("let mark = System.IO.File.ReadAllText \"mark\"");
     tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('here')"));
     std::fs::remove_file(site.world.work().join("mark")).unwrap();
-    tab.runs("mark.Length");
-    tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('4')"));
+    tab.runs("mark + \" and there\"");
+    tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('here and there')"));
 
     tab.value("document.activeElement.blur()");
     tab.click("[data-do=mergeInto]");
     tab.until("document.querySelector('#merge')");
     let chosen = "[...document.querySelectorAll('#merge [name=entry]:checked')].map(e => e.closest('li').querySelector('.code').innerText).join('|')";
-    let new = "let twice x = rate * x|twice 21|let mark = System.IO.File.ReadAllText \"mark\"|mark.Length";
+    let new = "let twice x = rate * x|twice 21|let mark = System.IO.File.ReadAllText \"mark\"|mark + \" and there\"";
     assert_eq!(tab.value(chosen), new);
     assert_eq!(
         tab.value("document.querySelector('#merge select').selectedOptions[0].innerText.startsWith('base')"),
@@ -521,20 +515,20 @@ fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
     let tab = site.opened(&browser, "branch");
     tab.click("[data-do=mergeInto]");
     tab.until("document.querySelector('#merge')");
-    assert_eq!(tab.value(chosen), "let mark = System.IO.File.ReadAllText \"mark\"|mark.Length");
+    assert_eq!(tab.value(chosen), "let mark = System.IO.File.ReadAllText \"mark\"|mark + \" and there\"");
     assert!(tab.text("#merge").contains("is there already"));
     let tab = site.opened(&browser, "branch");
     tab.value(&format!("{LAST}.focus()"));
     tab.click("[data-do=mergeInto]");
     tab.until("document.querySelector('#merge')");
-    assert_eq!(tab.value(chosen), "mark.Length");
+    assert_eq!(tab.value(chosen), "mark + \" and there\"");
     assert_eq!(tab.problems(), Vec::<String>::new());
 }
 
 #[test]
 fn a_fork_shows_what_it_began_with_page_by_page_and_forks_there() {
-    let (site, browser) = (Site::new(), Browser::start());
-    site.world.eval("Mainstay.html \"<h1>first</h1>\" |> Mainstay.display");
+    let (site, browser) = (Site::scripted(), Browser::start());
+    site.world.eval("Mainstay.display (Mainstay.html \"<h1>first</h1>\")");
     for number in 1..=60 {
         site.world.eval(&format!("let n{number} = {number}"));
     }
@@ -559,7 +553,7 @@ fn a_fork_shows_what_it_began_with_page_by_page_and_forks_there() {
 
 #[test]
 fn each_person_sees_what_is_theirs_and_on_a_shared_session_what_the_others_do() {
-    let world = World::new();
+    let world = World::scripted();
     let made = world.run(["principal", "new", "ada", "--drive", "shared", "--see", "shown", "--json"]).json();
     let site = Site::of(world, made["config"].as_str().unwrap());
     let (browser, token) = (Browser::start(), made["token"].as_str().unwrap());
@@ -608,7 +602,7 @@ fn each_person_sees_what_is_theirs_and_on_a_shared_session_what_the_others_do() 
 
 #[test]
 fn a_session_is_made_by_the_form_and_what_it_says_is_wrong_is_told() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     let tab = browser.tab();
     tab.go(&site.link(None));
     tab.click(".new summary");
@@ -673,7 +667,7 @@ fn the_form_offers_the_kinds_that_can_start_and_says_what_the_others_lack() {
 
 #[test]
 fn an_imported_conversation_is_shown_with_its_roles_and_what_was_thought_called_and_answered() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/samples");
     let opened = |file: &str, name: &str| {
         let done = site.world.run(["import".as_ref(), samples.join(file).as_os_str()]);
@@ -709,7 +703,7 @@ fn an_imported_conversation_is_shown_with_its_roles_and_what_was_thought_called_
 
 #[test]
 fn a_reset_says_what_it_drops_and_asks_and_is_undone_by_a_fork() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     assert_eq!(site.world.run(["session", "new", "--name", "lab"]).code, 0);
     let tab = site.opened(&browser, "lab");
     let resets = |count: usize| {
@@ -770,7 +764,7 @@ fn a_reset_says_what_it_drops_and_asks_and_is_undone_by_a_fork() {
 
 #[test]
 fn what_was_run_before_is_recalled_and_found_also_what_was_typed_elsewhere() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::scripted(), Browser::start());
     let line = r#"{"id":"00000000-0000-0000-0000-000000000001","at":"2026-02-13T13:29:20Z","text":"let typed = \"elsewhere\""}"#;
     std::fs::write(site.world.home().join("history.unsent"), format!("{line}\n")).unwrap();
     site.world.eval("0");
