@@ -1,42 +1,35 @@
 //! Code that harms its worker harms nothing else.
 
 use crate::support::World;
+use serde_json::Value;
 
 /// After the code has done its worst, the session has its definitions and its neighbour has not noticed.
-fn session_survives(code: &str, ending: &str) -> serde_json::Value {
-    let world = World::new();
-    let neighbour =
-        world.run(["session", "new", "--name", "neighbour", "--directory", "/tmp", "--json"]).json();
-    assert_eq!(world.eval("let kept = 41")["success"], true);
+fn session_survives(world: &World, code: &str) -> Value {
+    let neighbour = world.run(["session", "show", "neighbour", "--json"]).json();
     let eval = world.eval(code);
-    assert_eq!(eval["ending"], ending, "{eval}");
-    assert_eq!(world.eval("kept + 1")["value"], "42");
+    assert_eq!(eval["ending"], "workerExited", "{eval}");
+    assert_eq!(world.eval("kept + 1")["value"], "42", "after {code}");
     let after = world.run(["session", "show", "neighbour", "--json"]).json();
-    assert_eq!(after["worker"]["pid"], neighbour["worker"]["pid"]);
+    assert!(after["worker"]["pid"].is_u64(), "{after}");
+    assert_eq!(after["worker"]["pid"], neighbour["worker"]["pid"], "after {code}");
     eval
 }
 
 #[test]
-fn exit_3_is_an_outcome_that_keeps_its_output() {
-    let eval = session_survives("printfn \"bye\"\nexit 3", "workerExited");
-    assert_eq!(eval["stdout"], "bye\n");
-    assert!(eval["error"]["message"].as_str().unwrap().contains("exit code 3"), "{eval}");
-}
+fn whatever_ends_the_worker_is_an_outcome_that_harms_nothing_else() {
+    let world = World::new();
+    // No worker is waited for longer than the one before it.
+    std::fs::write(world.home().join("config.toml"), "[limits]\nrestart-first-ms = 0\n").unwrap();
+    assert_eq!(world.run(["session", "new", "--name", "neighbour", "--directory", "/tmp"]).code, 0);
+    assert_eq!(world.eval("let kept = 41")["success"], true);
 
-#[test]
-fn failing_fast_is_an_outcome() {
-    session_survives("printfn \"x\"\nSystem.Environment.FailFast \"gone\"", "workerExited");
-}
-
-#[test]
-fn a_stack_overflow_is_an_outcome() {
-    session_survives("let rec deep n = 1 + deep (n + 1)\ndeep 0", "workerExited");
-}
-
-#[test]
-fn a_native_crash_is_an_outcome() {
-    let code = "[<System.Runtime.InteropServices.DllImport(\"libc\")>]\nextern void abort()\nabort ()";
-    session_survives(code, "workerExited");
+    let exited = session_survives(&world, "printfn \"bye\"\nexit 3");
+    assert_eq!(exited["stdout"], "bye\n");
+    assert!(exited["error"]["message"].as_str().unwrap().contains("exit code 3"), "{exited}");
+    session_survives(&world, "printfn \"x\"\nSystem.Environment.FailFast \"gone\"");
+    session_survives(&world, "let rec deep n = 1 + deep (n + 1)\ndeep 0");
+    let native = "[<System.Runtime.InteropServices.DllImport(\"libc\")>]\nextern void abort()\nabort ()";
+    session_survives(&world, native);
 }
 
 #[test]

@@ -5,13 +5,8 @@ use std::io::{BufRead, BufReader};
 use crate::support;
 use crate::support::World;
 
-/// Cancels code that would run for ever, with the grace that the settings give. Says how it ended.
-fn cancel(code: &str) -> String {
-    cancel_in(World::new(), code, "evalRequested")
-}
-
-/// Cancels it once an event of this kind says that it has begun.
-fn cancel_in(world: World, code: &str, beginning: &str) -> String {
+/// Cancels code that would run for ever, once an event of this kind says that it has begun. Says how it ended.
+fn cancel(world: &World, code: &str, beginning: &str) -> String {
     let before = world.eval("let kept = 41");
     let child = world.start_eval(code);
     let mut events = world.follow(before["seq"].as_u64().unwrap());
@@ -34,32 +29,26 @@ fn cancel_in(world: World, code: &str, beginning: &str) -> String {
 #[test]
 fn a_loop_that_never_yields_is_killed_and_the_session_rebuilt() {
     let code = format!("printfn \"runs\"; {}", support::NEVER_YIELDS);
-    assert_eq!(cancel_in(World::new(), &code, "outputProduced"), "killed");
+    assert_eq!(cancel(&World::new(), &code, "outputProduced"), "killed");
 }
 
 #[test]
-fn a_tight_loop_yields() {
-    let world = World::new();
-    std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
-    assert_eq!(cancel_in(world, "printfn \"runs\"\nwhile true do ()", "outputProduced"), "yielded");
-}
-
-#[test]
-fn an_endless_sleep_yields() {
+fn a_tight_loop_and_an_endless_sleep_yield() {
     let world = World::new();
     // However slow the machine, the code has the time to yield.
     std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
-    assert_eq!(cancel_in(world, "System.Threading.Thread.Sleep -1", "evalRequested"), "yielded");
+    assert_eq!(cancel(&world, "printfn \"runs\"\nwhile true do ()", "outputProduced"), "yielded");
+    assert_eq!(cancel(&world, "System.Threading.Thread.Sleep -1", "evalRequested"), "yielded");
 }
 
 #[test]
 fn a_tight_printing_loop_ends() {
-    cancel("while true do printfn \"again\"");
+    cancel(&World::new(), "while true do printfn \"again\"", "evalRequested");
 }
 
 #[test]
 fn an_infinite_sequence_that_is_printed_ends() {
-    cancel("Seq.initInfinite id |> Seq.iter (printfn \"%d\")");
+    cancel(&World::new(), "Seq.initInfinite id |> Seq.iter (printfn \"%d\")", "evalRequested");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `mainstay eval`, against the real compiler.
+//! `mainstay eval`, against the real compiler where F# is looked at.
 
 use crate::support::World;
 use serde_json::{Value, json};
@@ -117,9 +117,17 @@ fn a_failed_eval_exits_with_1_and_keeps_its_output_and_exact_positions() {
     assert_eq!(raised["error"]["message"], "no");
 }
 
+/// One session for what asserts nothing of what the session had before.
 #[test]
-fn for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr() {
+fn code_comes_from_everywhere_is_split_and_judged_as_fsharp_and_is_shown_to_people() {
     let world = World::new();
+    for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr(&world);
+    code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file(&world);
+    submissions_are_split_where_the_language_says_so(&world);
+    unterminated_strings_and_comments_are_rejected_with_a_position(&world);
+}
+
+fn for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr(world: &World) {
     let shown = world.run(["eval", "printfn \"hi\"; [1..3]"]);
     assert_eq!((shown.code, shown.stdout.as_str()), (0, "hi\nval it: int list = [1; 2; 3]\n"));
     let shown = world.run(["eval", "let f a =\n    a + undefined"]);
@@ -131,9 +139,7 @@ fn for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr() {
     ");
 }
 
-#[test]
-fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file() {
-    let world = World::new();
+fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file(world: &World) {
     assert_eq!(world.run(["eval", "let a = 1"]).code, 0);
     assert_eq!(world.run_with_input(["eval", "-"], b"let b = a + 1").code, 0);
     assert_eq!(world.run_with_input([] as [&str; 0], b"let c = b + 1").code, 0);
@@ -144,9 +150,9 @@ fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file() {
 }
 
 #[test]
-fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_its_end() {
+fn what_the_compiler_said_of_code_that_exits_is_not_lost_with_its_worker() {
     let world = World::new();
-    // What the compiler said of it, in this submission and the one before it, is not lost with its worker.
+    // It was said of this submission and the one before it.
     let code =
         "let head = function x :: _ -> x;;\nlet rest = function _ :: xs -> xs\nprintfn \"done\"\nexit 0";
     let script = world.run_with_input([] as [&str; 0], code.as_bytes());
@@ -160,6 +166,11 @@ fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_i
       |            ^^^^^^^^
     the code ended with exit code 0; the session is rebuilt from its earlier definitions
     ");
+}
+
+#[test]
+fn the_exit_code_of_code_is_that_of_the_command_and_for_json_it_did_not_run_to_its_end() {
+    let world = World::scripted();
     assert_eq!(world.run(["eval", "exit 3"]).code, 3);
     assert_eq!(world.run_with_input([] as [&str; 0], b"exit 3").code, 3);
     for code in ["exit 0", "exit 3"] {
@@ -172,7 +183,7 @@ fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_i
 
 #[test]
 fn the_same_id_gets_the_same_answer_and_the_code_runs_once() {
-    let world = World::new();
+    let world = World::scripted();
     let once = |code: &str| world.run(["eval", "--id", "mine", code]);
     let first = once("printfn \"ran\"; eprintfn \"warned\"; exit 3");
     assert_eq!((first.code, first.stdout.as_str()), (3, "ran\n"));
@@ -189,7 +200,7 @@ fn the_same_id_gets_the_same_answer_and_the_code_runs_once() {
 
 #[test]
 fn sessions_of_other_folders_are_not_touched() {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["eval", "let here = 1"]).code, 0);
     let elsewhere = world.work().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -198,9 +209,7 @@ fn sessions_of_other_folders_are_not_touched() {
     assert_eq!(world.run(["session", "list"]).stdout.lines().count(), 2);
 }
 
-#[test]
-fn submissions_are_split_where_the_language_says_so() {
-    let world = World::new();
+fn submissions_are_split_where_the_language_says_so(world: &World) {
     let code = "let s = \";; \"\" (* \";; (* nested ;; *) let t = @\"\\;;\";; (* a (* b ;; *) \"*)\" ;; *) s.Length + t.Length;;";
     let eval = world.eval(&code.replace("\";; \"\" (* \"", "\";; (* \""));
     assert_eq!(eval["success"], true, "{eval}");
@@ -208,7 +217,7 @@ fn submissions_are_split_where_the_language_says_so() {
 
 #[test]
 fn what_is_no_code_is_refused_with_the_reason() {
-    let world = World::new();
+    let world = World::scripted();
     let refused = |input: &[u8]| {
         let finished = world.run_with_input(["eval", "-"], input);
         (finished.code, finished.stderr)
@@ -235,9 +244,7 @@ fn what_is_no_code_is_refused_with_the_reason() {
     assert_eq!(world.run(["eval", "--file", "missing.fsx"]).code, 1);
 }
 
-#[test]
-fn unterminated_strings_and_comments_are_rejected_with_a_position() {
-    let world = World::new();
+fn unterminated_strings_and_comments_are_rejected_with_a_position(world: &World) {
     for code in ["let s = \"never closed", "(* never closed", "let s = \"\"\"never closed\n\n"] {
         let eval = world.eval(code);
         assert_eq!(eval["ending"], "rejected", "{eval}");

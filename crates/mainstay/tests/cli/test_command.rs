@@ -58,9 +58,18 @@ fn in_milliseconds(line: &str) -> String {
     }
 }
 
+/// One session for all of it: none of these but the last changes what it has.
 #[test]
-fn tests_that_fail_are_told_and_are_the_exit_code() {
+fn tests_of_a_session_are_listed_run_read_by_programs_and_run_again() {
     let world = World::with_tests(SUMS);
+    tests_are_listed_without_running(&world);
+    tests_that_fail_are_told_and_are_the_exit_code(&world);
+    programs_read_what_came_of_each_test(&world);
+    tests_are_run_at_the_prompt(&world);
+    tests_of_the_session_run_again_when_its_code_has_changed(&world);
+}
+
+fn tests_that_fail_are_told_and_are_the_exit_code(world: &World) {
     let all = world.run(["test"]);
     assert_eq!((all.code, all.stderr.as_str()), (1, ""));
     // What a test prints comes when it does, before or behind the results of those before it.
@@ -118,9 +127,7 @@ let waits () = while not (System.IO.File.Exists \"go on\") do System.Threading.T
     assert!(!terminal.screen().contains("running:"), "{}", terminal.screen());
 }
 
-#[test]
-fn programs_read_what_came_of_each_test() {
-    let world = World::with_tests(SUMS);
+fn programs_read_what_came_of_each_test(world: &World) {
     let run = world.run(["test", "--json", "-c", "wrong"]);
     assert_eq!(run.code, 1);
     let mut told: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -160,9 +167,7 @@ fn programs_read_what_came_of_each_test() {
     "#);
 }
 
-#[test]
-fn tests_are_listed_without_running() {
-    let world = World::with_tests(SUMS);
+fn tests_are_listed_without_running(world: &World) {
     let list = world.run(["test", "--list"]);
     assert_eq!(list.code, 0);
     insta::assert_snapshot!(list.stdout, @"
@@ -220,10 +225,8 @@ fn where_there_are_no_tests_that_is_a_failure_with_a_next_step() {
     assert_eq!(wrong.code, 2, "{wrong:?}");
 }
 
-#[test]
-fn tests_are_run_at_the_prompt() {
-    let world = World::with_tests(SUMS);
-    let terminal = Terminal::open(&world);
+fn tests_are_run_at_the_prompt(world: &World) {
+    let terminal = Terminal::open(world);
     terminal.wait_for_last_line("work>");
     terminal.enter(":test one");
     terminal.wait_for("1 passed in");
@@ -235,9 +238,7 @@ fn verdict(run: &Value) -> (u64, u64, Value) {
     (run["passed"].as_u64().unwrap(), run["failed"].as_u64().unwrap(), run["unchanged"].clone())
 }
 
-#[test]
-fn tests_of_the_session_run_again_when_its_code_has_changed() {
-    let world = World::with_tests(SUMS);
+fn tests_of_the_session_run_again_when_its_code_has_changed(world: &World) {
     let mut runs = world.follow_lines(&["test", "--watch", "--json"]);
     assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
     world.defines("let looked = 1");
