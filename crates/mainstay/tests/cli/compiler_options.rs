@@ -30,7 +30,7 @@ fn options_of_the_settings_and_of_its_creator_outlive_a_sessions_workers_and_go_
 
 #[test]
 fn what_is_no_option_of_a_session_is_refused_with_what_is_taken() {
-    let world = World::new();
+    let world = World::scripted();
     let refused = world.run(["session", "new", "--fsi-args", "--exec"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(

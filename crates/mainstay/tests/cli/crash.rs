@@ -73,7 +73,7 @@ struct Sent {
 }
 
 fn kill_at(failpoint: &str) {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["session", "new", "--name", "begun"]).code, 0);
     let session = world.session()["session"].as_str().unwrap().to_owned();
     assert_eq!(world.run(["stop"]).code, 0);

@@ -139,13 +139,13 @@ const PIXEL: &str =
 
 fn shows_a_pixel() -> String {
     format!(
-        "System.Convert.FromBase64String \"{PIXEL}\" |> Mainstay.image |> Mainstay.display; printfn \"shown\""
+        "Mainstay.display (Mainstay.image (System.Convert.FromBase64String \"{PIXEL}\")); printfn \"shown\""
     )
 }
 
 #[test]
 fn a_terminal_that_shows_pictures_is_given_them_wherever_they_are_shown() {
-    let world = World::new();
+    let world = World::scripted();
     let drawn = format!("\u{1b}_Ga=T,f=100,q=2,m=0;{PIXEL}\u{1b}\\");
     let mut command = world.command();
     command.env("MAINSTAY_IMAGES", "kitty");
@@ -174,7 +174,7 @@ fn a_terminal_that_shows_pictures_is_given_them_wherever_they_are_shown() {
 
 #[test]
 fn no_picture_is_written_where_that_is_off_or_there_is_no_terminal() {
-    let world = World::new();
+    let world = World::scripted();
     let mut piped = world.command();
     let piped = piped.args(["eval", &shows_a_pixel()]).env("MAINSTAY_IMAGES", "kitty").output().unwrap();
     let piped = String::from_utf8(piped.stdout).unwrap();

@@ -138,7 +138,7 @@ fn a_conversation_is_compacted_forked_and_handed_over_and_takes_no_code() {
 
 #[test]
 fn what_is_to_run_does_not_go_into_a_conversation_of_the_same_folder() {
-    let world = World::new();
+    let world = World::scripted();
     let first = world.eval("let x = 1");
     let file = std::fs::read_to_string(sample("pi.jsonl")).unwrap();
     let here = world.work().canonicalize().unwrap().display().to_string();

@@ -43,7 +43,7 @@ fn answer(world: &World, text: &str) -> Finished {
 
 #[test]
 fn code_that_reads_a_line_waits_for_it() {
-    let world = World::new();
+    let world = World::scripted();
     let mut begun = Begun::new(&world, READS_A_NAME);
     begun.events.wait_for("askRaised");
     let ask = the_ask(&world);
@@ -59,19 +59,23 @@ fn code_that_reads_a_line_waits_for_it() {
 }
 
 #[test]
-fn code_may_ask_again() {
+fn fsharp_asks_for_each_line_with_what_it_printed_and_is_answered_with_lines_and_the_end_of_the_input() {
     let world = World::new();
-    let mut begun = Begun::new(&world, "(stdin.ReadLine(), System.Console.ReadLine())");
-    for text in ["Ada", "36"] {
+    let reads = "printf \"Name? \"\n(stdin.ReadLine(), System.Console.ReadLine(), isNull (stdin.ReadLine()))";
+    let mut begun = Begun::new(&world, reads);
+    for (prompt, text) in
+        [("Name?", "Ada"), ("the code reads a line", "36"), ("the code reads a line", "\u{4}")]
+    {
         begun.events.wait_for("askRaised");
+        assert_eq!(the_ask(&world)["prompt"], prompt);
         assert_eq!(answer(&world, text).code, 0);
     }
-    assert_eq!(begun.end()["value"], "(\"Ada\", \"36\")");
+    assert_eq!(begun.end()["value"], "(\"Ada\", \"36\", true)");
 }
 
 #[test]
 fn cancelling_code_that_waits_for_a_line_keeps_its_worker() {
-    let world = World::new();
+    let world = World::scripted();
     // However slow the machine, the code has the time to yield.
     std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
     let mut begun = Begun::new(&world, READS_A_NAME);
@@ -88,7 +92,7 @@ fn cancelling_code_that_waits_for_a_line_keeps_its_worker() {
 
 #[test]
 fn a_rebuilt_session_has_what_it_was_answered_and_does_not_ask_again() {
-    let world = World::new();
+    let world = World::scripted();
     let mut begun = Begun::new(&world, READS_A_NAME);
     begun.events.wait_for("askRaised");
     answer(&world, "Ada");
@@ -116,9 +120,8 @@ fn eval_on_terminal(world: &World, code: &str) -> Terminal {
 
 #[test]
 fn a_person_who_runs_code_is_asked_on_the_spot() {
-    let world = World::new();
-    world.eval("let ask (what: string) = printf \"%s\" what; stdin.ReadLine()");
-    let terminal = eval_on_terminal(&world, "ask \"Name? \", ask \"\"");
+    let world = World::scripted();
+    let terminal = eval_on_terminal(&world, "(printf \"Name? \"; stdin.ReadLine()), stdin.ReadLine()");
     terminal.wait_for_last_line("Name?");
     terminal.enter("Ada");
     terminal.wait_for_last_line("the code reads a line");
@@ -130,7 +133,7 @@ fn a_person_who_runs_code_is_asked_on_the_spot() {
 
 #[test]
 fn a_person_who_is_asked_is_told_that_someone_else_answered() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let terminal = eval_on_terminal(&world, "stdin.ReadLine()");
     terminal.wait_for_last_line("the code reads a line");
@@ -214,17 +217,8 @@ fn standard_input_opened_as_a_stream_is_the_same_input() {
 }
 
 #[test]
-fn an_ask_is_answered_with_the_end_of_the_input() {
-    let world = World::new();
-    let mut begun = Begun::new(&world, "isNull (stdin.ReadLine())");
-    begun.events.wait_for("askRaised");
-    assert_eq!(answer(&world, "\u{4}").code, 0);
-    assert_eq!(begun.end()["value"], "true");
-}
-
-#[test]
 fn what_is_not_asked_for_stays_in_the_input() {
-    let world = World::new();
+    let world = World::scripted();
     let path = world.work().join("names");
     std::fs::write(&path, "Ada\nGrace\n").unwrap();
     let mut names = std::fs::File::open(&path).unwrap();
@@ -247,7 +241,7 @@ fn piped(world: &World, arguments: [&str; 2]) -> (Child, impl Iterator<Item = St
 
 #[test]
 fn a_line_of_a_pipe_is_for_the_next_who_asks_where_someone_else_was_quicker() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let quiz = "stdin.ReadLine()\n// %%\n1 + 1\n// %%\nstdin.ReadLine()\n";
     std::fs::write(world.work().join("quiz.fsx"), quiz).unwrap();
@@ -262,7 +256,7 @@ fn a_line_of_a_pipe_is_for_the_next_who_asks_where_someone_else_was_quicker() {
 
 #[test]
 fn where_nothing_comes_through_a_pipe_it_is_said_how_to_answer() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let (mut child, mut says) = piped(&world, ["eval", "stdin.ReadLine()"]);
     says.find(|line| line.ends_with("answers it")).unwrap();
@@ -276,7 +270,7 @@ fn where_nothing_comes_through_a_pipe_it_is_said_how_to_answer() {
 
 #[test]
 fn without_a_terminal_it_is_said_how_to_answer() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
     let mut child = world.start_eval("stdin.ReadLine()");
     let mut says = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);

@@ -86,7 +86,7 @@ fn installing_asks_first_and_cannot_ask_without_a_terminal() {
 
 #[test]
 fn a_session_whose_global_json_asks_for_a_missing_sdk_says_what_it_took() {
-    let world = World::new();
+    let world = World::scripted();
     for (folder, version) in [("nine", "9.0.100"), ("ten", "10.0.300")] {
         let folder = world.work().join(folder);
         std::fs::create_dir(&folder).unwrap();

@@ -25,7 +25,7 @@ fn count(world: &World, kind: &str) -> usize {
 
 #[test]
 fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     assert!(client.eval("let kept = 20").1.contains("val kept: int = 20"));
     let session = world.session()["session"].clone();
@@ -46,7 +46,7 @@ fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on()
 
 #[test]
 fn a_daemon_that_is_killed_between_calls_is_replaced_for_the_next_one() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.call("create_session", json!({ "name": "mine" }));
     client.eval("let kept = 20");
@@ -108,7 +108,7 @@ impl Drop for Suspended {
 
 /// A world in which the patience with a daemon that hangs is short, and a client in it that runs code until the file `go` is there.
 fn waiting_for_go() -> (World, Bridged, u64) {
-    let world = World::new();
+    let world = World::scripted();
     std::fs::write(world.home().join("config.toml"), "[daemon]\nanswer-ms = 2000\n").unwrap();
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     let mut client = Bridged::begin(&world);
@@ -116,7 +116,7 @@ fn waiting_for_go() -> (World, Bridged, u64) {
     let before = world.events().len() as u64;
     let go = world.work().join("go");
     let code = format!(
-        "printfn \"begun\"; (while not (System.IO.File.Exists \"{}\") do System.Threading.Thread.Sleep 10); kept * 2",
+        "printfn \"begun\"\nwhile not (System.IO.File.Exists \"{}\") do System.Threading.Thread.Sleep 10\nkept * 2",
         go.display()
     );
     let running = client.begin_call("send_fsharp_code", json!({ "code": code }));
@@ -278,7 +278,7 @@ fn what_a_client_follows_it_follows_in_the_next_daemon() {
 
 #[test]
 fn what_a_dead_daemon_asked_is_taken_back() {
-    let world = World::new();
+    let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
     let code = json!({ "code": "System.Console.ReadLine()" });

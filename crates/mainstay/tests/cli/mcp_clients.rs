@@ -1,4 +1,4 @@
-//! Public MCP clients drive a real F# session: the SDK for Python over stdio, over HTTP and over the old HTTP+SSE, the SDK for
+//! Public MCP clients drive a session, all but the inspector one of real F#: the SDK for Python over stdio, over HTTP and over the old HTTP+SSE, the SDK for
 //! TypeScript and the inspector's command line over stdio and over HTTP.
 
 use std::path::Path;
@@ -90,20 +90,19 @@ fn served(world: &World, path: &str) -> (String, String) {
 }
 
 /// A home whose daemon runs.
-fn running() -> World {
-    let world = World::new();
+fn running(world: World) -> World {
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     world
 }
 
 #[test]
 fn over_stdio() {
-    judge(&drive(&running(), &["stdio", env!("CARGO_BIN_EXE_mainstay")]));
+    judge(&drive(&running(World::new()), &["stdio", env!("CARGO_BIN_EXE_mainstay")]));
 }
 
 /// Over the daemon's port, at a path.
 fn over_port(way: &str, path: &str) {
-    let world = running();
+    let world = running(World::new());
     let (url, token) = served(&world, path);
     judge(&drive(&world, &[way, &url, &token]));
 }
@@ -161,12 +160,15 @@ fn judge_javascript(steps: &Value) {
 
 #[test]
 fn with_the_sdk_for_typescript_over_stdio() {
-    judge_javascript(&drive_in_javascript(&running(), &["stdio", env!("CARGO_BIN_EXE_mainstay")]));
+    judge_javascript(&drive_in_javascript(
+        &running(World::new()),
+        &["stdio", env!("CARGO_BIN_EXE_mainstay")],
+    ));
 }
 
 #[test]
 fn with_the_sdk_for_typescript_over_http() {
-    let world = running();
+    let world = running(World::new());
     let (url, token) = served(&world, "/mcp");
     judge_javascript(&drive_in_javascript(&world, &["http", &url, &token]));
 }
@@ -201,7 +203,7 @@ fn judge_inspector(world: &World, server: &[String]) {
 
 #[test]
 fn with_the_inspector_over_stdio() {
-    let world = running();
+    let world = running(World::scripted());
     let mut server = vec![env!("CARGO_BIN_EXE_mainstay").to_owned(), "mcp".to_owned()];
     for (name, value) in [("MAINSTAY_HOME", world.home()), ("DOTNET_ROOT", support::dotnet())] {
         server.extend(["-e".to_owned(), format!("{name}={}", value.display())]);
@@ -211,7 +213,7 @@ fn with_the_inspector_over_stdio() {
 
 #[test]
 fn with_the_inspector_over_http() {
-    let world = running();
+    let world = running(World::scripted());
     let (url, token) = served(&world, "/mcp");
     let header = format!("Authorization: Bearer {token}");
     judge_inspector(&world, &[&url, "--transport", "http", "--header", &header].map(str::to_owned));

@@ -46,7 +46,7 @@ fn begin(world: &World, port: u16) -> String {
 
 #[test]
 fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_its_code() {
-    let world = World::new();
+    let world = World::scripted();
     let port = start(&world);
     assert_eq!(world.eval("let kept = 20")["success"], true);
     let before = world.events().len() as u64;
@@ -75,7 +75,7 @@ fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_
 
 #[test]
 fn code_whose_client_was_killed_goes_on_and_the_session_says_so() {
-    let world = World::new();
+    let world = World::scripted();
     start(&world);
     assert_eq!(world.eval("let kept = 20")["success"], true);
     let before = world.events().len() as u64;

@@ -1,4 +1,4 @@
-//! `mainstay run`, against the real compiler.
+//! `mainstay run`, against the real compiler where F# is looked at.
 
 use std::process::{Command, Stdio};
 
@@ -89,7 +89,7 @@ fn a_script_runs_up_to_the_first_cell_that_fails_and_goes_on_there() {
 
 #[test]
 fn a_script_without_cells_runs_each_time_and_says_only_what_it_printed() {
-    let world = World::new();
+    let world = World::scripted();
     let run = |script: &str| {
         std::fs::write(world.work().join("plain.fsx"), script).unwrap();
         let run = world.run(["run", "plain.fsx"]);
@@ -98,7 +98,7 @@ fn a_script_without_cells_runs_each_time_and_says_only_what_it_printed() {
     let printed = (0, "hello\nval it: unit = ()\n".to_owned(), String::new());
     run("let warm = 1");
     assert_eq!([run("printfn \"hello\""), run("printfn \"hello\"")], [printed.clone(), printed]);
-    let (code, _, stderr) = run("failwith \"no\" |> ignore");
+    let (code, _, stderr) = run("failwith \"no\"");
     assert_eq!(code, 1);
     assert!(stderr.starts_with("System.Exception: no\n") && !stderr.contains("cell"), "{stderr}");
 }
@@ -106,19 +106,19 @@ fn a_script_without_cells_runs_each_time_and_says_only_what_it_printed() {
 #[test]
 #[allow(clippy::too_many_lines, reason = "one story from its beginning to its end")]
 fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cells() {
-    let world = World::new();
+    let world = World::scripted();
     let wait =
         "printfn \"waits\"\nwhile not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 10";
     let sources = [
         "let a = 20",
         "printfn \"printed\"",
         "a + 1",
-        "Mainstay.display [ 1; 5; 2 ]",
+        "Mainstay.display (Mainstay.html \"<b>shown</b>\")",
         wait,
         "let b = a + 1",
         "eprintfn \"told\"",
         "b * 2",
-        "(failwith \"on purpose\" : unit)",
+        "failwith \"on purpose\"",
     ];
     let code = |source: &str| json!({ "cell_type": "code", "metadata": { "tags": ["kept"] }, "source": source, "outputs": [], "execution_count": null });
     let mut cells =
@@ -245,7 +245,7 @@ fn a_script_in_python_has_its_arguments_and_one_in_another_language_takes_none()
 
 #[test]
 fn a_script_that_calls_exit_0_has_come_to_its_end() {
-    let world = World::new();
+    let world = World::scripted();
     let run = |script: &str| {
         std::fs::write(world.work().join("a.fsx"), script).unwrap();
         let run = world.run(["run", "a.fsx"]);
@@ -300,7 +300,7 @@ fn what_cannot_be_run_is_refused_before_anything_runs() {
 
 #[test]
 fn a_script_is_run_at_the_prompt_and_goes_on_where_it_ended() {
-    let world = World::new();
+    let world = World::scripted();
     std::fs::write(world.work().join("steps.fsx"), "let a = 20\n// %%\nlet b = a + missing\n").unwrap();
     let terminal = Terminal::open(&world);
     terminal.wait_for_last_line("work>");

@@ -97,9 +97,9 @@ fn a_password_of_python_is_kept_nowhere() {
 
 #[test]
 fn an_ask_for_a_secret_is_answered_from_a_file() {
-    let world = World::new();
+    let world = World::scripted();
     world.eval("1");
-    let mut running = world.start_eval("Mainstay.password \"Key?\" |> String.length");
+    let mut running = world.start_eval("(Mainstay.password \"Key?\").Length");
     world.follow(0).wait_for("askRaised");
     let asks = world.run(["ask", "list", "--json"]).json();
     let ask = asks[0]["ask"].as_str().unwrap();

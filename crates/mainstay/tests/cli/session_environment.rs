@@ -21,7 +21,7 @@ const LENGTH: &str = "(string (System.Environment.GetEnvironmentVariable \"PROJE
 
 #[test]
 fn a_session_has_its_creators_environment_and_keeps_it() {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     let created = eval_with(&world, &[("PROJECT_SECRET", SECRET)], LENGTH);
     assert_eq!(created["value"], SECRET.len().to_string(), "{created}");
@@ -46,7 +46,7 @@ fn a_session_has_its_creators_environment_and_keeps_it() {
 
 #[test]
 fn an_agents_session_has_what_its_bridge_was_started_with() {
-    let world = World::new();
+    let world = World::scripted();
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     let mut command = world.command();
     command.arg("mcp").env("PROJECT_SECRET", SECRET);

@@ -1,4 +1,4 @@
-//! Forks, merges, search and files of sessions, with the real compiler.
+//! Forks, merges, search and files of sessions, with the real compiler where F# is looked at.
 
 use crate::support::{Finished, World};
 
@@ -71,14 +71,14 @@ fn a_cut_moves_to_keep_an_output_with_its_input_and_a_merge_says_what_was_not_ru
 
 #[test]
 fn what_was_said_is_found_by_a_word_in_its_output() {
-    let world = World::new();
-    lab(&world);
+    let world = World::scripted();
+    ok(world.run(["session", "new", "--name", "lab"]));
     eval(&world, "lab", "for i in 1 .. 5000 do printfn \"line %d\" i\nprintfn \"the needle\"");
     let found = ok(world.run(["search", "needle", "--role", "output", "--json"])).json();
     assert_eq!((&found[0]["name"], found.as_array().unwrap().len()), (&"lab".into(), 1));
     assert!(found[0]["snippet"].as_str().unwrap().contains("the needle"), "{found}");
     let shown = |arguments: &[&str]| {
-        ok(world.run(["session", "transcript", "lab", "--from", "14"].iter().chain(arguments))).stdout
+        ok(world.run(["session", "transcript", "lab", "--from", "2"].iter().chain(arguments))).stdout
     };
     assert!(!shown(&[]).contains("needle") && shown(&["--full"]).contains("the needle\n"));
     let nothing = world.run(["search", "nothingofit"]);

@@ -1,4 +1,4 @@
-//! A session that is given its definitions back, as people see it, with the real compiler.
+//! A session that is given its definitions back, as people see it.
 
 use crate::support::World;
 use crate::support::terminal::{CTRL_C, TAB, Terminal};
@@ -10,12 +10,12 @@ fn shows_line(terminal: &Terminal, line: &str) -> bool {
 
 #[test]
 fn a_fork_shows_how_far_it_is_and_is_used_before_it_has_its_values() {
-    let world = World::new();
+    let world = World::scripted();
     let hold = world.work().join("hold");
     assert_eq!(world.run(["session", "new", "--name", "lab"]).code, 0);
     for code in [
         "let first = 20",
-        "let held = while System.IO.File.Exists \"hold\" do System.Threading.Thread.Sleep 10",
+        "while System.IO.File.Exists \"hold\" do System.Threading.Thread.Sleep 10",
         "let last = 21",
     ] {
         assert_eq!(world.eval(code)["success"], true);
