@@ -85,6 +85,8 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
     ok(world.run(["session", "rebuild", "--keep"]));
     assert_eq!(world.eval("price")["value"], "2");
     assert_eq!(world.session()["startup"]["unbuilt"], serde_json::Value::Null);
+
+    what_was_written_before_a_session_began_is_told_too(&world);
 }
 
 #[test]
@@ -116,73 +118,72 @@ fn what_comes_with_a_folder_that_takes_anothers_place_is_told_however_old_it_is(
     assert_eq!(changed["body"]["changed"], serde_json::json!([in_work("src/Shop.fs")]));
 }
 
-#[test]
-fn what_was_written_before_a_session_began_is_told_too() {
-    let world = World::new();
-    open_shop(&world);
+/// A session that begins later, of the same project.
+fn what_was_written_before_a_session_began_is_told_too(world: &World) {
     ok(world.run(["session", "stop"]));
-    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 3\n");
     ok(world.run(["session", "new", "--project", "Shop.fsproj", "--name", "later"]));
     let said = ok(world.run(["session", "show", "later"])).stdout;
     assert!(said.contains("changed and not built yet: Shop.fs"), "{said}");
 }
 
+/// How many events of this kind the session has.
+fn count(world: &World, kind: &str) -> usize {
+    world.events().iter().filter(|event| event["kind"] == kind).count()
+}
+
+/// One session for all of it: its project is slow to build.
 #[test]
-fn a_project_is_built_and_reloaded_where_settings_say_so() {
+fn a_project_is_built_and_reloaded_as_its_files_are_saved_where_settings_say_so() {
     let world = World::new();
-    configure(&world, "[fsharp]\nwatch = \"reload\"\n");
+    configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
     open_shop(&world);
+    what_is_saved_is_built_and_reloaded(&world);
+    what_is_saved_while_a_project_is_built_is_built_after_it(&world);
+    one_command_waits_however_often_files_are_saved_while_code_runs(&world);
+}
+
+fn what_is_saved_is_built_and_reloaded(world: &World) {
     assert_eq!(world.eval("let twice = 2 * price")["success"], true);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     let built = follower.wait_for("jobRequested");
     assert_eq!(built["body"]["work"]["work"], "build", "{built}");
     follower.wait_for("warmUpCompleted");
     assert_eq!(world.eval("twice")["value"], "4");
 }
 
-#[test]
-fn what_is_saved_while_a_project_is_built_is_built_after_it() {
-    let world = World::new();
-    configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
-    open_shop(&world);
+fn what_is_saved_while_a_project_is_built_is_built_after_it(world: &World) {
+    let before = count(world, "jobRequested");
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 3\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 4\n");
     follower.wait_for("outputProduced");
-    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 3\n");
     follower.wait_for("sourcesChanged");
     follower.wait_for("jobEnded");
     let built = follower.wait_for("jobRequested");
     assert_eq!(built["body"]["work"]["work"], "build", "{built}");
     follower.wait_for("jobEnded");
     follower.wait_for("warmUpCompleted");
-    assert_eq!(world.eval("price")["value"], "2");
-    let requested = |event: &&serde_json::Value| event["kind"] == "jobRequested";
-    assert_eq!(
-        world.events().iter().filter(requested).count(),
-        3,
-        "the first, that of the first save, and one for what was saved meanwhile"
-    );
+    assert_eq!(world.eval("price")["value"], "3");
+    let builds = count(world, "jobRequested") - before;
+    assert_eq!(builds, 2, "that of the first save, and one for what was saved meanwhile");
 }
 
-#[test]
-fn one_command_waits_however_often_files_are_saved_while_code_runs() {
-    let world = World::new();
-    configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
-    open_shop(&world);
+fn one_command_waits_however_often_files_are_saved_while_code_runs(world: &World) {
+    let before = count(world, "commandQueued");
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    let running = run_until_released(&world);
+    let running = run_until_released(world);
     follower.wait_for("outputProduced");
-    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 5\n");
     follower.wait_for("commandQueued");
     let project = std::fs::read_to_string(world.work().join("Shop.fsproj")).unwrap();
-    write(&world, "Shop.fsproj", &project);
+    write(world, "Shop.fsproj", &project);
     follower.wait_for("sourcesChanged");
-    release(&world, running);
+    release(world, running);
     follower.wait_for("warmUpCompleted");
-    assert_eq!(world.eval("price")["value"], "2");
-    let queued = |event: &&serde_json::Value| event["kind"] == "commandQueued";
-    assert_eq!(world.events().iter().filter(queued).count(), 1);
+    assert_eq!(world.eval("price")["value"], "5");
+    assert_eq!(count(world, "commandQueued") - before, 1);
 }
 
 #[test]
