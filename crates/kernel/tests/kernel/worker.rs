@@ -306,9 +306,18 @@ async fn an_interrupt_right_behind_an_eval_ends_it_and_not_the_worker() {
     assert_eq!(session.value("1 + 1").await, "2");
 }
 
+/// One session for all of it: none of these depends on what the others define.
 #[tokio::test]
-async fn code_that_reads_a_line_asks_for_it() {
+async fn code_that_reads_its_input_asks_for_it_and_is_answered() {
     let mut session = Session::start().await;
+    code_that_reads_a_line_asks_for_it(&mut session).await;
+    the_line_that_the_code_has_begun_is_what_it_asks(&mut session).await;
+    an_answer_is_read_by_characters_lines_or_whole(&mut session).await;
+    what_nobody_answers_is_the_end_of_input(&mut session).await;
+    an_interrupt_ends_the_wait_for_an_answer(&mut session).await;
+}
+
+async fn code_that_reads_a_line_asks_for_it(session: &mut Session) {
     for read in [
         "System.Console.ReadLine()",
         "stdin.ReadLine()",
@@ -321,9 +330,7 @@ async fn code_that_reads_a_line_asks_for_it() {
     }
 }
 
-#[tokio::test]
-async fn the_line_that_the_code_has_begun_is_what_it_asks() {
-    let mut session = Session::start().await;
+async fn the_line_that_the_code_has_begun_is_what_it_asks(session: &mut Session) {
     let asks = |prompt: &str| format!("printf \"first\\n{prompt} \"; stdin.ReadLine()");
     assert_eq!(session.converse(&asks("Näme?"), &["Ada"]).await.0, ["Näme?"]);
     let two = format!("let name = ({})\n{}", asks("Name?"), asks("Age?"));
@@ -335,9 +342,7 @@ async fn the_line_that_the_code_has_begun_is_what_it_asks() {
     assert_eq!(session.converse("stdin.ReadLine()", &["x"]).await.0, ["the code reads a line"]);
 }
 
-#[tokio::test]
-async fn an_answer_is_read_by_characters_lines_or_whole() {
-    let mut session = Session::start().await;
+async fn an_answer_is_read_by_characters_lines_or_whole(session: &mut Session) {
     for (code, answers, value) in [
         ("char (stdin.Peek()), char (stdin.Read()), stdin.ReadLine()", &["abc"][..], "('a', 'a', \"bc\")"),
         ("stdin.ReadLine(), stdin.ReadLine()", &["a\r\nb"], "(\"a\", \"b\")"),
@@ -351,9 +356,7 @@ async fn an_answer_is_read_by_characters_lines_or_whole() {
     }
 }
 
-#[tokio::test]
-async fn what_nobody_answers_is_the_end_of_input() {
-    let mut session = Session::start().await;
+async fn what_nobody_answers_is_the_end_of_input(session: &mut Session) {
     let code = "isNull (stdin.ReadLine()), stdin.Read(), stdin.Peek(), stdin.ReadToEnd()";
     let job = session.submit(code).await;
     for _ in 0..4 {
@@ -427,9 +430,7 @@ async fn what_code_set_of_its_thread_stays_also_after_an_interrupt() {
     assert_eq!(session.value(culture).await, "\"de-DE\"");
 }
 
-#[tokio::test]
-async fn an_interrupt_ends_the_wait_for_an_answer() {
-    let mut session = Session::start().await;
+async fn an_interrupt_ends_the_wait_for_an_answer(session: &mut Session) {
     for read in ["stdin.ReadLine()", "async { return stdin.ReadLine() } |> Async.RunSynchronously"] {
         let job = session.submit(&format!("let before = 1;;\nlet never = {read}")).await;
         let (ask, _) = session.asks(job).await;

@@ -20,9 +20,18 @@ impl Ran {
 
 const OPENS: &str = "open System.Threading.Tasks\n";
 
+/// One session for all of it: none of these depends on what the others define.
 #[tokio::test]
-async fn what_is_waited_for_is_bound() {
+async fn what_is_waited_for_is_bound_or_said_to_be_none_or_raises() {
     let mut session = Session::start().await;
+    what_is_waited_for_is_bound(&mut session).await;
+    code_keeps_its_places(&mut session).await;
+    what_is_nothing_to_wait_for_is_said_to_be_none(&mut session).await;
+    words_within_brackets_strings_and_comments_are_left_alone(&mut session).await;
+    what_fails_while_it_is_waited_for_is_what_the_code_raises(&mut session).await;
+}
+
+async fn what_is_waited_for_is_bound(session: &mut Session) {
     let ran = session
         .eval(&format!(
             "{OPENS}let! one = async {{ return 1 }}
@@ -54,9 +63,7 @@ let last = stream.CanRead"
     assert!(ran.report.changes_state);
 }
 
-#[tokio::test]
-async fn code_keeps_its_places() {
-    let mut session = Session::start().await;
+async fn code_keeps_its_places(session: &mut Session) {
     let code = "let! x = async {\n           return missing }\nlet y = alsoMissing";
     let places = [("FS0039", 2, 19), ("FS0039", 3, 9)];
     assert_eq!(session.eval(&format!("let before = 1;;\n\n{code}")).await.places()[..1], [("FS0039", 4, 19)]);
@@ -71,18 +78,14 @@ async fn code_keeps_its_places() {
     }
 }
 
-#[tokio::test]
-async fn what_is_nothing_to_wait_for_is_said_to_be_none() {
-    let mut session = Session::start().await;
+async fn what_is_nothing_to_wait_for_is_said_to_be_none(session: &mut Session) {
     let ran = session.eval("let! x = 5").await;
     assert_eq!(ran.report.ending, JobEnding::Rejected);
     let [diagnostic] = ran.report.result.diagnostics.as_slice() else { panic!("{:?}", ran.places()) };
     insta::assert_snapshot!(diagnostic.message, @"What `let!`, `use!` and `do!` wait for here is an Async, a Task or a ValueTask, and this is of type 'int'.");
 }
 
-#[tokio::test]
-async fn words_within_brackets_strings_and_comments_are_left_alone() {
-    let mut session = Session::start().await;
+async fn words_within_brackets_strings_and_comments_are_left_alone(session: &mut Session) {
     let ran = session
         .eval("(*\nlet! no = 1\n*)\nlet text = \"\nlet! x = 1\ndo! y\"\nlet work = async {\n    let! a = async { return 5 }\n    return a }\nlet! five = work")
         .await;
@@ -91,9 +94,7 @@ async fn words_within_brackets_strings_and_comments_are_left_alone() {
     assert_eq!(session.value("five").await, "5");
 }
 
-#[tokio::test]
-async fn what_fails_while_it_is_waited_for_is_what_the_code_raises() {
-    let mut session = Session::start().await;
+async fn what_fails_while_it_is_waited_for_is_what_the_code_raises(session: &mut Session) {
     let ran = session.eval("let! x = async { return failwith<int> \"no\" }").await;
     let JobEnding::Raised(raised) = &ran.report.ending else { panic!("{:?}", ran.report.ending) };
     assert_eq!((raised.kind.as_str(), raised.message.as_str()), ("System.Exception", "no"));

@@ -72,9 +72,24 @@ fn json_form(display: &Display, kind: &str) -> Value {
 const PEOPLE: &str = "type Person = { Name: string; Age: int; Height: float option }
 let people = [ { Name = \"Ada <b>\"; Age = 36; Height = Some 1.65 }; { Name = \"Grace\"; Age = 85; Height = None } ]";
 
+/// One session for all of it: none of these depends on what the others define.
 #[tokio::test]
-async fn records_are_a_table() {
+async fn what_is_shown_has_the_forms_of_its_kind() {
     let mut session = Session::start().await;
+    records_are_a_table(&mut session).await;
+    tuples_maps_dictionaries_and_data_tables_are_tables(&mut session).await;
+    cells_that_are_wide_or_long_leave_the_columns_straight(&mut session).await;
+    numbers_are_a_line(&mut session).await;
+    bytes_of_a_picture_are_the_picture(&mut session).await;
+    markup_is_shown_as_what_it_is(&mut session).await;
+    anything_is_shown_under_its_mime_type(&mut session).await;
+    charts_are_described_and_drawn(&mut session).await;
+    a_lazy_sequence_is_looked_at_only_when_it_is_shown_and_not_to_its_end(&mut session).await;
+    a_display_has_the_name_it_was_given(&mut session).await;
+    what_is_too_large_for_a_message_is_left_out_and_named(&mut session).await;
+}
+
+async fn records_are_a_table(session: &mut Session) {
     session.eval(PEOPLE).await;
     let shown = session.display("Mainstay.display people").await;
     assert!(!shown.is_value);
@@ -90,9 +105,7 @@ async fn records_are_a_table() {
     assert_eq!(value, Display { is_value: true, ..shown });
 }
 
-#[tokio::test]
-async fn tuples_maps_dictionaries_and_data_tables_are_tables() {
-    let mut session = Session::start().await;
+async fn tuples_maps_dictionaries_and_data_tables_are_tables(session: &mut Session) {
     session.eval(PEOPLE).await;
     let readonly = session.display("Mainstay.display (dict [ 1, 2 ])").await;
     assert_eq!(readonly.data.text(), "Key  Value\n───  ─────\n  1      2");
@@ -124,9 +137,7 @@ async fn tuples_maps_dictionaries_and_data_tables_are_tables() {
     }
 }
 
-#[tokio::test]
-async fn cells_that_are_wide_or_long_leave_the_columns_straight() {
-    let mut session = Session::start().await;
+async fn cells_that_are_wide_or_long_leave_the_columns_straight(session: &mut Session) {
     let rows = "[ \"漢字\", 1; \"e\\u0301\\n\", 2; String.replicate 50 \"🙂\", 3 ]";
     let shown = session.display(&format!("Mainstay.display {rows}")).await;
     insta::assert_snapshot!(shown.data.text(), @"
@@ -138,26 +149,19 @@ async fn cells_that_are_wide_or_long_leave_the_columns_straight() {
     ");
 }
 
-#[tokio::test]
-async fn numbers_are_a_line() {
-    let mut session = Session::start().await;
+async fn numbers_are_a_line(session: &mut Session) {
     let shown = session.value_display("[ 1; 5; 2; 8; 3 ]").await.unwrap();
     assert_eq!(shown.data.text(), "▁▅▂█▃  5 numbers, 1 to 8");
     assert!(form(&shown, "image/svg+xml").starts_with("<svg "));
     let text = async |session: &mut Session, code: &str| session.display(code).await.data.text().to_owned();
-    assert_eq!(
-        text(&mut session, "Mainstay.display [| 0.5; nan; 2.5 |]").await,
-        "▁·█  3 numbers, 0.5 to 2.5"
-    );
-    assert_eq!(text(&mut session, "Mainstay.display [ 7L; 7L ]").await, "▄▄  2 numbers, 7 to 7");
-    let many = text(&mut session, "Mainstay.display (Array.init 20000 id)").await;
+    assert_eq!(text(session, "Mainstay.display [| 0.5; nan; 2.5 |]").await, "▁·█  3 numbers, 0.5 to 2.5");
+    assert_eq!(text(session, "Mainstay.display [ 7L; 7L ]").await, "▄▄  2 numbers, 7 to 7");
+    let many = text(session, "Mainstay.display (Array.init 20000 id)").await;
     assert!(many.ends_with("  the first 10000 numbers, 0 to 9999"), "{many}");
     assert_eq!(session.value_display("[ 1; 2; 3 ]").await, None, "so few are read as quickly");
 }
 
-#[tokio::test]
-async fn bytes_of_a_picture_are_the_picture() {
-    let mut session = Session::start().await;
+async fn bytes_of_a_picture_are_the_picture(session: &mut Session) {
     let png = "[| 0x89uy; 0x50uy; 0x4Euy; 0x47uy |]";
     let shown = session.value_display(png).await.unwrap();
     assert_eq!((form(&shown, "image/png"), shown.data.text()), ("iVBORw==", "[image/png, 4 bytes]"));
@@ -170,9 +174,7 @@ async fn bytes_of_a_picture_are_the_picture() {
     assert!(matches!(report.ending, JobEnding::Raised(_)));
 }
 
-#[tokio::test]
-async fn markup_is_shown_as_what_it_is() {
-    let mut session = Session::start().await;
+async fn markup_is_shown_as_what_it_is(session: &mut Session) {
     for (code, kind, text) in [
         ("Mainstay.html \"<b>\"", "text/html", "<b>"),
         ("Mainstay.svg \"<svg/>\"", "image/svg+xml", "<svg/>"),
@@ -192,9 +194,7 @@ async fn markup_is_shown_as_what_it_is() {
     assert_eq!(session.display("Mainstay.display (Some 3)").await.data.text(), "Some 3");
 }
 
-#[tokio::test]
-async fn anything_is_shown_under_its_mime_type() {
-    let mut session = Session::start().await;
+async fn anything_is_shown_under_its_mime_type(session: &mut Session) {
     let map = "Mainstay.mime \"application/geo+json\" \"{\\\"type\\\": \\\"Point\\\"}\"";
     let shown = session.value_display(map).await.unwrap();
     assert_eq!(json_form(&shown, "application/geo+json"), serde_json::json!({"type": "Point"}));
@@ -242,9 +242,7 @@ async fn what_packages_made_to_be_looked_at_is_shown_by_conventions() {
     assert_eq!(form(&node, "text/html"), "<p>a &lt; b</p>");
 }
 
-#[tokio::test]
-async fn charts_are_described_and_drawn() {
-    let mut session = Session::start().await;
+async fn charts_are_described_and_drawn(session: &mut Session) {
     let chart =
         "{ Mainstay.line [ 1 .. 5 ] [ 1; 5; 2; 8; 3 ] with Title = \"a < b\"; X = \"time\"; Y = \"speed\" }";
     let shown = session.value_display(chart).await.unwrap();
@@ -360,9 +358,7 @@ async fn showing_changes_no_state_unless_it_runs_code() {
     }
 }
 
-#[tokio::test]
-async fn a_lazy_sequence_is_looked_at_only_when_it_is_shown_and_not_to_its_end() {
-    let mut session = Session::start().await;
+async fn a_lazy_sequence_is_looked_at_only_when_it_is_shown_and_not_to_its_end(session: &mut Session) {
     session.eval("let mutable looked = 0\nlet endless = Seq.initInfinite (fun i -> looked <- looked + 1; i, string i)").await;
     session.eval("let rows = { 0 .. 3 }").await;
     assert_eq!(session.value_display("endless").await, None);
@@ -378,12 +374,10 @@ async fn a_lazy_sequence_is_looked_at_only_when_it_is_shown_and_not_to_its_end()
     assert_eq!(session.display("Mainstay.display \"there\"").await.data.text(), "there");
 }
 
-#[tokio::test]
-async fn a_display_has_the_name_it_was_given() {
-    let mut session = Session::start().await;
+async fn a_display_has_the_name_it_was_given(session: &mut Session) {
     let id = async |session: &mut Session, code: &str| session.display(code).await.id.map(String::from);
-    assert_eq!(id(&mut session, "Mainstay.displayAs \"bar\" 1").await.as_deref(), Some("bar"));
-    assert_eq!(id(&mut session, "Mainstay.displayAs \"a bar\" 1").await.as_deref(), Some("a bar"));
+    assert_eq!(id(session, "Mainstay.displayAs \"bar\" 1").await.as_deref(), Some("bar"));
+    assert_eq!(id(session, "Mainstay.displayAs \"a bar\" 1").await.as_deref(), Some("a bar"));
     for no_name in ["", "a\\nb", "x\" |> String.replicate 257 |> (+) \""] {
         let (outputs, report) = session.outputs(&format!("1 |> Mainstay.displayAs (\"{no_name}\")")).await;
         assert!(outputs.is_empty() && matches!(report.ending, JobEnding::Raised(_)), "{no_name}");
@@ -404,9 +398,7 @@ async fn nothing_of_the_module_is_the_sessions_own() {
     assert_eq!(report.ending, JobEnding::Rejected);
 }
 
-#[tokio::test]
-async fn what_is_too_large_for_a_message_is_left_out_and_named() {
-    let mut session = Session::start().await;
+async fn what_is_too_large_for_a_message_is_left_out_and_named(session: &mut Session) {
     let shown = session.display("Mainstay.display (Mainstay.html (String.replicate 9000000 \"é\"))").await;
     assert_eq!(shown.data.kinds(), ["text/plain"]);
     insta::assert_snapshot!(shown.data.text(), @"[text/html left out: it is too large to be sent, 9000000 bytes]");

@@ -43,9 +43,7 @@ module Zoo =
     let feed (animal: Animal) = animal.Name.Length
 ";
 
-#[tokio::test]
-async fn a_module_does_not_hide_the_type_of_its_name() {
-    let mut session = Session::start().await;
+async fn a_module_does_not_hide_the_type_of_its_name(session: &mut Session) {
     session.has_run("type Cart = { Items: int }\nmodule Cart =\n    let empty = { Items = 0 }").await;
     session.has_run("module Shop =\n    type Order = Open | Paid\n    module Order =\n        let all = [ Open; Paid ]").await;
     for (name, of_module, of_type) in [
@@ -62,9 +60,7 @@ async fn a_module_does_not_hide_the_type_of_its_name() {
     }
 }
 
-#[tokio::test]
-async fn a_type_is_told_with_what_it_inherits_and_implements() {
-    let mut session = Session::start().await;
+async fn a_type_is_told_with_what_it_inherits_and_implements(session: &mut Session) {
     session.has_run(ZOO).await;
     let dog = session.members("Zoo.Dog").await.unwrap();
     assert_eq!((dog.kind.as_str(), &*dog.bases), ("type", &["Zoo.Animal".to_owned(), "obj".into()][..]));
@@ -82,9 +78,7 @@ async fn a_type_is_told_with_what_it_inherits_and_implements() {
     assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{refused:?}");
 }
 
-#[tokio::test]
-async fn what_is_referred_to_is_documented() {
-    let session = Session::start().await;
+async fn what_is_referred_to_is_documented(session: &mut Session) {
     for (name, documentation) in [
         ("System.String", "Represents text as a sequence of UTF-16 code units."),
         ("System.Collections.Generic.Dictionary", "Represents a collection of keys and values."),
@@ -191,9 +185,17 @@ async fn what_is_withheld_is_told_to_nobody() {
     assert_eq!(session.symbols("open'", 5).await.found, 1);
 }
 
+/// One session for all of it. The first asserts what was bound first, so it stays the first.
 #[tokio::test]
-async fn functions_operators_and_values_are_told_with_their_signatures() {
+async fn names_are_told_with_their_signatures_documentation_and_members() {
     let mut session = Session::start().await;
+    functions_operators_and_values_are_told_with_their_signatures(&mut session).await;
+    a_module_does_not_hide_the_type_of_its_name(&mut session).await;
+    what_is_referred_to_is_documented(&mut session).await;
+    a_type_is_told_with_what_it_inherits_and_implements(&mut session).await;
+}
+
+async fn functions_operators_and_values_are_told_with_their_signatures(session: &mut Session) {
     session
         .has_run("let xs = [1; 2]\nlet (|>>) x f = f x\nlet inline sum x y = x + y\nlet most x y = max x y\n")
         .await;
