@@ -847,13 +847,13 @@ async fn a_session_that_was_reset_takes_no_memory_any_more() {
 
 #[tokio::test]
 async fn what_code_left_running_prints_is_of_its_own_job() {
+    let mut session = Session::start().await;
     for starts in [
         "Async.Start(async { late () })",
         "System.Threading.Tasks.Task.Run(late) |> ignore",
         "let timer = new System.Threading.Timer((fun _ -> late ()), null, 0, -1)",
         "System.Threading.Thread(late).Start()",
     ] {
-        let mut session = Session::start().await;
         let code = format!(
             "open System.Threading
 let go, printed = new ManualResetEventSlim(false), new ManualResetEventSlim(false)

@@ -71,20 +71,27 @@ fn a_projects_own_names_are_not_hidden_by_the_languages() {
     assert_eq!(value(&world, "Log.log \"this\", Log.id"), "(\"logged this\", 7)");
 }
 
+/// One session for all of it: its project is slow to build.
 #[test]
-fn a_build_that_fails_is_told_with_its_place_and_costs_no_value() {
+fn a_build_that_is_ended_or_fails_and_a_project_that_is_gone_cost_no_value() {
     let world = shop();
     new_session(&world);
-    value(&world, "let kept = Cart.total []");
+    a_build_ends_with_ctrl_c_and_changes_nothing(&world);
+    a_build_that_fails_is_told_with_its_place_and_costs_no_value(&world);
+    a_project_that_is_gone_costs_the_project_and_not_the_session(&world);
+}
+
+fn a_build_that_fails_is_told_with_its_place_and_costs_no_value(world: &World) {
+    value(world, "let kept = Cart.total []");
     std::fs::write(world.work().join("Cart.fs"), CART.replace("item.Price", "item.Pric")).unwrap();
-    let failed = rebuild(&world);
+    let failed = rebuild(world);
     assert_eq!(failed.code, 1, "{failed:?}");
     let place = format!("{}:4:", world.work().join("Cart.fs").display());
     assert!(failed.stderr.contains(&place) && failed.stderr.contains("error FS0039"), "{failed:?}");
     assert!(failed.stderr.contains("failed: the build has 1 error"), "{failed:?}");
     let failed = world.run(["session", "rebuild", "--json"]).json();
     assert_eq!(failed["diagnostics"][0]["code"], "FS0039");
-    assert_eq!(value(&world, "kept"), "0");
+    assert_eq!(value(world, "kept"), "0");
 }
 
 #[test]
@@ -113,18 +120,15 @@ fn what_was_built_anew_is_there_after_a_rebuild_and_stale_before() {
     assert_eq!(evaluated["value"], "\"2,50\"");
 }
 
-#[test]
-fn a_project_that_is_gone_costs_the_project_and_not_the_session() {
-    let world = shop();
-    new_session(&world);
-    value(&world, "let kept = 1");
+fn a_project_that_is_gone_costs_the_project_and_not_the_session(world: &World) {
+    value(world, "let kept = 1");
     std::fs::remove_file(world.work().join("Shop.fsproj")).unwrap();
     kill(world.worker_pid());
-    assert_eq!(value(&world, "kept"), "1");
+    assert_eq!(value(world, "kept"), "1");
     let faults = world.session()["startup"]["faults"].to_string();
     assert!(faults.contains("Shop.fsproj"), "{faults}");
-    assert_eq!(rebuild(&world).code, 1);
-    assert_eq!(value(&world, "kept"), "1");
+    assert_eq!(rebuild(world).code, 1);
+    assert_eq!(value(world, "kept"), "1");
 }
 
 #[test]
@@ -176,18 +180,15 @@ fn a_session_without_a_project_runs_no_script_of_its_folder() {
     assert_eq!(world.eval("ours")["success"], false);
 }
 
-#[test]
-fn a_build_ends_with_ctrl_c_and_changes_nothing() {
-    let world = shop();
-    new_session(&world);
-    value(&world, "let kept = 1");
-    let mut follower = world.follow(0);
+fn a_build_ends_with_ctrl_c_and_changes_nothing(world: &World) {
+    value(world, "let kept = 1");
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     let building = world.command().args(["session", "rebuild"]).spawn().unwrap();
     follower.wait_for("outputProduced");
     interrupt(&building);
     let code = building.wait_with_output().unwrap().status.code();
     assert_eq!(code, Some(1));
-    assert_eq!(value(&world, "kept"), "1");
+    assert_eq!(value(world, "kept"), "1");
 }
 
 #[test]
