@@ -20,6 +20,7 @@ const FAILPOINTS_OF_STORE: &str = "mainstay-log/failpoints";
 
 /// The feature of tests of the daemon without the program.
 const FAILPOINTS_OF_DAEMON: &str = "mainstay-daemon/failpoints";
+
 /// Settings of .NET for the tests. Compilers, builds and workers live for seconds there, so what the runtime compiles again to make it
 /// faster costs more than it saves. One test, `agent_task` of the program, runs without these settings, as users do.
 const DOTNET_SETTINGS: [(&str, &str); 2] = [("DOTNET_TC_CallCounting", "0"), ("DOTNET_TieredPGO", "0")];
