@@ -187,7 +187,7 @@ impl Client {
     /// # Errors
     /// As [`Client::entries`].
     pub async fn conversation(&self, session: SessionId) -> Result<Conversation, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         conversation_of(self.engine.shared.log.as_ref(), &session).await
     }
 
@@ -268,6 +268,15 @@ impl Client {
             true => Ok(status),
             false => Err(not_found(session)),
         }
+    }
+
+    /// A session as committed, without asking its worker anything. Where its task has it as the log does, nothing is read.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub(crate) async fn visible_session(&self, session: SessionId) -> Result<Session, Error> {
+        let stored = self.engine.stored(session).await?;
+        if self.access.sees(&stored) { Ok(stored) } else { Err(not_found(session)) }
     }
 
     /// The sessions that match, most recently active first.

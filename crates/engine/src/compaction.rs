@@ -20,7 +20,7 @@ impl Client {
         before: u64,
         summary: String,
     ) -> Result<SessionCommand, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let segments = self.engine().segments_of(&session).await?;
         let all = total(&segments);
         let invalid = |reason| Error::InvalidArgument { argument: "before".to_owned(), reason };

@@ -42,7 +42,7 @@ impl Client {
         cursor: ExportCursor,
         limit: usize,
     ) -> Result<ExportPage, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let all = self.engine().segments_of(&session).await?;
         let segments = session.transcript.inherited();
         // Behind them its own events count to the last: a reset may be behind the last entry.

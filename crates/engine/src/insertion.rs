@@ -108,7 +108,7 @@ impl Client {
         merge: &Merge,
         wanted: Option<u64>,
     ) -> Result<SessionCommand, Error> {
-        let into = self.status(session).await?.session;
+        let into = self.visible_session(session).await?;
         let engine = self.engine();
         let segments = engine.segments_of(&into).await?;
         let all = total(&segments);

@@ -18,7 +18,7 @@ impl Client {
         index: u64,
         label: Option<String>,
     ) -> Result<SessionCommand, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let segments = self.engine().segments_of(&session).await?;
         match slice(&segments, index..index.saturating_add(1)).as_slice() {
             [segment, ..] => {
@@ -38,7 +38,7 @@ impl Client {
     /// # Errors
     /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
     pub async fn labels(&self, session: SessionId) -> Result<Vec<(u64, Label)>, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let segments = self.engine().segments_of(&session).await?;
         Ok(session
             .labels
@@ -57,7 +57,7 @@ impl Client {
         session: SessionId,
         entries: &[TranscriptEntry],
     ) -> Result<Vec<Option<String>>, Error> {
-        let labels = self.status(session).await?.session.labels;
+        let labels = self.visible_session(session).await?.labels;
         let label = |placed: &TranscriptEntry| Some(labels.of(placed.session, placed.number)?.text.clone());
         Ok(entries.iter().map(label).collect())
     }

@@ -63,7 +63,7 @@ impl Client {
 
     /// The first of those it comes from that may be seen, without one between that may not.
     async fn first_ancestor(&self, session: SessionId) -> Result<Session, Error> {
-        let mut first = self.status(session).await?.session;
+        let mut first = self.visible_session(session).await?;
         while let Some(parent) = &first.forked_from {
             match self.seen_session(parent.session).await? {
                 Some(parent) => first = parent,

@@ -74,7 +74,7 @@ impl Client {
     /// in the answer.
     pub async fn merge(&self, session: SessionId, id: CommandId, merge: Merge) -> Result<Merged, Error> {
         self.must_drive(session).await?;
-        let into = self.status(session).await?.session;
+        let into = self.visible_session(session).await?;
         self.engine().shared.must_serve(&into.kind)?;
         let inputs = self.inputs(&merge).await?;
         // An id that is too long for the last part is refused before anything runs.

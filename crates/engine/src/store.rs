@@ -80,7 +80,7 @@ impl Client {
     /// # Errors
     /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
     pub async fn statistics(&self, session: SessionId) -> Result<Statistics, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let stored = self.engine().shared.log.session_statistics(session.id).await?;
         let transcript = session.transcript.len(stored.entries);
         Ok(Statistics { session, transcript, stored })

@@ -50,7 +50,7 @@ impl Client {
     /// # Errors
     /// As [`Client::validity`].
     pub async fn outlook(&self, session: SessionId) -> Result<RefreshOutlook, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let Some(KnownSession { records, present }) = self.engine().known(&session).await? else {
             return Ok(RefreshOutlook::default());
         };
@@ -70,7 +70,7 @@ impl Client {
     /// # Errors
     /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
     pub async fn validity(&self, session: SessionId) -> Result<Option<ValidityCounts>, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let known = self.engine().known(&session).await?;
         Ok(known.map(|known| known.records.counts(&known.present)))
     }
@@ -84,7 +84,7 @@ impl Client {
         session: SessionId,
         ended: &[Seq],
     ) -> Result<Vec<Option<Validity>>, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let known = self.engine().known(&session).await?;
         let of = |seq: &Seq| known.as_ref().and_then(|known| known.records.of(*seq, &known.present));
         Ok(ended.iter().map(of).collect())

@@ -25,7 +25,7 @@ impl Client {
     /// # Errors
     /// As [`Client::validity`].
     pub async fn reloading(&self, session: SessionId) -> Result<Reloading, Error> {
-        let session = self.status(session).await?.session;
+        let session = self.visible_session(session).await?;
         let shared = &self.engine().shared;
         let (reply, kernel) = oneshot::channel();
         let handle = self.engine().handle(session.id).await?;

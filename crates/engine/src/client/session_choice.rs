@@ -90,7 +90,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit`] of a start.
     pub async fn bring_into_use(&self, session: SessionId, limit: Duration) -> Result<(), Error> {
-        let found = self.status(session).await?.session;
+        let found = self.visible_session(session).await?;
         if found.is_agent() {
             return Ok(());
         }
