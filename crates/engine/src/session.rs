@@ -38,12 +38,11 @@ use uuid::Uuid;
 use self::appends::UnsentEvents;
 use self::arrivals::Arrivals;
 use self::heard_notices::HeardNotices;
-use crate::adoption::AdoptedRunner;
 use crate::claims::{CommandKey, key_of};
 use crate::clock::now;
 use crate::commit::{CommitReceivers, Commits, commit_in_order};
 use crate::dependencies::{WaitResult, Waiter};
-use crate::lane::{Lane, Queued};
+use crate::lane::Lane;
 use crate::output::OutputBuffer;
 use crate::pending_commands::PendingCommands;
 use crate::retry::Retry;
@@ -58,6 +57,7 @@ use crate::worker::Worker;
 
 pub(crate) use self::handle::{Ending, Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
+pub(crate) use self::takeover::Inherited;
 
 /// How long output is held back to be joined with what follows.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
@@ -71,17 +71,13 @@ const WAITS: usize = 4;
 /// Notices that may be on their way from one worker; then its pipes fill up and it waits.
 const NOTICES: usize = 64;
 
-/// Starts the task of a session that was read from the log, or has just been created.
-///
-/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back, unless its worker was
-/// `adopted`; `lane` are the commands that wait for their turn in it. `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
+/// Starts the task of a session that was read from the log, or has just been created. A session that the log says is live has lost its worker
+/// with the daemon that had it, and is brought back, unless its worker was adopted.
 pub(crate) fn spawn(
     shared: Arc<Shared>,
     session: Session,
     epoch: Epoch,
-    lane: Vec<Queued>,
-    answered: Option<CommandKey>,
-    adopted: Option<AdoptedRunner>,
+    inherited: Inherited,
 ) -> (SessionHandle, Entry) {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
     let door = Arc::new(Mutex::new(Some(requests.clone())));
@@ -142,17 +138,14 @@ pub(crate) fn spawn(
         grace: None,
         live: None,
         given: LastValues::default(),
-        answered,
+        answered: None,
         is_draining: false,
         drained: None,
         ending: ending.clone(),
     };
     let after = task.session.last_seq;
-    let is_adopted = adopted.is_some();
-    match adopted {
-        Some(adopted) => task.go_on(lane, adopted),
-        None => task.take_over(lane),
-    }
+    let is_adopted = inherited.adopted.is_some();
+    task.inherit(inherited);
     task::spawn(task.run(mailbox, failed));
     let entry = Entry {
         requests: requests.downgrade(),

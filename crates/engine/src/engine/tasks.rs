@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Engine;
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
-use crate::session::{Ending, Entry, Request, SessionHandle, spawn};
+use crate::session::{Ending, Entry, Inherited, Request, SessionHandle, spawn};
 use crate::sync::MutexGuard;
 
 /// The tasks of the sessions in use.
@@ -98,7 +98,8 @@ impl Engine {
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered, adopted);
+        let (handle, entry) =
+            spawn(Arc::clone(&self.shared), stored, epoch, Inherited { lane, answered, adopted });
         tasks.handles.retain(|_, handle| handle.upgrade().is_some());
         tasks.handles.insert(session, entry);
         Ok(handle)

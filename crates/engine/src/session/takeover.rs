@@ -7,14 +7,35 @@ use mainstay_runner::StartedRunner;
 use super::SessionTask;
 use super::heard_notices::HeardNotices;
 use crate::adoption::AdoptedRunner;
+use crate::claims::CommandKey;
 use crate::lane::{Lane, Queued};
 use crate::warm_up::Notices;
 use crate::worker::Worker;
 
+/// What a session's task begins with that an earlier one left.
+pub(crate) struct Inherited {
+    /// The commands that wait for their turn.
+    pub(crate) lane: Vec<Queued>,
+    /// The command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
+    pub(crate) answered: Option<CommandKey>,
+    /// The runner that has outlived the daemon that started it.
+    pub(crate) adopted: Option<AdoptedRunner>,
+}
+
 impl SessionTask {
+    /// Goes on with what an earlier daemon left.
+    pub(super) fn inherit(&mut self, inherited: Inherited) {
+        let Inherited { lane, answered, adopted } = inherited;
+        self.answered = answered;
+        match adopted {
+            Some(adopted) => self.go_on(lane, adopted),
+            None => self.take_over(lane),
+        }
+    }
+
     /// Goes on where an earlier daemon was lost, and the worker with it. Before anyone can ask: a job that was cut off has its outcome
     /// before its command can come again, and a command that waits, for its turn or an answer, is known.
-    pub(super) fn take_over(&mut self, lane: Vec<Queued>) {
+    fn take_over(&mut self, lane: Vec<Queued>) {
         self.expect_waiting(lane);
         self.notice(Notice::DaemonLost);
         self.advance_lane();
@@ -22,7 +43,7 @@ impl SessionTask {
 
     /// Goes on with a runner that has outlived the daemon that started it. The job that runs goes on running, and the client that sent
     /// its command again waits for its end.
-    pub(super) fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
+    fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
         let AdoptedRunner { started: StartedRunner { runner, next, notices, .. }, taken, given } = adopted;
         // What was answered already is found in the log.
         if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
