@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
 use mainstay_home::Home;
 use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
-use mainstay_model::{Capabilities, Capability, Error, SessionKind};
+use mainstay_model::{Capabilities, Capability, Error, Limits, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
 /// Starts the kernels of Jupyter sessions.
@@ -48,6 +48,10 @@ impl RunnerFactory for JupyterKernels {
 
     fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
         Capabilities::KERNEL.with(Capability::Comms)
+    }
+
+    fn cancel_grace_ms(&self, _kind: &SessionKind, limits: &Limits) -> u64 {
+        limits.jupyter_cancel_grace_ms
     }
 
     async fn find(&self, kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {

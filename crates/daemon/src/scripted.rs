@@ -10,7 +10,7 @@ use mainstay_kernel::fsharp::{Sdk, WorkerProgram};
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    AgentState, AskId, Capabilities, Delivery, Delta, Error, JobId, JobSpec, Message, Part, PartRole,
+    AgentState, AskId, Capabilities, Delivery, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
     Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding,
     WorkerExit, YieldReason,
 };
@@ -39,6 +39,10 @@ impl RunnerFactory for ScriptedAgents {
 
     fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
         Capabilities::AGENT
+    }
+
+    fn cancel_grace_ms(&self, _kind: &SessionKind, limits: &Limits) -> u64 {
+        limits.agent_cancel_grace_ms
     }
 
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {

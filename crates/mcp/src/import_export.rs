@@ -9,7 +9,7 @@ use std::path::Path;
 
 use mainstay_formats::exchange::{self, Format, Header, SessionFile};
 use mainstay_model::affordance::Reach;
-use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
+use mainstay_model::{Action, Capability, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
 use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ impl Tool for ImportSession {
         let SessionFile { imported, format, left_out } = file;
         let Header { kind, working_directory, project, .. } = imported.header.clone();
         // An agent's conversation need not go on here: it keeps the folder it was of.
-        let is_here = match kind.is_agent() {
+        let is_here = match call.client().capabilities_of(&kind).has(Capability::Conversation) {
             true => Path::new(&working_directory).is_absolute(),
             false => Path::new(&working_directory).is_dir(),
         };

@@ -1,7 +1,7 @@
 //! The kinds of sessions that there are, in the answer to a call that names another: what can start, and what installs Python where it is
 //! not there.
 
-use mainstay_model::{Error, SessionKind};
+use mainstay_model::{Capability, Error, SessionKind};
 
 use super::call::Call;
 use mainstay_gateway::KnownKind;
@@ -13,14 +13,17 @@ const PYTHON: &str = "python";
 pub(super) async fn instead_of(call: &Call, kind: &SessionKind) -> String {
     let kinds = &call.server().daemon.kinds;
     match kinds.known(call.client(), Some(call.meant().folder())).await {
-        Ok(known) => next_step(kind, &known),
+        Ok(mut known) => {
+            known.retain(|known| call.client().capabilities_of(&known.kind).has(Capability::Code));
+            next_step(kind, &known)
+        }
         Err(_) => Error::KernelUnknown { kind: kind.clone() }.next_step(),
     }
 }
 
+/// What to do about a kind that nothing here runs, where these run code.
 fn next_step(kind: &SessionKind, known: &[KnownKind]) -> String {
-    let runs_code = known.iter().filter(|known| !known.kind.is_agent());
-    let (there, missing): (Vec<_>, Vec<_>) = runs_code.partition(|known| known.missing.is_none());
+    let (there, missing): (Vec<_>, Vec<_>) = known.iter().partition(|known| known.missing.is_none());
     let listed = |known: &&KnownKind| match &known.language {
         Some(language) if *language != known.kind.as_str() => format!("{} ({language})", known.kind),
         Some(_) | None => known.kind.to_string(),
@@ -61,8 +64,7 @@ mod tests {
     fn the_kinds_that_there_are_are_listed_and_what_installs_python_is_said_where_it_is_not_there() {
         let cobol = SessionKind::new("cobol").unwrap();
         let install = "Run `mainstay kernel install python`.";
-        let pi = KnownKind { language: None, ..known("pi", "", None) };
-        let without = [known("fsharp", "fsharp", None), known("python", "python", Some(install)), pi];
+        let without = [known("fsharp", "fsharp", None), known("python", "python", Some(install))];
         assert_eq!(
             next_step(&cobol, &without),
             "The kinds that can start here: fsharp. python: Run `mainstay kernel install python`. Other languages come with the Jupyter \

@@ -100,11 +100,10 @@ impl CreatedAnswer {
 
 /// Which code a session runs, in a sentence; none of an agent's.
 pub(super) fn runs(call: &Call, session: &Session) -> Option<String> {
-    let kind = &session.kind;
     let language = match session.language() {
         Some(language) => language.as_str().to_owned(),
-        None if kind.is_agent() => return None,
-        None => kind.to_string(),
+        None if session.is_agent() => return None,
+        None => session.kind.to_string(),
     };
     Some(format!("{} runs {language} now", call.names().of::<SendCode>()))
 }

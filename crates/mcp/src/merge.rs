@@ -163,7 +163,7 @@ impl MergeRequest {
         let session = call.workplace(session_id.as_deref(), Action::Merge).await?;
         let present = client.status(session).await?.session;
         // In an agent's conversation no code runs.
-        if at.is_some() || present.kind.is_agent() {
+        if at.is_some() || present.is_agent() {
             let inserted = client.insert(session, id, merge, at).await?;
             return MergeAnswer::of_inserted(call, session, inserted).await;
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mainstay_engine::Client;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::{
-    Admission, Command, Error, Role, Session, SessionCommand, SessionId, SessionState, Timestamp, TokenUsage,
-    TranscriptEntry,
+    Admission, Capability, Command, Error, Role, Session, SessionCommand, SessionId, SessionKind,
+    SessionState, Timestamp, TokenUsage, TranscriptEntry,
 };
 use mainstay_runner::{AgentQuestion, Conversation};
 use serde_json::{Value, json};
@@ -286,7 +286,8 @@ impl Call<'_> {
     fn health(&self) -> Value {
         let is_open = |status: &BreakerStatus| status.state == BreakerState::Open;
         let kinds = self.client.breakers();
-        let do_not_start = kinds.iter().any(|(kind, status)| kind.is_agent() && is_open(status));
+        let is_agents = |kind: &SessionKind| self.client.capabilities_of(kind).has(Capability::Conversation);
+        let do_not_start = kinds.iter().any(|(kind, status)| is_agents(kind) && is_open(status));
         let start = do_not_start.then(|| "agents do not start; see `mainstay status`".to_owned());
         let providers = self.client.provider_breakers();
         let failing = providers.iter().filter(|(_, status)| is_open(status));

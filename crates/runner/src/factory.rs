@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, Capabilities, ChosenProject, Error, NoticeNumber, Principal, ProjectChoice, RunnerId,
+    AgentState, Capabilities, ChosenProject, Error, Limits, NoticeNumber, Principal, ProjectChoice, RunnerId,
     RunnerNotice, SessionId, SessionKind, TakenNotices, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,12 @@ pub trait RunnerFactory: Send + Sync + 'static {
 
     /// What sessions of such a kind can do. It is stored with each session when that is created.
     fn capabilities(&self, kind: &SessionKind) -> Capabilities;
+
+    /// How long a job of such a session may take to stop once it was asked to, in milliseconds. One that takes longer costs its runner
+    /// its life.
+    fn cancel_grace_ms(&self, _kind: &SessionKind, limits: &Limits) -> u64 {
+        limits.cancel_grace_ms
+    }
 
     /// How an agent in this folder begins, of a creator with such an environment, as far as that is known before it is started.
     fn beginning(&self, _folder: &Path, _environment: &Environment) -> AgentState {

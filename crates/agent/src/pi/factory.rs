@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::agent::Model;
-use mainstay_model::{AgentState, Capabilities, Error, SessionId, SessionKind, ThinkingLevel};
+use mainstay_model::{AgentState, Capabilities, Error, Limits, SessionId, SessionKind, ThinkingLevel};
 use mainstay_os::process::Launch;
 use mainstay_runner::{Conversation, Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 use serde::Deserialize;
@@ -162,6 +162,10 @@ impl RunnerFactory for PiAgents {
 
     fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
         Capabilities::AGENT
+    }
+
+    fn cancel_grace_ms(&self, _kind: &SessionKind, limits: &Limits) -> u64 {
+        limits.agent_cancel_grace_ms
     }
 
     fn beginning(&self, folder: &Path, environment: &Environment) -> AgentState {

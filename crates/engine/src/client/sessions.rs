@@ -1,6 +1,8 @@
 //! Creating, forking and importing sessions.
 
-use mainstay_model::{Answered, CommandId, CreateSession, Error, ForkSession, Outcome};
+use mainstay_model::{
+    Answered, Capabilities, CommandId, CreateSession, Error, ForkSession, Outcome, SessionKind,
+};
 
 use super::Client;
 use crate::creation::{Creation, CreationSource};
@@ -8,6 +10,11 @@ use crate::engine::AcceptedCommand;
 use crate::import_export::ImportSession;
 
 impl Client {
+    /// What sessions of a kind can do that are created here, as the one who starts their runners declares it.
+    pub fn capabilities_of(&self, kind: &SessionKind) -> Capabilities {
+        self.engine.shared.capabilities_of(kind)
+    }
+
     /// Creates a session and starts it.
     ///
     /// # Errors

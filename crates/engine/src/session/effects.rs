@@ -52,10 +52,7 @@ impl SessionTask {
     /// How long a job may take to stop.
     pub(super) fn grace(&self) -> Duration {
         let (limits, kind) = (&self.shared.limits, &self.session.kind);
-        Duration::from_millis(match (self.session.is_agent(), kind.is_fsharp()) {
-            (true, _) => limits.agent_cancel_grace_ms,
-            (false, true) => limits.cancel_grace_ms,
-            (false, false) => limits.jupyter_cancel_grace_ms,
-        })
+        let declared = self.shared.factory_of(kind).map(|factory| factory.cancel_grace_ms(kind, limits));
+        Duration::from_millis(declared.unwrap_or(limits.cancel_grace_ms))
     }
 }

@@ -32,8 +32,8 @@ use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Blame, BuildReport, Bundle, Capabilities, CommMessage, Diagnostic, Display, Error,
-    EvalResult, JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References,
-    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    EvalResult, JobEnding, JobId, JobReport, Limits, OutputStream, Question, RaisedError, Reference,
+    References, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_runner::{
@@ -146,6 +146,10 @@ impl RunnerFactory for Scripted {
 
     fn capabilities(&self, kind: &SessionKind) -> Capabilities {
         Capabilities::of_kind(kind)
+    }
+
+    fn cancel_grace_ms(&self, kind: &SessionKind, limits: &Limits) -> u64 {
+        if kind.is_fsharp() { limits.cancel_grace_ms } else { limits.jupyter_cancel_grace_ms }
     }
 
     async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Message, NoticeNumber, Part, PartRole,
-    Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, NoticeNumber, Part,
+    PartRole, Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit,
+    YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
@@ -97,6 +98,10 @@ impl RunnerFactory for ScriptedAgents {
 
     fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
         Capabilities::AGENT
+    }
+
+    fn cancel_grace_ms(&self, _kind: &SessionKind, limits: &Limits) -> u64 {
+        limits.agent_cancel_grace_ms
     }
 
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {

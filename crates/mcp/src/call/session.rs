@@ -155,7 +155,7 @@ impl Call {
     /// no code: they go on with what they had, and it stays idle until someone prompts it.
     pub(crate) async fn take_up(&self, session: SessionId) -> Result<Session, Error> {
         let stored = self.client.status(session).await?.session;
-        if stored.kind.is_agent() {
+        if stored.is_agent() {
             return Ok(stored);
         }
         self.use_session(session);
