@@ -33,7 +33,7 @@ struct ReadyWorker {
 pub(crate) enum Order {
     /// Run the submitted code: in a runner that outlives this daemon once the session as committed has this event.
     Run {
-        /// The submitted code.
+        /// The code that was submitted.
         submission: Submission,
         /// The event that accepted it.
         requested: Seq,

@@ -71,7 +71,7 @@ impl Survivors {
     }
 }
 
-/// One kernel.
+/// The one kernel that lives on.
 pub(crate) struct Survivor {
     id: RunnerId,
     life: Mutex<Life>,
@@ -81,7 +81,7 @@ pub(crate) struct Survivor {
 
 #[derive(Default)]
 struct Life {
-    /// All its notices.
+    /// All notices that it has told.
     said: Vec<RunnerNotice>,
     /// How many of them were acknowledged.
     acknowledged: u64,

@@ -1,4 +1,4 @@
-//! Entries of transcripts.
+//! The views of entries of transcripts.
 
 use mainstay_engine::SearchHit;
 use mainstay_protocol::view::FoundView;

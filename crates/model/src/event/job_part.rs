@@ -55,7 +55,7 @@ pub enum JobPart<'a> {
     CancelRequested,
     /// Its command took longer than it may.
     TimedOut,
-    /// It has ended.
+    /// The job has ended.
     Ended(EvalEnd<'a>),
 }
 

@@ -29,7 +29,7 @@ macro_rules! operations {
             }
         )*
 
-        /// This subject's operations.
+        /// The operations of this subject.
         pub(super) const LIST: &[crate::operation::OperationDescription] =
             &[$(crate::operation::OperationDescription::of::<$request>()),*];
     };
