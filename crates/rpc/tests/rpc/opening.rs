@@ -1,9 +1,26 @@
 //! The session that a folder means: found, or created where there is none.
 
-use mainstay_model::{Error, SessionWork};
-use mainstay_protocol::operations::{FindSession, OpenSession, Opened, Search};
+use std::path::Path;
+
+use mainstay_engine::{KindResolver, KindRules};
+use mainstay_model::{Error, SessionKind, SessionWork};
+use mainstay_protocol::operations::{FindSession, ListSessions, OpenSession, Opened, Search};
+use mainstay_runner::Environment;
 
 use crate::support::Home;
+
+/// Rules by which what runs a kind must be installed first.
+struct NothingIsInstalled;
+
+impl KindRules for NothingIsInstalled {
+    fn default_kind(&self, _folder: &Path, _environment: &Environment) -> SessionKind {
+        SessionKind::pi()
+    }
+
+    fn is_ready(&self, _kind: &SessionKind, _folder: &Path, _environment: &Environment) -> bool {
+        false
+    }
+}
 
 fn conversation_in(folder: &str) -> Search {
     Search {
@@ -47,4 +64,23 @@ async fn clients_that_mean_the_same_session_at_once_get_the_same() {
         })
         .collect();
     assert!(sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
+}
+
+#[tokio::test]
+async fn no_session_is_created_whose_kind_must_be_installed_first_unless_that_is_wanted() {
+    let (home, _script) = Home::with_kinds(KindResolver::new(NothingIsInstalled)).await;
+    let count = async || home.client.call(ListSessions::default()).await.unwrap().len();
+    let before = count().await;
+    let search = || Search { kinds: vec![SessionKind::pi()], ..conversation_in("/") };
+    match home.client.call(open(search())).await.unwrap() {
+        Opened::Unready { kind, working_directory } => {
+            assert_eq!((kind, working_directory.as_str()), (SessionKind::pi(), "/"));
+        }
+        opened => panic!("{opened:?}"),
+    }
+    assert_eq!(count().await, before);
+    let wanted = OpenSession { even_unready: true, ..open(search()) };
+    assert!(matches!(home.client.call(wanted).await.unwrap(), Opened::Created { .. }));
+    // One that is there is found, whatever its kind lacks.
+    assert!(matches!(home.client.call(open(search())).await.unwrap(), Opened::Found { .. }));
 }

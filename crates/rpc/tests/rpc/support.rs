@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mainstay_client::Client;
-use mainstay_engine::Engine;
+use mainstay_engine::{Engine, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::local_socket::{listen, serve};
 use mainstay_gateway::protocol::Protocols;
@@ -31,6 +31,11 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) async fn new() -> (Self, Script) {
+        Self::with_kinds(KindResolver::default()).await
+    }
+
+    /// One whose daemon has these rules of kinds.
+    pub(crate) async fn with_kinds(kind_resolver: KindResolver) -> (Self, Script) {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let (agents, script) = ScriptedAgents::new();
@@ -44,7 +49,7 @@ impl Home {
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),
-            kind_resolver: Default::default(),
+            kind_resolver,
             kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
