@@ -18,6 +18,7 @@ mod daemon;
 mod displays;
 mod doctor_command;
 mod eval_command;
+mod eval_requests;
 mod events_command;
 mod examples;
 mod folder_projects;
