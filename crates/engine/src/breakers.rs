@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal, Try};
+use mainstay_model::breaker::{Attempt, Breaker, BreakerStatus, Refusal};
 use mainstay_model::{Error, Limits, SessionKind};
 use tokio::sync::watch;
 
@@ -111,7 +111,7 @@ impl Breakers {
 pub(crate) struct Permit {
     breakers: Arc<Breakers>,
     kind: SessionKind,
-    of: Try,
+    of: Attempt,
     is_settled: bool,
 }
 

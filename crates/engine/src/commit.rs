@@ -101,7 +101,7 @@ pub(crate) async fn commit_in_order(
                 durable.fetch_add(1, Ordering::Release);
                 let took = commit.decided.elapsed();
                 metering::committed(&commit.after.kind, &events, took);
-                hub.pulse.committed(&events, took);
+                hub.activity.committed(&events, took);
                 visible.send_replace(commit.after);
                 on_their_way.fetch_sub(1, Ordering::Release);
                 hub.publish(session, events);

@@ -27,7 +27,7 @@ use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::LeaseKeeper;
-use crate::metering::Pulse;
+use crate::metering::ActivityCounts;
 use crate::session::{Entry, Request, SessionHandle};
 use crate::shared::Shared;
 use crate::single_process::SingleProcess;
@@ -268,8 +268,8 @@ impl Engine {
     }
 
     /// What sessions did since this was asked last.
-    pub fn take_pulse(&self) -> Pulse {
-        self.shared.hub.pulse.take()
+    pub fn take_activity(&self) -> ActivityCounts {
+        self.shared.hub.activity.take()
     }
 
     /// How many subscriptions there are.

@@ -12,7 +12,7 @@ use mainstay_log::Log;
 use mainstay_model::{Event, EventFilter, Live, Position, Seq, SessionId};
 use tokio::sync::{broadcast, watch};
 
-use crate::metering::PulseCounters;
+use crate::metering::ActivityCounters;
 use crate::sync::{Mutex, MutexGuard};
 
 mod feed;
@@ -34,7 +34,7 @@ pub(crate) struct Hub {
     /// None once the daemon goes down.
     channels: Mutex<Option<Channels>>,
     /// What went through it.
-    pub(crate) pulse: PulseCounters,
+    pub(crate) activity: ActivityCounters,
 }
 
 struct Channels {
@@ -57,7 +57,7 @@ impl Hub {
                 newest,
                 tail: None,
             })),
-            pulse: PulseCounters::default(),
+            activity: ActivityCounters::default(),
         }
     }
 

@@ -73,7 +73,7 @@ pub use insertion::Inserted;
 pub use kind_rules::{KindResolver, KindRules};
 pub use lineage::Relative;
 pub use merge::{Merge, MergeStop, Merged, MergedInput};
-pub use metering::Pulse;
+pub use metering::ActivityCounts;
 pub use refusal::{Reading, Refusal};
 pub use search::SearchHit;
 pub use store::Statistics;

@@ -7,7 +7,7 @@ use mainstay_model::{Event, EventBody, JobEnd, SessionKind};
 
 /// What sessions did since it was asked last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pulse {
+pub struct ActivityCounts {
     /// How many jobs have ended.
     pub jobs: u64,
     /// How long the longest of them ran, in milliseconds.
@@ -16,15 +16,15 @@ pub struct Pulse {
     pub longest_commit_us: u64,
 }
 
-/// What is counted for the next [`Pulse`].
+/// What is counted for the next [`ActivityCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct PulseCounters {
+pub(crate) struct ActivityCounters {
     jobs: AtomicU64,
     longest_job_ms: AtomicU64,
     longest_commit_us: AtomicU64,
 }
 
-impl PulseCounters {
+impl ActivityCounters {
     /// Something was committed, so long after it was decided.
     pub(crate) fn committed(&self, events: &[Event], took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -36,8 +36,8 @@ impl PulseCounters {
     }
 
     /// All of it; from then on it is counted anew.
-    pub(crate) fn take(&self) -> Pulse {
-        Pulse {
+    pub(crate) fn take(&self) -> ActivityCounts {
+        ActivityCounts {
             jobs: self.jobs.swap(0, Ordering::Relaxed),
             longest_job_ms: self.longest_job_ms.swap(0, Ordering::Relaxed),
             longest_commit_us: self.longest_commit_us.swap(0, Ordering::Relaxed),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mainstay_engine::Pulse;
+use mainstay_engine::ActivityCounts;
 use mainstay_model::{SessionId, Timestamp};
 use tokio::sync::watch;
 
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 pub(crate) struct HealthNote {
     pub(crate) at: Timestamp,
     /// What sessions did since the note before.
-    pub(crate) pulse: Pulse,
+    pub(crate) activity: ActivityCounts,
     /// Commands that waited for their turn.
     pub(crate) waiting: u64,
     pub(crate) subscribers: u64,
@@ -73,7 +73,7 @@ mod tests {
     fn note_of(position: u64) -> HealthNote {
         HealthNote {
             at: Timestamp::UNIX_EPOCH,
-            pulse: Pulse::default(),
+            activity: ActivityCounts::default(),
             waiting: 0,
             subscribers: 0,
             in_use: 0,

@@ -48,7 +48,7 @@ async fn note(daemon: &HttpDaemon) -> Result<HealthNote, Error> {
     }
     Ok(HealthNote {
         at: Timestamp::now(),
-        pulse: engine.take_pulse(),
+        activity: engine.take_activity(),
         waiting: live.iter().map(|session| session.lane.len() as u64).sum(),
         subscribers: engine.subscribers() as u64,
         in_use: engine.sessions_in_use() as u64,

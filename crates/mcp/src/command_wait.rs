@@ -14,7 +14,7 @@ use mainstay_model::command;
 use mainstay_model::screen::settled;
 use mainstay_model::{
     Admission, AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq,
-    Session, SessionCommand, SessionId, SessionState, TestNews, TestProgress,
+    Session, SessionCommand, SessionId, SessionState, TestProgress, TestResultFeed,
 };
 use tokio::time::sleep;
 
@@ -259,7 +259,7 @@ struct CommandEvents {
     /// Where what was looked at ends.
     seen: Seq,
     events: ClientSubscription,
-    tests: TestNews,
+    tests: TestResultFeed,
 }
 
 /// Something a command does.
@@ -270,7 +270,7 @@ enum CommandProgress {
 
 impl CommandProgress {
     /// What an event says of a command; of tests that run what is new.
-    fn of(event: &Event, is_of: impl Fn(&CommandId) -> bool, tests: &mut TestNews) -> Option<Self> {
+    fn of(event: &Event, is_of: impl Fn(&CommandId) -> bool, tests: &mut TestResultFeed) -> Option<Self> {
         if !event.metadata.correlation.as_ref().is_some_and(is_of) {
             return None;
         }
@@ -298,7 +298,7 @@ impl CommandProgress {
 impl CommandEvents {
     async fn begin(call: &Call, session: SessionId, seen: Seq) -> Result<Self, Error> {
         let events = call.client().subscribe(session, seen).await?;
-        Ok(Self { seen, events, tests: TestNews::default() })
+        Ok(Self { seen, events, tests: TestResultFeed::default() })
     }
 
     /// What it does next; none where nothing can be heard.

@@ -16,7 +16,7 @@ use super::running_calls::{CallResult, RunningCall};
 use super::tool_result::answered;
 
 /// The longest that a client which wants to hear of a call hears nothing: some give a silent call up.
-const PULSE: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long a call that is answered at once is given to find the session that it is about.
 const BEGINS: Duration = Duration::from_secs(1);
 /// How many calls that have ended one answer tells of at most.
@@ -78,8 +78,8 @@ async fn first_answer(
             None => std::future::pending().await,
         }
     });
-    let mut pulse = interval_at(Instant::now() + PULSE, PULSE);
-    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_unwanted = false;
     loop {
         tokio::select! {
@@ -104,9 +104,9 @@ async fn first_answer(
             }
             Ok(()) = asks.changed(), if wait.is_some() => break,
             () = &mut waited => break,
-            _ = pulse.tick() => {
-                if call.wants_progress() && call.silence() >= PULSE {
-                    call.tell(under_way.pulse()).await;
+            _ = heartbeat.tick() => {
+                if call.wants_progress() && call.silence() >= HEARTBEAT {
+                    call.tell(under_way.heartbeat()).await;
                 }
             }
         }

@@ -128,7 +128,7 @@ impl RunningCall {
     }
 
     /// Word that it is still under way.
-    pub(super) fn pulse(&self) -> String {
+    pub(super) fn heartbeat(&self) -> String {
         let seconds = self.began.elapsed().as_secs();
         match self.progress() {
             Some(progress) => format!("{progress} ({seconds} s)"),

@@ -29,11 +29,11 @@ enum State {
 
 /// A try that got leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Try {
+pub enum Attempt {
     /// Others are made beside it.
-    OfMany,
+    Ordinary,
     /// The one that decides.
-    Deciding,
+    Probe,
 }
 
 /// Nothing is to be tried now.
@@ -78,12 +78,12 @@ impl Breaker {
     ///
     /// # Errors
     /// [`Refusal`] while it is open, and while the one try is made that decides.
-    pub fn admit(&mut self, now: Timestamp, limits: &Limits) -> Result<Try, Refusal> {
+    pub fn admit(&mut self, now: Timestamp, limits: &Limits) -> Result<Attempt, Refusal> {
         match self.state {
-            State::Closed => Ok(Try::OfMany),
+            State::Closed => Ok(Attempt::Ordinary),
             State::Open { .. } if self.left_ms(now, limits) == 0 => {
                 self.state = State::HalfOpen;
-                Ok(Try::Deciding)
+                Ok(Attempt::Probe)
             }
             State::Open { .. } | State::HalfOpen => Err(self.refusal(now, limits)),
         }
@@ -116,8 +116,8 @@ impl Breaker {
     }
 
     /// A try came to no end that says anything. Where it was the one that decides, the next one does.
-    pub fn abandoned(&mut self, of: Try) {
-        if of == Try::Deciding && self.state == State::HalfOpen {
+    pub fn abandoned(&mut self, of: Attempt) {
+        if of == Attempt::Probe && self.state == State::HalfOpen {
             self.state = State::Open { since: Timestamp::MIN };
         }
     }
@@ -267,7 +267,7 @@ mod tests {
         let mut breaker = Breaker::default();
         for _ in 0..2 {
             (0..2).for_each(|_| breaker.failed(at(0), String::new(), &limits()));
-            assert_eq!(breaker.admit(at(0), &limits()), Ok(Try::OfMany));
+            assert_eq!(breaker.admit(at(0), &limits()), Ok(Attempt::Ordinary));
             breaker.succeeded();
         }
         let refusal = Refusal { reason: "failure 2".to_owned(), retry_after_ms: 6_000 };
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn once_it_has_been_open_long_enough_one_try_decides() {
         let mut breaker = opened(at(0));
-        assert_eq!(breaker.admit(at(10), &limits()), Ok(Try::Deciding));
+        assert_eq!(breaker.admit(at(10), &limits()), Ok(Attempt::Probe));
         assert!(breaker.admit(at(10), &limits()).is_err(), "one alone");
         let mut failed = breaker.clone();
         failed.failed(at(11), "again".to_owned(), &limits());
@@ -290,12 +290,12 @@ mod tests {
     fn a_deciding_try_that_says_nothing_leaves_the_decision_to_the_next() {
         let mut breaker = opened(at(0));
         breaker.admit(at(10), &limits()).unwrap();
-        breaker.abandoned(Try::OfMany);
+        breaker.abandoned(Attempt::Ordinary);
         assert!(breaker.admit(at(10), &limits()).is_err(), "an earlier one says nothing of it");
-        breaker.abandoned(Try::Deciding);
-        assert_eq!(breaker.admit(at(10), &limits()), Ok(Try::Deciding));
+        breaker.abandoned(Attempt::Probe);
+        assert_eq!(breaker.admit(at(10), &limits()), Ok(Attempt::Probe));
         let mut closed = Breaker::default();
-        closed.abandoned(Try::OfMany);
+        closed.abandoned(Attempt::Ordinary);
         assert_eq!(closed, Breaker::default());
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let limits = Limits { breaker_failures: 0, ..limits() };
         let mut breaker = Breaker::default();
         (0..100).for_each(|_| breaker.failed(at(0), String::new(), &limits));
-        assert_eq!(breaker.admit(at(0), &limits), Ok(Try::OfMany));
+        assert_eq!(breaker.admit(at(0), &limits), Ok(Attempt::Ordinary));
     }
 
     proptest! {
@@ -321,7 +321,7 @@ mod tests {
                     0 => {}
                     1 if deciding > 0 => { breaker.failed(at(now), String::new(), &limits()); deciding = 0; }
                     2 if deciding > 0 => { breaker.succeeded(); deciding = 0; }
-                    3 if deciding > 0 => { breaker.abandoned(Try::Deciding); deciding = 0; }
+                    3 if deciding > 0 => { breaker.abandoned(Attempt::Probe); deciding = 0; }
                     _ if breaker.state == State::Closed => breaker.failed(at(now), String::new(), &limits()),
                     _ => {}
                 }

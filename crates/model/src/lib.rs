@@ -101,7 +101,7 @@ pub use session_search::{SessionSearch, SessionWork};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use testing::{
-    TestFailure, TestNews, TestOutcome, TestProgress, TestResult, TestRun, TestSelection, TestTimeout,
+    TestFailure, TestOutcome, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout,
 };
 pub use transcript::{Bond, Segment, Transcript};
 pub use validity::{Validity, ValidityCounts};

@@ -242,14 +242,14 @@ fn read<T: DeserializeOwned>(display: &Display, kind: &str) -> Option<T> {
 
 /// What a reader is told of runs of tests who sees one display after the other, and none replaced: each result once.
 #[derive(Clone, Debug, Default)]
-pub struct TestNews {
+pub struct TestResultFeed {
     /// The run that goes on, and how many of its displays were seen from the first on.
     seen: Option<(DisplayId, u64)>,
     /// The run whose results were all told.
     told: Option<DisplayId>,
 }
 
-impl TestNews {
+impl TestResultFeed {
     /// What is new in a display of a run of tests, which may be nothing. None where the display is to be shown as any other.
     pub fn of(&mut self, display: &Display) -> Option<String> {
         let id = display.id.as_ref()?;
@@ -347,7 +347,7 @@ mod tests {
             shown("a", TEST_PROGRESS, serde_json::to_value(progress).unwrap())
         };
         let report = |id| shown(id, TESTS, serde_json::to_value(TestRun::default()).unwrap());
-        let mut news = TestNews::default();
+        let mut news = TestResultFeed::default();
         let mut told = |display| news.of(&display);
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(told(progress(1, "passed   adds", false)), text("passed   adds"));
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(told(report("b")), None, "it is of another run");
         assert_eq!(told(shown("a", "text/markdown", "x".into())), None);
         assert_eq!(told(report("a")), text(""));
-        let mut late = TestNews::default();
+        let mut late = TestResultFeed::default();
         assert_eq!(late.of(&progress(2, "", false)), text(""));
         assert_eq!(late.of(&progress(3, "2 passed", true)), text("2 passed"));
         assert_eq!(late.of(&report("a")), None, "the first was missed");

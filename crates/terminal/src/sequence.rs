@@ -1,6 +1,6 @@
 //! Displays that are shown one below the other, as a terminal and a pipe have them.
 
-use mainstay_model::{Display, TestNews, TestProgress};
+use mainstay_model::{Display, TestProgress, TestResultFeed};
 
 use super::{ProgressLine, Surface, display_text, printable};
 
@@ -8,7 +8,7 @@ use super::{ProgressLine, Surface, display_text, printable};
 /// says how many there are so far.
 #[derive(Debug, Default)]
 pub struct DisplaySequence {
-    tests: TestNews,
+    tests: TestResultFeed,
     status: ProgressLine,
 }
 

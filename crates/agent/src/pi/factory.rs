@@ -23,8 +23,8 @@ use super::live_sessions::{self, LiveSessions};
 use super::locate::{FoundPi, Search, choose};
 use super::orphans::ProcessMark;
 use super::runner::{self, Start};
-use super::session_file::{Ledger, session_file};
-use super::translation::Patience;
+use super::session_file::{EntryCounts, session_file};
+use super::translation::Timeouts;
 
 /// The file that pi resumes from, among a session's files.
 const FILE: &str = "session.jsonl";
@@ -211,7 +211,7 @@ impl RunnerFactory for PiAgents {
             working_directory: &spec.working_directory,
             start_lines: observer.last_lines,
             state,
-            patience: Patience {
+            timeouts: Timeouts {
                 silence: self.settings.silence,
                 dialog_ms: self.settings.dialog_ms,
                 grace: self.settings.grace,
@@ -245,7 +245,7 @@ struct Files {
     folder: PathBuf,
     /// The file it resumes from; none where nothing was said.
     file: Option<PathBuf>,
-    ledger: Ledger,
+    ledger: EntryCounts,
 }
 
 impl Files {
@@ -260,7 +260,7 @@ impl Files {
         fs::write(folder.join(live_sessions::FILE), live_sessions::EXTENSION)
             .map_err(|error| failed(&error))?;
         let Some(written) = session_file(spec.session, &spec.working_directory, conversation) else {
-            return Ok(Self { folder, file: None, ledger: Ledger::default() });
+            return Ok(Self { folder, file: None, ledger: EntryCounts::default() });
         };
         let path = folder.join(FILE);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);

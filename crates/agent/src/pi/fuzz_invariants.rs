@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::rpc;
 use super::streams::{Line, Lines};
-use super::translation::{Output, Patience, Translation};
+use super::translation::{Output, Timeouts, Translation};
 
 /// The longest line that is read, in bytes.
 const LINE_BYTES: usize = 4096;
@@ -67,9 +67,9 @@ struct Conversation {
 
 impl Conversation {
     fn begin() -> Self {
-        let patience = Patience { silence: Some(SILENCE), dialog_ms: 60_000, grace: GRACE };
+        let timeouts = Timeouts { silence: Some(SILENCE), dialog_ms: 60_000, grace: GRACE };
         let mut new = Self {
-            translation: Translation::new(patience, None),
+            translation: Translation::new(timeouts, None),
             now: Duration::ZERO,
             is_ready: false,
             jobs: 0,

@@ -28,9 +28,9 @@ use tokio::time::Instant;
 
 use super::orphans::ProcessMark;
 use super::rpc;
-use super::session_file::{Ledger, kept};
+use super::session_file::{EntryCounts, kept};
 use super::streams::{LastLines, Line, Lines};
-use super::translation::{Output, Patience, Translation};
+use super::translation::{Output, Timeouts, Translation};
 
 /// Notices on their way to the session; then pi's pipe fills up, and pi waits.
 const NOTICES: usize = 64;
@@ -41,7 +41,7 @@ const ERROR_LINE_BYTES: usize = 64 * 1024;
 /// What is kept of what it says before it is there.
 const EARLY_NOTICES: usize = 256;
 /// How long a process may live on after it closed its output.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// All that is needed to start pi.
 pub(super) struct Start<'a> {
@@ -51,9 +51,9 @@ pub(super) struct Start<'a> {
     pub(super) start_lines: StartLines,
     /// How it is to go on.
     pub(super) state: Option<AgentState>,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     /// What was written of the file it resumes from.
-    pub(super) ledger: Ledger,
+    pub(super) ledger: EntryCounts,
     /// What it is, but for its process.
     pub(super) kernel: String,
     pub(super) runtime: String,
@@ -63,7 +63,7 @@ pub(super) struct Start<'a> {
 
 /// Starts pi, and waits until it takes commands.
 pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
-    let Start { launch, working_directory, start_lines, state, patience, ledger, kernel, runtime, mark } =
+    let Start { launch, working_directory, start_lines, state, timeouts, ledger, kernel, runtime, mark } =
         start;
     let (mut child, group) =
         process::start(launch, working_directory, &[], Stdio::piped()).map_err(unavailable)?;
@@ -78,7 +78,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     tokio::spawn(write(stdin, to_write));
     let (wake, woken) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
-        translation: Mutex::new(Translation::new(patience, state)),
+        translation: Mutex::new(Translation::new(timeouts, state)),
         questions: Mutex::default(),
         writer,
         wake,
@@ -270,7 +270,7 @@ struct Reader {
     mark: ProcessMark,
     woken: mpsc::UnboundedReceiver<Vec<Output>>,
     notices: mpsc::Sender<RunnerNotice>,
-    ledger: Ledger,
+    ledger: EntryCounts,
     working_directory: PathBuf,
 }
 
@@ -281,7 +281,7 @@ impl Reader {
         self.shared.change(|_, _| {});
         loop {
             let Some(outs) = self.next().await else {
-                let exit = self.last_breath().await;
+                let exit = self.exited().await;
                 return Err(not_started(exit, self.last_lines.text()));
             };
             let is_ready = outs.contains(&Output::Ready);
@@ -327,7 +327,7 @@ impl Reader {
             () = look => Some(self.shared.change(Translation::on_time)),
             // What it has started may hold its output open for as long as it likes.
             _ = self.child.wait(), if self.silent_from.is_none() => {
-                self.silent_from = Some(tokio::time::Instant::now() + LAST_BREATH);
+                self.silent_from = Some(tokio::time::Instant::now() + EXIT_GRACE);
                 Some(Vec::new())
             }
             () = silence => None,
@@ -403,7 +403,7 @@ impl Reader {
     }
 
     async fn end(mut self) {
-        let exit = self.last_breath().await;
+        let exit = self.exited().await;
         self.shared.questions.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let job = self.shared.translation().job();
         // Which job it was at is known, and not whether that brought it about.
@@ -416,13 +416,13 @@ impl Reader {
     }
 
     /// Waits until the process is gone, and with it all that it started.
-    async fn last_breath(&mut self) -> WorkerExit {
-        let exit = exit_of(self.group.ended(&mut self.child, LAST_BREATH).await);
+    async fn exited(&mut self) -> WorkerExit {
+        let exit = exit_of(self.group.ended(&mut self.child, EXIT_GRACE).await);
         let mark = self.mark.clone();
         // It fails only where the daemon itself ends.
         tokio::task::spawn_blocking(move || mark.end_all()).await.ok();
         while self.stderr_is_open {
-            let line = tokio::time::timeout(LAST_BREATH, self.stderr.next()).await;
+            let line = tokio::time::timeout(EXIT_GRACE, self.stderr.next()).await;
             self.hear_error(line.unwrap_or_default());
         }
         exit

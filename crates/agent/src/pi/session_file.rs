@@ -17,12 +17,12 @@ pub(crate) struct SessionFile {
     /// What stands in it.
     pub(crate) text: String,
     /// The entries of the file, in order.
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: EntryCounts,
 }
 
 /// How many entries of ours each entry of a file stands for that was written here, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger(Vec<(String, u64)>);
+pub(crate) struct EntryCounts(Vec<(String, u64)>);
 
 /// Makes the file; none where nothing was said.
 pub(crate) fn session_file(
@@ -131,7 +131,7 @@ fn entry_id(index: usize) -> String {
 #[derive(Default)]
 struct Writer {
     text: String,
-    ledger: Ledger,
+    ledger: EntryCounts,
 }
 
 impl Writer {
@@ -159,7 +159,7 @@ impl Writer {
 
 /// How many entries of ours stand at or behind the entry with this id, in a file that began as written here and went on as pi
 /// went on; none where it has no such entry.
-pub(crate) fn kept(ledger: &Ledger, file: &str, first_kept: &str) -> Option<u64> {
+pub(crate) fn kept(ledger: &EntryCounts, file: &str, first_kept: &str) -> Option<u64> {
     let known: HashMap<&str, u64> = ledger.0.iter().map(|(id, entries)| (id.as_str(), *entries)).collect();
     let mut kept: Option<u64> = None;
     for line in file.lines() {

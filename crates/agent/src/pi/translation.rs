@@ -43,7 +43,7 @@ pub(crate) enum Output {
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// How long a model may say nothing; none for as long as it likes.
     pub(crate) silence: Option<Duration>,
     /// How long a dialog waits for its answer where its extension does not say, in milliseconds.
@@ -91,7 +91,7 @@ enum Step {
 /// The state of the translation.
 #[derive(Debug)]
 pub(crate) struct Translation {
-    patience: Patience,
+    timeouts: Timeouts,
     last: u64,
     waiting: HashMap<u64, PendingRequest>,
     dialogs: HashMap<AskId, Dialog>,
@@ -110,9 +110,9 @@ pub(crate) struct Translation {
 
 impl Translation {
     /// Of a pi that is just starting, and is to go on as it did before.
-    pub(crate) fn new(patience: Patience, wanted: Option<AgentState>) -> Self {
+    pub(crate) fn new(timeouts: Timeouts, wanted: Option<AgentState>) -> Self {
         let mut new = Self {
-            patience,
+            timeouts,
             last: 0,
             waiting: HashMap::new(),
             dialogs: HashMap::new(),
@@ -232,9 +232,9 @@ impl Translation {
 
     /// When to look again whether its model says anything.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        let silence = self.patience.silence?;
+        let silence = self.timeouts.silence?;
         let job = self.job.as_ref().filter(|_| self.dialogs.is_empty())?;
-        job.deadline(silence, self.patience.grace)
+        job.deadline(silence, self.timeouts.grace)
     }
 
     /// That moment has come, or not.
@@ -242,7 +242,7 @@ impl Translation {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return;
         }
-        let Some((job, silence)) = self.job.as_mut().zip(self.patience.silence) else { return };
+        let Some((job, silence)) = self.job.as_mut().zip(self.timeouts.silence) else { return };
         match (&job.phase, job.silent_since) {
             (Phase::Turn(_), None) => {
                 job.silent_since = Some(now);

@@ -74,9 +74,14 @@ fn figures(notes: &[HealthNote], live: &[Session]) -> Markup {
         return html! { div #health { p.faint { "Nothing is noted yet; `health-ms` says how often it is." } } };
     };
     let numbers = [
-        number("Jobs that ended between two notes", notes, |note| note.pulse.jobs, |jobs| jobs.to_string()),
-        number("The longest of them", notes, |note| note.pulse.longest_job_ms, duration),
-        number("The slowest commit", notes, |note| note.pulse.longest_commit_us, microseconds),
+        number(
+            "Jobs that ended between two notes",
+            notes,
+            |note| note.activity.jobs,
+            |jobs| jobs.to_string(),
+        ),
+        number("The longest of them", notes, |note| note.activity.longest_job_ms, duration),
+        number("The slowest commit", notes, |note| note.activity.longest_commit_us, microseconds),
         number("Commands that wait", notes, |note| note.waiting, |count| count.to_string()),
         number("Who follows", notes, |note| note.subscribers, |count| count.to_string()),
         number("Sessions in use", notes, |note| note.in_use, |count| count.to_string()),

@@ -21,7 +21,7 @@ use super::connection::Connection;
 use super::content::KernelInfo;
 use super::handle::Handle;
 use super::kernelspec::Kernelspec;
-use super::line::{Halves, Line, new_id};
+use super::line::{Line, Senders, new_id};
 use super::python;
 use super::reader::{Reader, Sources, Traits};
 use super::sockets::{Sockets, failed};
@@ -137,7 +137,7 @@ async fn attempt(
     let Sockets { shell, published, stdin, control, heartbeat } = sockets;
     let ((shell_in, shell), (stdin_in, stdin), (control_in, control)) =
         (shell.split(), stdin.split(), control.split());
-    let halves = Halves { shell: shell_in, control: control_in, stdin: stdin_in };
+    let halves = Senders { shell: shell_in, control: control_in, stdin: stdin_in };
     let line = Arc::new(Line::new(Key::new(&connection.key), session, halves));
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Attempt::Failed(failed("its output is not captured")));

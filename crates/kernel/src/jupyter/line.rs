@@ -33,14 +33,14 @@ pub(super) struct Line {
 }
 
 /// The halves of its sockets that take messages.
-pub(super) struct Halves {
+pub(super) struct Senders {
     pub(super) shell: DealerSendHalf,
     pub(super) control: DealerSendHalf,
     pub(super) stdin: DealerSendHalf,
 }
 
 impl Line {
-    pub(super) fn new(key: Key, session: String, Halves { shell, control, stdin }: Halves) -> Self {
+    pub(super) fn new(key: Key, session: String, Senders { shell, control, stdin }: Senders) -> Self {
         Self {
             key,
             session,

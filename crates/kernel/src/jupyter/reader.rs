@@ -34,7 +34,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// How long a value is waited for of a kernel that is idle early.
 const LATE: Duration = Duration::from_millis(30);
 /// How long what a kernel that is gone has published is waited for.
-const LAST_BREATH: Duration = Duration::from_millis(200);
+const EXIT_GRACE: Duration = Duration::from_millis(200);
 /// How long a kernel may live on whose code asked it to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -370,7 +370,7 @@ impl Reader {
 
     async fn end(mut self, exit: WorkerExit) {
         self.group.leader_is_gone();
-        while let Ok(Some(frames)) = timeout(LAST_BREATH, self.sources.published.next()).await {
+        while let Ok(Some(frames)) = timeout(EXIT_GRACE, self.sources.published.next()).await {
             self.on_published(frames);
         }
         self.drain_pipes();

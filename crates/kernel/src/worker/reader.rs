@@ -19,7 +19,7 @@ use crate::runner_process::exit_of;
 use crate::startup_context::StartupContext;
 
 /// How long a process may live on after it closed its channel.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Reads all that comes from a worker, until it is gone.
 pub(super) struct Reader {
@@ -138,7 +138,7 @@ impl Reader {
 
     async fn end(mut self) {
         self.calls.abandon();
-        let exit = exit_of(self.group.ended(&mut self.child, LAST_BREATH).await);
+        let exit = exit_of(self.group.ended(&mut self.child, EXIT_GRACE).await);
         self.drain_pipes().await;
         let last = self.overflows.finish();
         self.output(OutputStream::Stderr, last).await;

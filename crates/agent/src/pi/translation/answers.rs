@@ -158,7 +158,7 @@ impl Translation {
         self.adopt(answer);
         let is = |name: &str| answer.is_ok_and(|data| data.get(name) == Some(&Value::Bool(true)));
         let is_at_work = is("isStreaming") || is("isCompacting");
-        let silence = self.patience.silence.unwrap_or_default();
+        let silence = self.timeouts.silence.unwrap_or_default();
         let Some(job) = &mut self.job else { return };
         let closing = match job.turn() {
             Some(turn) if turn.is_over() && !is_at_work => turn.closing.take(),

@@ -20,7 +20,7 @@ impl Translation {
     }
 
     fn dialog(&mut self, request: &ExtensionRequest) {
-        match (OpenDialog::of(request, self.patience.dialog_ms), self.job()) {
+        match (OpenDialog::of(request, self.timeouts.dialog_ms), self.job()) {
             (Some(OpenDialog { ask, dialog, question, timeout_ms }), Some(job)) => {
                 self.dialogs.insert(ask, dialog);
                 let timeout_ms = Some(timeout_ms);

@@ -26,13 +26,13 @@ struct Play {
 impl Play {
     /// One that is just starting.
     fn starting(wanted: Option<AgentState>) -> Self {
-        let patience = Patience {
+        let timeouts = Timeouts {
             silence: Some(Duration::from_secs(10)),
             dialog_ms: 60_000,
             grace: Duration::from_secs(2),
         };
         let mut play = Self {
-            translation: Translation::new(patience, wanted),
+            translation: Translation::new(timeouts, wanted),
             now: Duration::ZERO,
             told: String::new(),
         };

@@ -5,8 +5,8 @@
 //! What is here moves lines between them.
 
 mod core;
+mod line_writer;
 mod message;
-mod outlet;
 mod reach;
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use uuid::Uuid;
 
 use self::core::{Bounds, Bridge, Silence, To};
-use self::outlet::Outlet;
+use self::line_writer::LineWriter;
 use self::reach::{Reach, Reached, is_passing};
 
 /// A daemon that owes an answer may be silent for this long, however short the wait for a daemon is.
@@ -60,7 +60,7 @@ pub(super) async fn serve(
         bridge: Bridge::new(bounds, results),
         reach,
         patience,
-        to_client: Outlet::new(stdout()),
+        to_client: LineWriter::new(stdout()),
         link: Link::Down(attempt),
     };
     shell.run(FramedRead::new(stdin(), AnyLines::up_to(limits.message_bytes))).await
@@ -71,7 +71,7 @@ struct Shell {
     bridge: Bridge,
     reach: Reach,
     patience: Duration,
-    to_client: Outlet,
+    to_client: LineWriter,
     link: Link,
 }
 
@@ -84,7 +84,7 @@ enum Link {
 /// A daemon that is connected.
 struct Connection {
     from_daemon: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
-    to_daemon: Outlet,
+    to_daemon: LineWriter,
     /// The process id of the daemon.
     pid: u32,
     /// Since when it is to say something, and is read, and says nothing.
@@ -288,7 +288,7 @@ impl Shell {
         let from_daemon: Box<dyn AsyncRead + Send + Unpin> = Box::new(read);
         self.link = Link::Up(Connection {
             from_daemon: FramedRead::new(from_daemon, LinesCodec::new()),
-            to_daemon: Outlet::new(write),
+            to_daemon: LineWriter::new(write),
             pid,
             silent: None,
         });

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 pub(super) struct Closed;
 
 /// Where lines go out.
-pub(super) struct Outlet {
+pub(super) struct LineWriter {
     waiting: VecDeque<String>,
     bytes: usize,
     /// None once it is closed.
@@ -22,7 +22,7 @@ pub(super) struct Outlet {
     writer: JoinHandle<()>,
 }
 
-impl Outlet {
+impl LineWriter {
     /// Writes to this, one line after the other.
     pub(super) fn new(mut out: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         let (sender, mut lines) = mpsc::channel::<String>(1);
