@@ -155,8 +155,10 @@ pub fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Paint) -> 
 /// Who says an entry, on a line of its own; gives what stands before what is said.
 fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Paint) -> String {
     let tool = entry.tool().map(|tool| format!(" {}", printable(tool))).unwrap_or_default();
-    let is_summary = entry.role == Role::Summary;
-    let covered = is_summary.then(|| format!(" of {} entries", total(&entry.covers()))).unwrap_or_default();
+    let covered = match entry.role {
+        Role::Summary => format!(" of {} entries", total(&entry.covers())),
+        _ => String::new(),
+    };
     let failed = if entry.metadata.get(IS_ERROR) == Some(&true.into()) { ", failed" } else { "" };
     let role = if entry.is_shell_run() { "shell" } else { role_words(entry.role) };
     let who = format!("{number:>4} {role}{tool}{covered}{failed}");
