@@ -140,3 +140,76 @@ impl Client {
         Ok(receiver)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_protocol::operations::{GetLink, Nothing, StopDaemon};
+    use serde_json::{Value, json};
+    use tokio::io::{
+        AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
+    };
+
+    use super::*;
+
+    /// The daemon's end of a stream.
+    struct Daemon {
+        requests: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        answers: WriteHalf<DuplexStream>,
+    }
+
+    impl Daemon {
+        /// Connects a client, which takes this daemon for one of process 7.
+        async fn attach() -> (Client, Self) {
+            let (ours, theirs) = duplex(4096);
+            let (read, answers) = split(theirs);
+            let mut daemon = Self { requests: BufReader::new(read).lines(), answers };
+            let attach = Attach { token: "secret".to_owned(), name: "test".to_owned(), environment: None };
+            let (read, write) = split(ours);
+            let (attached, ()) = tokio::join!(Client::over(read, write, attach), async {
+                let request = daemon.request().await;
+                assert_eq!(
+                    (&request["method"], &request["params"]["token"]),
+                    (&json!("client/attach"), &json!("secret"))
+                );
+                let attached = Attached { version: "1".to_owned(), pid: 7, principal: Principal::local() };
+                daemon.say(json!({ "id": request["id"], "result": attached })).await;
+            });
+            (attached.unwrap().0, daemon)
+        }
+
+        async fn request(&mut self) -> Value {
+            serde_json::from_str(&self.requests.next_line().await.unwrap().unwrap()).unwrap()
+        }
+
+        async fn say(&mut self, mut message: Value) {
+            message["jsonrpc"] = json!("2.0");
+            self.answers.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn each_call_gets_its_own_answer_in_whatever_order_they_come() {
+        let (client, mut daemon) = Daemon::attach().await;
+        assert_eq!(client.daemon.pid, 7);
+        let (link, stopped, ()) =
+            tokio::join!(client.call(GetLink { session: None }), client.call(StopDaemon {}), async {
+                let (first, second) = (daemon.request().await, daemon.request().await);
+                assert_eq!([&first["method"], &second["method"]], ["daemon/link", "daemon/stop"]);
+                daemon.say(json!({ "id": second["id"], "result": {} })).await;
+                daemon.say(json!({ "id": first["id"], "result": { "url": "http://there" } })).await;
+            });
+        assert_eq!((link.unwrap().url.as_str(), stopped.unwrap()), ("http://there", Nothing {}));
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_told_the_last_words_of_a_daemon_that_goes() {
+        let (client, mut daemon) = Daemon::attach().await;
+        let (stopped, ()) = tokio::join!(client.call(StopDaemon {}), async {
+            daemon.request().await;
+            daemon.say(json!({ "id": null, "error": { "code": -32600, "message": "too long" } })).await;
+            drop(daemon);
+        });
+        assert_eq!(stopped, Err(Error::BadRequest { reason: "too long".to_owned() }));
+        assert_eq!(client.call(StopDaemon {}).await, Err(client.lost()));
+    }
+}

@@ -79,3 +79,27 @@ pub fn all() -> impl Iterator<Item = &'static OperationDescription> {
 /// No answer but that it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use schemars::SchemaGenerator;
+
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_what_the_schema_says_on_one_line() {
+        for operation in all() {
+            let schema = (operation.request)(&mut SchemaGenerator::default());
+            let described = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+            assert_eq!(operation.documentation, described.replace('\n', " "), "{}", operation.id);
+            assert!(!operation.documentation.is_empty(), "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let mut names: Vec<_> = all().map(|operation| operation.id).collect();
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+    }
+}
