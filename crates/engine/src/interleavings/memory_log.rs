@@ -10,11 +10,12 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use mainstay_log::{
-    Append, AppendError, Appended, ClaimError, Collected, Collection, Directory, EntryFilter, EntryIndex,
-    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, Manifest, ObjectHash, Objects,
-    PromptHistory, Refusal, SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
+    FailedAppend, HistoryFilter, KeyScope, Maintenance, ObjectHash, Objects, PromptHistory, Refusal,
+    SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
+use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
     Session, SessionId, SessionState, TakenNotices, Timestamp, TranscriptEntry,
