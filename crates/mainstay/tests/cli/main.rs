@@ -41,10 +41,10 @@ mod pi_agents;
 mod pi_conversations;
 mod project_runtime;
 mod projects;
+mod prompt;
 mod readme;
 mod refresh_command;
 mod reload;
-mod repl;
 mod restart;
 mod run_command;
 #[cfg(feature = "failpoints")]
