@@ -17,8 +17,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 #[path = "../tests/sessions/scripted.rs"]
 mod scripted;
-#[path = "../tests/sessions/scripted_agent.rs"]
-mod scripted_agent;
 #[path = "../tests/sessions/store_double.rs"]
 mod store_double;
 #[path = "../tests/sessions/support.rs"]

@@ -3,8 +3,12 @@
 //! - [`provided`] has what `cargo xtask test` installs for tests.
 //! - [`model`] is a scripted model behind an HTTP server, for coding agents.
 //! - [`browser`] drives a real Chromium.
+//! - [`scripted_kernel`] and [`scripted_agent`] are runners in the test's own process: a kernel that knows a few submissions, and an agent that does
+//!   what the test says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 pub mod browser;
 pub mod model;
 pub mod provided;
+pub mod scripted_agent;
+pub mod scripted_kernel;

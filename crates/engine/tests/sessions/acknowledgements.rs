@@ -3,8 +3,8 @@
 use mainstay_model::{AgentNotice, JobSpec, Message, NoticeNumber, Part, PartRole, Prompt, SessionCommand};
 use serde_json::json;
 
-use crate::scripted_agent::Script;
 use crate::support::{Client, Daemon, Running, breathe, command, next_id, quick};
+use mainstay_test_support::scripted_agent::Script;
 
 /// Gives the agent a turn; comes back once the agent has it.
 async fn working(talk: &Client, script: &mut Script) -> Running {

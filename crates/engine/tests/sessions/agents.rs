@@ -16,8 +16,8 @@ use mainstay_runner::query::KernelQuery;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::scripted_agent::{DECLARED, Given, Script};
 use crate::support::{CANCEL, Client, Daemon, Running, command, eval, id, next_id, patient, quick};
+use mainstay_test_support::scripted_agent::{DECLARED, Given, Script};
 
 fn prompt(text: &str) -> SessionCommand {
     SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text(text) })

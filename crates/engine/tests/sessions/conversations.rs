@@ -1,8 +1,7 @@
 //! Conversations with agents: imported, read, compacted, forked. Nothing here starts them.
 
 use mainstay_engine::{ImportSession, Merge};
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{Format, Header, Imported, Item, read};
+use mainstay_formats::exchange::{ExportCursor, Format, Header, Imported, Item, read};
 use mainstay_log::EntryFilter;
 use mainstay_model::command;
 use mainstay_model::search::Words;

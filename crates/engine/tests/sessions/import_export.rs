@@ -1,8 +1,7 @@
 //! Sessions are exported and imported.
 
 use mainstay_engine::ImportSession;
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{self, Header, Item, Lines};
+use mainstay_formats::exchange::{self, ExportCursor, Header, Item, Lines};
 use mainstay_model::command;
 use mainstay_model::{
     CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, ProjectChoice, Response,

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use mainstay_engine::{ImportSession, Inserted, Merge};
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{Format, read};
+use mainstay_formats::exchange::{ExportCursor, Format, read};
 use mainstay_log::SessionFilter;
 use mainstay_model::store::Collection;
 use mainstay_model::{

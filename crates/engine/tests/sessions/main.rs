@@ -32,7 +32,6 @@ mod repeats;
 mod resets;
 mod restarts;
 mod scripted;
-mod scripted_agent;
 mod sharing;
 mod store_double;
 mod stores;

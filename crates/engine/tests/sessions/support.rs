@@ -17,8 +17,8 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::scripted::Scripted;
-use crate::scripted_agent::{Script, ScriptedAgents};
 use crate::store_double::StoreDouble;
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 
 /// Limits under which nothing takes long.
 pub(crate) fn quick() -> Limits {

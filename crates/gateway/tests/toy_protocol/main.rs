@@ -2,9 +2,6 @@
 //! docs/contributing.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
-#[path = "../../../mcp/tests/mcp/scripted.rs"]
-#[allow(dead_code, reason = "the tests of MCP use more of it")]
-mod scripted;
 mod toy;
 
 use std::sync::Arc;
@@ -24,8 +21,8 @@ use tokio_util::codec::{Framed, LinesCodec};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::scripted::Scripted;
 use crate::toy::Toy;
+use mainstay_test_support::scripted_kernel::Scripted;
 
 /// A daemon whose only protocol is the toy.
 struct Home {

@@ -20,8 +20,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::scripted::Scripted;
-use crate::scripted_agent::{Script, ScriptedAgents};
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
+use mainstay_test_support::scripted_kernel::Scripted;
 
 /// A test that waits so long hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

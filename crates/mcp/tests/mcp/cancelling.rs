@@ -6,8 +6,8 @@ use mainstay_engine::Cursor;
 use mainstay_model::{EventBody, EventFilter};
 use serde_json::json;
 
-use crate::scripted::release;
 use crate::support::{Agent, Home};
+use mainstay_test_support::scripted_kernel::release;
 
 #[tokio::test]
 async fn cancel_eval_says_how_the_code_ended() {

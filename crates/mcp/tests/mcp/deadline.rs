@@ -12,8 +12,8 @@ use rmcp::model::ServerResult;
 use rmcp::service::RequestHandle;
 use serde_json::{Value, json};
 
-use crate::scripted::release;
 use crate::support::{Agent, Home, Reply};
+use mainstay_test_support::scripted_kernel::release;
 
 /// Runs code that does not end, and gives the call's id.
 async fn left_running(agent: &Agent) -> Value {

@@ -20,7 +20,6 @@ mod repeating;
 mod resources;
 mod results;
 mod resuming;
-mod scripted;
 mod scripts;
 mod sse;
 mod staleness;

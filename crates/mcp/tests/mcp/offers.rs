@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::following::hears;
 use crate::refusals::import_conversation;
-use crate::scripted::release;
 use crate::support::{Agent, Home, Reply, TOOLS_CHANGED};
+use mainstay_test_support::scripted_kernel::release;
 
 async fn listed(agent: &Agent) -> Vec<String> {
     let tools = agent.service.list_all_tools().await.unwrap();

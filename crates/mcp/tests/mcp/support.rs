@@ -34,7 +34,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::scripted::Scripted;
+use mainstay_test_support::scripted_kernel::Scripted;
 
 /// The local principal's token is `secret`, and `ada`, who sees and drives her own sessions, has `hers`.
 fn tokens() -> Tokens {

@@ -8,8 +8,8 @@ use mainstay_model::{
 };
 use serde_json::{Value, json};
 
-use crate::scripted_agent::{Given, Script};
 use crate::support::{Client, Home, shown};
+use mainstay_test_support::scripted_agent::{Given, Script};
 
 async fn turn(client: &mut Client, script: &mut Script, id: &str, said: &str, answer: &str) {
     client.send(json!({ "id": id, "type": "prompt", "sessionId": "main", "message": said })).await;

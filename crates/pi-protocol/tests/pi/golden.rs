@@ -3,8 +3,8 @@
 use mainstay_model::agent::{JobSpec, WorkEnding, YieldReason};
 use serde_json::{Value, json};
 
-use crate::scripted_agent::Script;
 use crate::support::{Client, Home, shown};
+use mainstay_test_support::scripted_agent::Script;
 
 /// Sends a command, has the agent answer it so, and gives what it was given with all frames up to the answer.
 async fn carried_out(client: &mut Client, script: &mut Script, command: Value, value: Value) -> String {

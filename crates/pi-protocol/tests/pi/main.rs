@@ -8,9 +8,6 @@ mod load;
 mod outcomes;
 mod refusals;
 mod resuming;
-#[path = "../../../engine/tests/sessions/scripted_agent.rs"]
-#[allow(dead_code, reason = "the engine's tests use more of it")]
-mod scripted_agent;
 mod socket;
 mod support;
 mod turns;

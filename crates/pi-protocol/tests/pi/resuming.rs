@@ -5,8 +5,8 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{AgentNotice, Part, PartRole, WorkEnding};
 use serde_json::{Value, json};
 
-use crate::scripted_agent::Script;
 use crate::support::{Client, Home};
+use mainstay_test_support::scripted_agent::Script;
 
 /// The texts of messages as a simple client has them: it begins an empty one on `message_start`, and appends.
 fn appended(frames: &[Value]) -> Vec<String> {

@@ -19,7 +19,7 @@ use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::scripted_agent::{Script, ScriptedAgents};
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 
 /// A test that waits so long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@ use mainstay_model::{AgentNotice, AskId, Delivery, Part, PartRole, Question, Wor
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::scripted_agent::Given;
 use crate::support::{Home, shown};
+use mainstay_test_support::scripted_agent::Given;
 
 fn prompt(id: &str, message: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": message })

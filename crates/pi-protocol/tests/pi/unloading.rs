@@ -4,8 +4,8 @@ use mainstay_model::agent::QueuedPrompt;
 use mainstay_model::{Access, Command, CommandId, Delivery, Part, PartRole, Prompt, SessionCommand};
 use serde_json::{Value, json};
 
-use crate::scripted_agent::{Given, Script};
 use crate::support::{Client, Home};
+use mainstay_test_support::scripted_agent::{Given, Script};
 
 fn of_main(id: &str, kind: &str) -> Value {
     json!({ "id": id, "type": kind, "sessionId": "main" })

@@ -4,8 +4,8 @@ use mainstay_model::agent::{AgentState, Model};
 use mainstay_model::{AgentNotice, Limits, PartRole, WorkerExit};
 use serde_json::{Value, json};
 
-use crate::scripted_agent::Given;
 use crate::support::{Home, quick};
+use mainstay_test_support::scripted_agent::Given;
 
 fn prompt(id: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": "go" })

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::{
     Admission, AgentNotice, AgentState, CommandId, Delivery, Error, EventBody, JobKind, JobSpec, Live,
-    PartRole, Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
+    Message, Part, PartRole, Prompt, Seq, Setting, ThinkingLevel, TokenUsage, WorkEnding,
 };
-use mainstay_model::{Message, Part};
 use mainstay_protocol::operations::{AskAgent, CancelSession, DoWork, Follow, GetSession, SteerSession};
 use mainstay_protocol::view::agent::WorkView;
 use mainstay_protocol::{Conditions, Sent};
@@ -15,8 +14,8 @@ use mainstay_runner::AgentQuestion;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::scripted_agent::{Given, Script};
 use crate::support::Home;
+use mainstay_test_support::scripted_agent::{Given, Script};
 
 fn work(home: &Home, command: &str, work: JobSpec) -> DoWork {
     let sent = Sent::named(CommandId::new(command).unwrap());

@@ -5,7 +5,4 @@
 mod agents;
 mod discovery;
 mod opening;
-#[path = "../../../engine/tests/sessions/scripted_agent.rs"]
-#[allow(dead_code, reason = "it is shared with the engine's tests")]
-mod scripted_agent;
 mod support;

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::scripted_agent::{Script, ScriptedAgents};
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 
 pub(crate) struct Home {
     socket: PathBuf,

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 
 /// What an agent is given.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub enum Given {
     /// It was started, with this conversation.
     Started(Conversation),
     /// A job for the agent.
@@ -34,11 +34,11 @@ pub(crate) enum Given {
 }
 
 /// A kind of session of which nothing but what its factory declares says that it has a conversation.
-pub(crate) const DECLARED: &str = "declared";
+pub const DECLARED: &str = "declared";
 
 /// Agents of the kind `pi`, told by a test.
 #[derive(Clone)]
-pub(crate) struct ScriptedAgents {
+pub struct ScriptedAgents {
     given: mpsc::UnboundedSender<Given>,
     /// How those that were started say something, in order.
     notices: Arc<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>,
@@ -50,7 +50,7 @@ pub(crate) struct ScriptedAgents {
 }
 
 /// The test's side of them.
-pub(crate) struct Script {
+pub struct Script {
     given: mpsc::UnboundedReceiver<Given>,
     notices: Arc<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>,
     /// Of the job it was given last.
@@ -65,7 +65,7 @@ pub(crate) struct Script {
 
 impl ScriptedAgents {
     /// Agents, and the test's side of them.
-    pub(crate) fn new() -> (Self, Script) {
+    pub fn new() -> (Self, Script) {
         let (given, told) = mpsc::unbounded_channel();
         let notices = Arc::<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>::default();
         let hangs = Arc::<Mutex<Option<String>>>::default();
@@ -184,12 +184,12 @@ impl Agent for ScriptedAgent {
 
 impl Script {
     /// Has the next start say this, and hang.
-    pub(crate) fn next_start_hangs(&self, said: &str) {
+    pub fn next_start_hangs(&self, said: &str) {
         *self.hangs.lock().unwrap() = Some(said.to_owned());
     }
 
     /// What an agent is given next.
-    pub(crate) async fn next(&mut self) -> Given {
+    pub async fn next(&mut self) -> Given {
         let given = self.given.recv().await.unwrap();
         if matches!(given, Given::Started(_)) {
             self.noticed.store(0, Ordering::SeqCst);
@@ -201,7 +201,7 @@ impl Script {
     }
 
     /// The work it is given next; a start before it is passed over.
-    pub(crate) async fn work(&mut self) -> JobSpec {
+    pub async fn work(&mut self) -> JobSpec {
         loop {
             match self.next().await {
                 Given::Work(_, work) => return work,
@@ -212,7 +212,7 @@ impl Script {
     }
 
     /// The conversation it is started with next.
-    pub(crate) async fn start(&mut self) -> Conversation {
+    pub async fn start(&mut self) -> Conversation {
         loop {
             match self.next().await {
                 Given::Started(conversation) => return conversation,
@@ -223,17 +223,17 @@ impl Script {
     }
 
     /// The number of the notice that the agent gave last.
-    pub(crate) fn last_notice(&self) -> NoticeNumber {
+    pub fn last_notice(&self) -> NoticeNumber {
         NoticeNumber(self.noticed.load(Ordering::SeqCst))
     }
 
     /// The newest notice that was acknowledged.
-    pub(crate) fn acknowledged(&self) -> NoticeNumber {
+    pub fn acknowledged(&self) -> NoticeNumber {
         *self.acknowledged.borrow()
     }
 
     /// Waits until this notice is acknowledged.
-    pub(crate) async fn until_acknowledged(&self, notice: NoticeNumber) {
+    pub async fn until_acknowledged(&self, notice: NoticeNumber) {
         self.acknowledged.clone().wait_for(|up_to| *up_to >= notice).await.unwrap();
     }
 
@@ -241,18 +241,20 @@ impl Script {
         self.job.unwrap()
     }
 
-    pub(crate) async fn notice(&self, notice: RunnerNotice) {
+    /// Says this as the runner says it.
+    pub async fn notice(&self, notice: RunnerNotice) {
         let notices = self.notices.lock().unwrap().last().unwrap().clone();
         self.noticed.fetch_add(1, Ordering::SeqCst);
         notices.send(notice).await.unwrap();
     }
 
-    pub(crate) async fn tell(&self, notice: AgentNotice) {
+    /// Says this as an agent.
+    pub async fn tell(&self, notice: AgentNotice) {
         self.notice(RunnerNotice::Agent(notice)).await;
     }
 
     /// Says a piece of the next message's first part.
-    pub(crate) async fn stream(&mut self, text: &str) {
+    pub async fn stream(&mut self, text: &str) {
         let (message, offset) = self.said;
         self.said.1 += text.len() as u64;
         let (job, role, text) = (self.job(), PartRole::Assistant, text.to_owned());
@@ -260,33 +262,33 @@ impl Script {
     }
 
     /// Sends a whole message to the engine.
-    pub(crate) async fn message(&mut self, parts: Vec<Part>) {
+    pub async fn message(&mut self, parts: Vec<Part>) {
         self.said = (self.said.0 + 1, 0);
         self.tell(AgentNotice::Message(Message { parts, ..Message::default() })).await;
     }
 
     /// Adds a message of one part.
-    pub(crate) async fn say(&mut self, role: PartRole, text: &str) {
+    pub async fn say(&mut self, role: PartRole, text: &str) {
         self.message(vec![Part::text(role, text)]).await;
     }
 
     /// Ends the running job with this ending.
-    pub(crate) async fn end(&self, ending: WorkEnding) {
+    pub async fn end(&self, ending: WorkEnding) {
         self.tell(AgentNotice::Ended { job: self.job(), ending }).await;
     }
 
     /// Ends the job well.
-    pub(crate) async fn done(&self) {
+    pub async fn done(&self) {
         self.end(WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null }).await;
     }
 
     /// Asks, in the running job.
-    pub(crate) async fn ask(&self, ask: AskId, question: Question) {
+    pub async fn ask(&self, ask: AskId, question: Question) {
         self.notice(RunnerNotice::Asks { job: self.job(), ask, question, timeout_ms: None }).await;
     }
 
     /// Ends the agent's process with this exit.
-    pub(crate) async fn exit(&self, exit: WorkerExit) {
+    pub async fn exit(&self, exit: WorkerExit) {
         self.notice(RunnerNotice::Exited { exit, last_words: None }).await;
         self.notices.lock().unwrap().pop();
     }

@@ -47,7 +47,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, watch};
 use uuid::Uuid;
 
-pub(crate) struct Scripted;
+/// Starts workers of F# that know these submissions.
+#[derive(Debug)]
+pub struct Scripted;
 
 #[async_trait]
 impl RunnerFactory for Scripted {
@@ -90,8 +92,7 @@ fn gate(folder: &Path) -> watch::Sender<bool> {
 }
 
 /// Lets the workers in this folder start.
-#[allow(dead_code, reason = "the tests of HTTP hold no workers")]
-pub(crate) fn release(folder: &Path) {
+pub fn release(folder: &Path) {
     gate(folder).send_replace(true);
 }
 
