@@ -92,7 +92,7 @@ fn cancelling_code_that_waits_for_a_line_keeps_its_worker() {
 
 #[test]
 fn a_rebuilt_session_has_what_it_was_answered_and_does_not_ask_again() {
-    let world = World::scripted();
+    let world = World::new();
     let mut begun = Begun::new(&world, READS_A_NAME);
     begun.events.wait_for("askRaised");
     answer(&world, "Ada");

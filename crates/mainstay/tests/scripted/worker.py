@@ -51,6 +51,8 @@ class Worker:
         # The evals that are to stop, by the id of their request.
         self.interrupted = set()
         self.answers = {}
+        # How many displays were sent, and up to which the daemon has them with all that was printed before.
+        self.displays, self.displayed = 0, 0
         self.send(type="attach", token=os.environ.pop("MAINSTAY_WORKER_TOKEN"), protocol=1)
 
     def send(self, **message):
@@ -82,6 +84,8 @@ class Worker:
                 self.interrupted.add(message["eval"])
             elif kind == "answer":
                 self.answers[message["ask"]] = message
+            elif kind == "displayed":
+                self.displayed = message["mark"]
             self.more.notify_all()
         if kind == "hello":
             self.ready(id)
@@ -150,6 +154,9 @@ class Eval:
             end |= {"outcome": "raised", "error": {"kind": raised.args[0], "message": raised.args[1]}}
         except Interrupted:
             end |= {"outcome": "interrupted"}
+        except Exception as error:
+            diagnostic = {"severity": "error", "code": "FS0001", "message": f"the scripted worker: {error!r}"}
+            end |= {"outcome": "rejected", "diagnostics": [diagnostic]}
         sys.stdout.flush()
         sys.stderr.flush()
         took = round((time.monotonic() - began) * 1000)
@@ -272,7 +279,7 @@ class Eval:
         for _ in re.findall(r"%[dsAb]", form):
             argument, tokens = self.atom(tokens, scope)
             arguments.append(argument)
-        put = lambda place: (argument := arguments.pop(0)) if place[0] == "%s" else shown("", arguments.pop(0))["value"]
+        put = lambda place: arguments.pop(0) if place[0] == "%s" else shown("", arguments.pop(0))["value"]
         stream = sys.stderr if function.startswith("e") else sys.stdout
         text = re.sub(r"%[dsAb]", put, form).replace("%%", "%") + ("\n" if function.endswith("n") else "")
         stream.write(text)
@@ -295,7 +302,11 @@ class Eval:
             raise Raised("System.IO.FileNotFoundException", f"Could not find file '{os.path.abspath(path)}'.")
 
     def show(self, form):
-        self.worker.send(type="display", data=dict([form]))
+        self.worker.displays += 1
+        mark = self.worker.displays
+        self.worker.send(type="display", data=dict([form]), mark=mark)
+        # What is printed from here on stands behind the display.
+        self.wait(lambda: self.worker.displayed >= mark, None)
 
     def read_line(self, _):
         """Asks with the line that the code has begun to print, as F#'s worker does."""
