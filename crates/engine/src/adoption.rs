@@ -28,7 +28,7 @@ impl Engine {
     /// Adopts the runner of a session that is as the log has it, where it lives and its session can go on with it. One that the
     /// session cannot go on with is ended.
     pub(crate) async fn adopt(&self, session: &Session) -> Result<Option<AdoptedRunner>, Error> {
-        // One that was about to get the session's definitions has who knows which.
+        // A runner in a warm-up may have only a part of the session's definitions.
         match session.state() {
             SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {}
             SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted => return Ok(None),
@@ -46,7 +46,8 @@ impl Engine {
                 return Ok(None);
             }
         };
-        let is_of_session = started.id == taken.runner && started.next <= taken.up_to.next();
+        // Notices that it has forgotten since were acknowledged, and so led to nothing that is to be stored.
+        let is_of_session = started.id == taken.runner;
         match self.given_to_job(session).await? {
             Some(given) if is_of_session => Ok(Some(AdoptedRunner { started, taken, given })),
             Some(_) | None => {

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use mainstay_log::{AppendError, Appended};
 use mainstay_model::{Error, NoticeNumber, Outcome, Session, SessionId, Version};
 use mainstay_runner::Runner;
@@ -114,11 +115,7 @@ pub(crate) async fn commit_in_order(
             }
             Err(failure) => {
                 let fenced = matches!(failure, AppendError::Fenced { .. });
-                if matches!(failure, AppendError::Unavailable { .. }) {
-                    // It may be there all the same, and those who follow the session are to hear of it.
-                    let published = visible.borrow().last_seq;
-                    spawn(publish_stored(retry.log(), Arc::downgrade(&hub), session, published));
-                }
+                let may_be_stored = matches!(failure, AppendError::Unavailable { .. });
                 tracing::error!(%session, %failure, fenced, "an append failed; the session is read anew on its next use");
                 let error = Error::from(failure);
                 if error == Error::SessionOwned {
@@ -127,10 +124,21 @@ pub(crate) async fn commit_in_order(
                 failed.send(()).ok();
                 commit.trace.failed(&error);
                 let mut refused = commit.replies;
+                let mut under_way = Vec::new();
                 while let Some(later) = steps.recv().await {
                     if let Step::Commit(later) = later {
                         refused.extend(later.replies);
+                        under_way.push(later.appended);
                     }
+                }
+                if may_be_stored {
+                    // It may be there all the same, and with it what was on its way behind it. Those who follow the session are to hear of it.
+                    let (log, hub, published) =
+                        (retry.log(), Arc::downgrade(&hub), visible.borrow().last_seq);
+                    spawn(async move {
+                        join_all(under_way).await;
+                        publish_stored(log, hub, session, published).await;
+                    });
                 }
                 return refuse(refused, &error);
             }

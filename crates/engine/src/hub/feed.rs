@@ -91,6 +91,7 @@ impl<F: Fn(SessionId) -> Option<OwnTask>> Feed<F> {
 
 /// Publishes what a session has in the log after an event, once that can be read: an append whose answer never came may be there.
 pub(crate) async fn publish_stored(log: Weak<dyn Log>, hub: Weak<Hub>, session: SessionId, mut after: Seq) {
+    let mut is_told = false;
     loop {
         // Held no longer than for the call, lest it keep the store of an engine that is gone.
         let Some(held) = log.upgrade() else { return };
@@ -99,7 +100,10 @@ pub(crate) async fn publish_stored(log: Weak<dyn Log>, hub: Weak<Hub>, session: 
         match (stored, hub.upgrade()) {
             (_, None) => return,
             (Err(error), Some(_)) => {
-                tracing::warn!(%session, %error, "what may have been stored is passed on late");
+                if !is_told {
+                    tracing::warn!(%session, %error, "what may have been stored is passed on late");
+                }
+                is_told = true;
                 sleep(PAUSE).await;
             }
             (Ok(events), Some(hub)) => {

@@ -84,6 +84,8 @@ impl SessionTask {
             }
             Arrival::Follow(reply, outcome, version) => {
                 trace.replayed();
+                // What the session shows with the answer is to be stored by then.
+                self.send(Vec::new());
                 let nothing = ready(Ok(Vec::new())).boxed();
                 let reply = vec![(reply, outcome)];
                 self.on_their_way.fetch_add(1, Ordering::Relaxed);

@@ -8,8 +8,8 @@ use mainstay_model::replay::{EvalValues, ReplayItem};
 
 use crate::sync::Mutex;
 
-/// What each submission of a session gave when it ran last, by its job. Its clones are the same; it is forgotten with the session's task, as
-/// what the log has of their first runs holds for the next worker.
+/// What each submission of a session gave when it ran last, by its job. Its clones are the same; it is forgotten with the session's task.
+/// For a new worker, what the log has of their first runs holds.
 #[derive(Clone, Default)]
 pub(crate) struct LastValues(Arc<Mutex<HashMap<JobId, EvalValues>>>);
 

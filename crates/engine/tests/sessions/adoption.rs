@@ -8,7 +8,7 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{EventLog, Log};
 use mainstay_model::command;
 use mainstay_model::{
-    Access, Admission, EvalEnding, EventBody, JobId, NoticeNumber, Outcome, OutputStream, Response,
+    Access, Admission, EvalEnding, EventBody, JobId, Limits, NoticeNumber, Outcome, OutputStream, Response,
     RunnerNotice, Seq, SessionCommand, SessionId, SessionState,
 };
 use mainstay_runner::RunnerFactory;
@@ -31,11 +31,15 @@ struct Mortal {
 
 impl Mortal {
     async fn open(folder: &Path, survivors: &Arc<Survivors>) -> Self {
+        Self::open_with(folder, survivors, patient()).await
+    }
+
+    async fn open_with(folder: &Path, survivors: &Arc<Survivors>, limits: Limits) -> Self {
         let log = SqliteLog::open(folder, &SqliteOptions::default()).unwrap();
         let store = Arc::new(StoreDouble::over(Arc::new(log)));
         let log: Arc<dyn Log> = Arc::<StoreDouble>::clone(&store);
         let factories: Vec<Arc<dyn RunnerFactory>> = vec![survivors.access()];
-        let engine = Engine::open(log, factories, patient()).await.unwrap();
+        let engine = Engine::open(log, factories, limits).await.unwrap();
         let local = engine.attach(Access::local(), "cli");
         Self { engine, local, store, survivors: Arc::clone(survivors) }
     }
@@ -273,17 +277,18 @@ async fn a_job_whose_runner_is_gone_too_is_interrupted() {
     assert_eq!(daemon.survivors.started().len(), 2);
 }
 
-/// Kills the daemon of a job that runs this code, once an event of this kind is there and more is done. The session does not go on with the
-/// runner.
-async fn does_not_go_on(code: &str, kind: &str, then: impl AsyncFnOnce(&Client, &Survivor)) {
+#[tokio::test]
+async fn a_job_that_knows_a_secret_is_not_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;
     let session = daemon.session().await;
     let client = daemon.client(session);
-    let running = client.begin(code).await;
-    client.until(kind).await;
+    let running = client.begin("secret which?\nloop").await;
+    client.until("askRaised").await;
     let first = daemon.survivor();
-    then(&client, &first).await;
+    let ask = client.attached.status(session).await.unwrap().session.asks[0].ask.ask;
+    let answer = SessionCommand::Answer(command::Answer { ask, value: "hush".into() });
+    assert!(client.submit(answer).await.is_ok());
     hang_up(client, [running]);
     let daemon = succeed(daemon, folder.path()).await;
     daemon.client(session).until("evalInterrupted").await;
@@ -293,20 +298,23 @@ async fn does_not_go_on(code: &str, kind: &str, then: impl AsyncFnOnce(&Client, 
 }
 
 #[tokio::test]
-async fn a_job_that_knows_a_secret_is_not_gone_on_with() {
-    does_not_go_on("secret which?\nloop", "askRaised", async |client, _| {
-        let ask = client.attached.status(client.id).await.unwrap().session.asks[0].ask.ask;
-        let answer = SessionCommand::Answer(command::Answer { ask, value: "hush".into() });
-        assert!(client.submit(answer).await.is_ok());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_runner_that_has_lost_notices_is_not_gone_on_with() {
-    does_not_go_on("print x\nloop", "outputProduced", async |_, survivor| {
-        survivor.until_all_acknowledged().await;
-        survivor.say_and_forget();
-    })
-    .await;
+async fn notices_that_led_to_nothing_do_not_end_their_runner() {
+    let folder = tempfile::tempdir().unwrap();
+    let survivors = Arc::default();
+    // Of what is printed past the limit nothing is stored, and it is acknowledged all the same.
+    let limits = Limits { output_bytes_per_job: 8, ..patient() };
+    let daemon = Mortal::open_with(folder.path(), &survivors, limits).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("print 0123456789\nprint more\nprint more\nloop").await;
+    client.until("outputCut").await;
+    daemon.survivor().until_said(3).await;
+    daemon.survivor().until_all_acknowledged().await;
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    assert_eq!(client.state().await, SessionState::Evaluating);
+    assert!(client.submit(CANCEL).await.is_ok());
+    client.until("evalCancelled").await;
+    assert_eq!(daemon.survivors.started().len(), 1);
 }

@@ -121,6 +121,11 @@ impl Survivor {
         self.until(|life| (life.acknowledged == life.said.len() as u64).then_some(())).await;
     }
 
+    /// Waits until it has said so much.
+    pub(crate) async fn until_said(&self, notices: usize) {
+        self.until(|life| (life.said.len() >= notices).then_some(())).await;
+    }
+
     /// Waits until it has been interrupted so often.
     pub(crate) async fn until_interrupted(&self, times: usize) {
         self.until(|life| (life.interrupts >= times).then_some(())).await;
@@ -138,15 +143,6 @@ impl Survivor {
 
     pub(crate) fn is_killed(&self) -> bool {
         self.life().is_killed
-    }
-
-    /// Says something and forgets it at once, as if it had been acknowledged.
-    pub(crate) fn say_and_forget(&self) {
-        let mut life = self.life();
-        let job = life.ran.first().map(|(job, _)| *job);
-        let (stream, text) = (OutputStream::Stdout, "lost".to_owned());
-        life.said.push(RunnerNotice::Output { job, stream, text });
-        life.acknowledged = life.said.len() as u64;
     }
 
     /// Someone has it from now on, and nobody else.
