@@ -3,8 +3,7 @@
 use mainstay_agent::pi::{FoundPi, Search, install};
 use mainstay_model::Error;
 use mainstay_os::download::Progress;
-use mainstay_terminal::ProgressLine;
-use mainstay_terminal::{self as terminal, bytes};
+use mainstay_terminal::{self as terminal, ProgressLine, bytes};
 
 /// Installs pi under Mainstay's home.
 pub(crate) async fn install_pi(search: &Search) -> Result<(), Error> {

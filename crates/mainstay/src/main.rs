@@ -1,4 +1,4 @@
-//! `mainstay`: the daemon, the terminal client and the command line.
+//! `mainstay`: the command line.
 //!
 //! [`commands`] has one file for each command, [`jupyter`] is Mainstay as a Jupyter kernel, [`agents`] installs agents, [`project`] knows where
 //! a project begins, [`bridge`] carries other protocols. The daemon, the prompt and what all clients share are crates of their own.
@@ -9,6 +9,8 @@ mod book;
 mod bridge;
 mod commands;
 mod jupyter;
+#[cfg(test)]
+mod operations;
 mod project;
 
 use std::process::ExitCode;

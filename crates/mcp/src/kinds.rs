@@ -1,7 +1,7 @@
 //! The kinds of sessions that there are, in the answer to a call that names another: what can start, and what installs Python where it is
 //! not there.
 
-use mainstay_model::{Capability, Error, SessionKind};
+use mainstay_model::{Capabilities, Capability, Error, SessionKind};
 
 use super::call::Call;
 use mainstay_gateway::KnownKind;
@@ -13,17 +13,19 @@ const PYTHON: &str = "python";
 pub(super) async fn instead_of(call: &Call, kind: &SessionKind) -> String {
     let kinds = &call.server().daemon.kinds;
     match kinds.known(call.client(), Some(call.meant().folder())).await {
-        Ok(mut known) => {
-            known.retain(|known| call.client().capabilities_of(&known.kind).has(Capability::Code));
-            next_step(kind, &known)
-        }
+        Ok(known) => next_step(kind, &known, |kind| call.client().capabilities_of(kind)),
         Err(_) => Error::KernelUnknown { kind: kind.clone() }.next_step(),
     }
 }
 
-/// What to do about a kind that nothing here runs, where these run code.
-fn next_step(kind: &SessionKind, known: &[KnownKind]) -> String {
-    let (there, missing): (Vec<_>, Vec<_>) = known.iter().partition(|known| known.missing.is_none());
+/// What to do about a kind that nothing here runs, where these can be started. Those that run no code are not named.
+fn next_step(
+    kind: &SessionKind,
+    known: &[KnownKind],
+    capabilities_of: impl Fn(&SessionKind) -> Capabilities,
+) -> String {
+    let known = known.iter().filter(|known| capabilities_of(&known.kind).has(Capability::Code));
+    let (there, missing): (Vec<_>, Vec<_>) = known.partition(|known| known.missing.is_none());
     let listed = |known: &&KnownKind| match &known.language {
         Some(language) if *language != known.kind.as_str() => format!("{} ({language})", known.kind),
         Some(_) | None => known.kind.to_string(),
@@ -66,16 +68,20 @@ mod tests {
         let install = "Run `mainstay kernel install python`.";
         let without = [known("fsharp", "fsharp", None), known("python", "python", Some(install))];
         assert_eq!(
-            next_step(&cobol, &without),
+            next_step(&cobol, &without, Capabilities::of_kind),
             "The kinds that can start here: fsharp. python: Run `mainstay kernel install python`. Other languages come with the Jupyter \
              kernels of this machine."
         );
-        let with = [known("fsharp", "fsharp", None), known("research", "python", None)];
+        let pi = KnownKind { language: None, ..known("pi", "", None) };
+        let with = [known("fsharp", "fsharp", None), pi, known("research", "python", None)];
         assert_eq!(
-            next_step(&SessionKind::new("python3").unwrap(), &with),
+            next_step(&SessionKind::new("python3").unwrap(), &with, Capabilities::of_kind),
             "The kinds that can start here: fsharp, research (python). The kind `python` takes any of Python. Other languages come with the \
              Jupyter kernels of this machine."
         );
-        assert!(next_step(&cobol, &[]).contains("`mainstay kernel install python` installs Python."));
+        assert!(
+            next_step(&cobol, &[], Capabilities::of_kind)
+                .contains("`mainstay kernel install python` installs Python.")
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! What front ends want to know of a language: how to colour it, and how to call a file of it.
 
-use mainstay_model::Language;
-use mainstay_model::SessionKind;
+use mainstay_model::{Language, SessionKind};
 use serde_json::{Value, json};
 
 /// Of a language: its name, its MIME type, how files of it end, and what Pygments and CodeMirror call it.
