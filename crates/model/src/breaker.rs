@@ -27,12 +27,12 @@ enum State {
     HalfOpen,
 }
 
-/// A try that got leave.
+/// An attempt that the breaker lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Others are made beside it.
     Ordinary,
-    /// The one that decides.
+    /// The only one, whose end decides whether the breaker closes.
     Probe,
 }
 
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deciding_try_that_says_nothing_leaves_the_decision_to_the_next() {
+    fn a_probe_that_says_nothing_leaves_the_decision_to_the_next() {
         let mut breaker = opened(at(0));
         breaker.admit(at(10), &limits()).unwrap();
         breaker.abandoned(Attempt::Ordinary);

@@ -89,7 +89,7 @@ impl Role {
     }
 
     /// Whether it is a call of a tool, or what came of one.
-    pub const fn is_a_tools(self) -> bool {
+    pub const fn is_of_a_tool(self) -> bool {
         matches!(self, Self::ToolCall | Self::ToolResult)
     }
 
@@ -178,7 +178,7 @@ impl Entry {
 
     /// What binds it to other entries of its transcript.
     pub fn bond(&self) -> Bond<'_> {
-        let call = self.role.is_a_tools().then(|| self.metadata.get(CALL)).flatten();
+        let call = self.role.is_of_a_tool().then(|| self.metadata.get(CALL)).flatten();
         Bond { role: self.role, call: call.and_then(Value::as_str) }
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn work_from_text(text: &str) -> JobSpec {
 
 /// What is known of what an agent does for us, and shown of it.
 pub(crate) struct AgentTurn {
-    teller: TurnRenderer,
+    renderer: TurnRenderer,
     screen: Screen,
     /// What was said to it meanwhile.
     steered: Vec<CommandId>,
@@ -56,7 +56,7 @@ impl AgentTurn {
     /// With the agent of this session.
     pub(crate) fn new(session: &SessionView) -> Self {
         Self {
-            teller: TurnRenderer::of(session),
+            renderer: TurnRenderer::of(session),
             screen: Screen::new(":output"),
             steered: Vec::new(),
             has_ended: false,
@@ -65,24 +65,24 @@ impl AgentTurn {
 
     /// Whether the agent has begun.
     pub(crate) fn has_begun(&self) -> bool {
-        self.teller.has_begun()
+        self.renderer.has_begun()
     }
 
     /// Whether it can be told something now.
     pub(crate) fn can_be_steered(&self) -> bool {
-        self.teller.is_turn() && !self.has_ended
+        self.renderer.is_turn() && !self.has_ended
     }
 
     /// Shows what is going on.
     pub(crate) fn hear(&mut self, live: &Live) {
-        let told = self.teller.live(live);
+        let told = self.renderer.live(live);
         self.screen.show(told);
     }
 
     /// Shows what an event of ours says.
     pub(crate) fn observe(&mut self, event: &Event) {
         self.has_ended |= matches!(event.body, EventBody::JobEnded { .. });
-        let told = self.teller.event(event);
+        let told = self.renderer.event(event);
         self.screen.show(told);
     }
 
@@ -108,7 +108,7 @@ impl PromptLoop {
     /// has one outcome.
     pub(crate) async fn do_work(&mut self, work: JobSpec) -> Result<(), Error> {
         let command = CommandId::from_uuid(uuid::Uuid::now_v7());
-        let mut progress = Progress::of_talk(command, &self.link.session);
+        let mut progress = Progress::of_turn(command, &self.link.session);
         let done = match self.work(&work, &mut progress).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.work(&work, &mut progress).await,
             done => done,
@@ -134,8 +134,8 @@ impl PromptLoop {
         let view = self.follow(done, progress).await?;
         self.observe_until(view.seq, progress).await;
         let has_begun = progress.has_begun();
-        if let Some(talk) = progress.talk().filter(|_| !has_begun) {
-            talk.screen.show(RenderItem::missed(&view.text, view.error.as_deref()));
+        if let Some(turn) = progress.turn().filter(|_| !has_begun) {
+            turn.screen.show(RenderItem::missed(&view.text, view.error.as_deref()));
         }
         self.link.session = client.call(GetSession { session: self.link.reference() }).await?;
         Ok(())
@@ -147,8 +147,8 @@ impl PromptLoop {
         let text = typed.trim();
         match command::read(text, PromptLanguage::Words) {
             None if text.is_empty() => {}
-            None => self.steer(steering(text), progress.talk()).await?,
-            Some(Ok(Command::Steer(queued))) => self.steer(queued, progress.talk()).await?,
+            None => self.steer(steering(text), progress.turn()).await?,
+            Some(Ok(Command::Steer(queued))) => self.steer(queued, progress.turn()).await?,
             Some(Ok(Command::Cancel)) => self.want_stop(progress).await,
             Some(Ok(_)) => note("while the agent works: words that steer it, :follow-up TEXT, or :cancel"),
             Some(Err(error)) => note(&printable(&error.to_string())),
@@ -185,12 +185,12 @@ impl PromptLoop {
     pub(crate) async fn steer(
         &mut self,
         queued: QueuedPrompt,
-        talk: Option<&mut AgentTurn>,
+        turn: Option<&mut AgentTurn>,
     ) -> Result<(), Error> {
         let QueuedPrompt { prompt, hears } = queued;
         let command = CommandId::from_uuid(uuid::Uuid::now_v7());
-        let is_ours = talk.is_some();
-        talk.into_iter().for_each(|talk| talk.steered.push(command.clone()));
+        let is_ours = turn.is_some();
+        turn.into_iter().for_each(|turn| turn.steered.push(command.clone()));
         let (session, sent) = (self.link.reference(), Sent::named(command));
         match self.link.client.call(SteerSession { session, prompt, hears, sent }).await {
             // It has just ended: what was typed is not lost.

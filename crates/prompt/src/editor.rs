@@ -6,8 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
-use mainstay_model::Language;
-use mainstay_model::SessionKind;
+use mainstay_model::{Language, SessionKind};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::Paint;
 use reedline::{
@@ -215,14 +214,14 @@ impl Setup {
                 let prompt_language = PromptLanguage::of(kind);
                 let completer = DaemonCompleter::new(Arc::clone(source), prompt_language, runtime.clone());
                 let history = SharedHistory::new(history.clone(), runtime.clone());
-                let law = match prompt_language {
+                let rule = match prompt_language {
                     PromptLanguage::Fsharp => SubmitRule::Fsharp,
                     PromptLanguage::Foreign => {
                         SubmitRule::Kernel(CompletenessCheck::new(Arc::clone(source), runtime.clone()))
                     }
                     PromptLanguage::Words => SubmitRule::Words,
                 };
-                let line = line.with_validator(Box::new(SubmitValidator::new(Arc::clone(&enter), law)));
+                let line = line.with_validator(Box::new(SubmitValidator::new(Arc::clone(&enter), rule)));
                 let highlighter = CodeHighlighter::new(prompt_language, language.clone());
                 Ok(self.for_input(line, highlighter, enter, history, completer))
             }

@@ -223,12 +223,12 @@ impl PromptLoop {
                     return answer;
                 }
                 heard = self.link.hear(), if !self.link.is_lost() => {
-                    match (heard, &mut progress.talk) {
+                    match (heard, &mut progress.turn) {
                         (Some(SessionUpdate::Event(event)), _) => {
                             self.observe(&event, progress);
                             self.ask_person(progress).await?;
                         }
-                        (Some(SessionUpdate::Live(live)), Some(talk)) => talk.hear(&live),
+                        (Some(SessionUpdate::Live(live)), Some(turn)) => turn.hear(&live),
                         (Some(SessionUpdate::Live(_)), None) | (None, _) => {}
                     }
                     if progress.is_to_be_stopped() {
@@ -263,12 +263,12 @@ impl PromptLoop {
         progress.go_on_with(event);
         // What code has begun to print may be the question itself; what an agent has begun to say is none.
         if matches!(event.body, EventBody::AskRaised(_)) {
-            progress.talk.iter_mut().for_each(AgentTurn::end_line);
+            progress.turn.iter_mut().for_each(AgentTurn::end_line);
         }
         let news = progress.asks.observe(event, &progress.command);
         // Word of our own answer may come behind what the agent has begun to say to it.
         if matches!(event.body, EventBody::AskEnded { .. }) && !matches!(news, Some(AskChange::Answered)) {
-            progress.talk.iter_mut().for_each(AgentTurn::end_line);
+            progress.turn.iter_mut().for_each(AgentTurn::end_line);
         }
         match news {
             Some(AskChange::Raised | AskChange::Answered) => return,
@@ -283,9 +283,9 @@ impl PromptLoop {
             }
             return;
         }
-        if let Some(talk) = &mut progress.talk {
-            talk.observe(event);
-            progress.has_begun |= talk.has_begun();
+        if let Some(turn) = &mut progress.turn {
+            turn.observe(event);
+            progress.has_begun |= turn.has_begun();
             return;
         }
         progress.displays.clear_status();

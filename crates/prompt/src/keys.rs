@@ -118,7 +118,7 @@ fn pasted(text: &str) -> String {
 /// Says whether Enter runs what was typed.
 pub(crate) struct SubmitValidator {
     enter: Arc<Enter>,
-    law: SubmitRule,
+    rule: SubmitRule,
 }
 
 /// By what it is judged.
@@ -161,19 +161,19 @@ impl SubmitRule {
 
 impl SubmitValidator {
     /// A judge that tells `enter` the indentation of the line that begins.
-    pub(crate) fn new(enter: Arc<Enter>, law: SubmitRule) -> Self {
-        Self { enter, law }
+    pub(crate) fn new(enter: Arc<Enter>, rule: SubmitRule) -> Self {
+        Self { enter, rule }
     }
 
     /// What the line begins with that Enter begins; none where it runs what was typed.
     fn next_line(&self, code: &str, is_forced: bool, is_followed: bool) -> Option<String> {
         if is_forced {
-            return Some(self.law.forced_line(code));
+            return Some(self.rule.forced_line(code));
         }
-        if command::read(code, self.law.prompt_language()).is_some() || is_secret(code) {
+        if command::read(code, self.rule.prompt_language()).is_some() || is_secret(code) {
             return None;
         }
-        let next_line = self.law.next_line(code);
+        let next_line = self.rule.next_line(code);
         if is_followed {
             // An empty line may stand in the middle of what is sent.
             let goes_on = next_line.is_some() || (code.contains('\n') && !code.trim_end().ends_with(";;"));

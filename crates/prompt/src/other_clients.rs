@@ -20,7 +20,7 @@ pub(crate) struct OtherClients {
     paint: Paint,
     jobs: HashMap<JobId, OtherEval>,
     /// What an agent does for someone.
-    talk: Option<OtherTurn>,
+    turn: Option<OtherTurn>,
     displays: DisplaySequence,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct OtherClients {
 struct OtherTurn {
     name: String,
     command: CommandId,
-    teller: TurnRenderer,
+    renderer: TurnRenderer,
 }
 
 /// Someone whose code runs.
@@ -49,13 +49,13 @@ impl OtherEval {
 impl OtherClients {
     /// Creates the list, with no other client.
     pub(crate) fn new(paint: Paint) -> Self {
-        Self { paint, jobs: HashMap::new(), talk: None, displays: DisplaySequence::default() }
+        Self { paint, jobs: HashMap::new(), turn: None, displays: DisplaySequence::default() }
     }
 
     /// Who runs code, or has an agent work, if someone else does.
     pub(crate) fn running(&self) -> Option<&str> {
-        let talks = self.talk.iter().map(|talk| talk.name.as_str());
-        self.jobs.values().map(|guest| guest.name.as_str()).chain(talks).next()
+        let turns = self.turn.iter().map(|turn| turn.name.as_str());
+        self.jobs.values().map(|other| other.name.as_str()).chain(turns).next()
     }
 
     /// What is to be shown of an event that is not ours: whole lines, or nothing.
@@ -84,7 +84,7 @@ impl OtherClients {
             EventBody::OutputDisplayed { .. }
             | EventBody::OutputCleared { .. }
             | EventBody::CommPublished { .. } => String::new(),
-            EventBody::OutputCut { job, limit } => self.said(
+            EventBody::OutputCut { job, limit } => self.job_line(
                 *job,
                 Tone::Warning,
                 &format!("output over {limit} bytes is left out, but for its end"),
@@ -105,7 +105,7 @@ impl OtherClients {
             EventBody::CommandQueued(_) | EventBody::CommandDequeued { .. } => String::new(),
             // The code that brought it about says so itself.
             EventBody::EnvironmentChanged { .. } => String::new(),
-            EventBody::JobRequested { work, .. } => self.given(event, &work.to_string()),
+            EventBody::JobRequested { work, .. } => self.turn_begun(event, &work.to_string()),
             // Of what others have an agent do, whole messages are told.
             EventBody::MessageStreamed(_) | EventBody::QueueChanged { .. } | EventBody::AgentChanged(_) => {
                 self.note(event);
@@ -114,35 +114,37 @@ impl OtherClients {
             EventBody::MessageAdded(_)
             | EventBody::AgentNoted(_)
             | EventBody::TranscriptCompacted(_)
-            | EventBody::JobEnded { .. } => match self.told(event) {
+            | EventBody::JobEnded { .. } => match self.turn_text(event) {
                 Some(text) => text,
-                None => self.happened(event),
+                None => self.session_line(event),
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
-            EventBody::AssembliesChanged { .. } => self.happened_with_remedy(event, ":refresh runs it again"),
-            EventBody::SourcesChanged { in_build: false, .. } => {
-                self.happened_with_remedy(event, ":rebuild builds the project and begins afresh with it")
+            EventBody::AssembliesChanged { .. } => {
+                self.session_line_with_remedy(event, ":refresh runs it again")
             }
-            _ => self.happened(event),
+            EventBody::SourcesChanged { in_build: false, .. } => {
+                self.session_line_with_remedy(event, ":rebuild builds the project and begins afresh with it")
+            }
+            _ => self.session_line(event),
         }
     }
 
     /// A line on the session itself.
-    fn happened(&self, event: &Event) -> String {
+    fn session_line(&self, event: &Event) -> String {
         let (tone, what) = event_line(&event.body);
         let who =
             self.paint.tone(Tone::Faint, &format!("· {}", printable(source_name(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
     }
 
-    fn happened_with_remedy(&self, event: &Event, remedy: &str) -> String {
-        format!("{}{DOT}{}\n", self.happened(event).trim_end(), self.paint.tone(Tone::Name, remedy))
+    fn session_line_with_remedy(&self, event: &Event, remedy: &str) -> String {
+        format!("{}{DOT}{}\n", self.session_line(event).trim_end(), self.paint.tone(Tone::Name, remedy))
     }
 
     /// Who asks what, and how it is answered.
     fn asked(&self, event: &Event, ask: &Ask) -> String {
         let asker = match &ask.raiser {
-            Raiser::Job { job } => self.jobs.get(job).map(|guest| guest.name.as_str()),
+            Raiser::Job { job } => self.jobs.get(job).map(|other| other.name.as_str()),
             Raiser::Command { .. } => None,
         };
         let asker = asker.unwrap_or_else(|| source_name(&event.metadata.source));
@@ -155,13 +157,13 @@ impl OtherClients {
     }
 
     /// Someone has an agent do something.
-    fn given(&mut self, event: &Event, what: &str) -> String {
+    fn turn_begun(&mut self, event: &Event, what: &str) -> String {
         let name = name_of(&event.metadata.source);
         let text = self.marked(&name, '>', &printable(what));
         if let Some(command) = event.metadata.correlation.clone() {
-            let mut teller = TurnRenderer::default();
-            teller.event(event);
-            self.talk = Some(OtherTurn { name, command, teller });
+            let mut renderer = TurnRenderer::default();
+            renderer.event(event);
+            self.turn = Some(OtherTurn { name, command, renderer });
         }
         text
     }
@@ -169,18 +171,18 @@ impl OtherClients {
     /// Remembers what is told later, or not at all.
     fn note(&mut self, event: &Event) {
         if let EventBody::AgentChanged(_) = &event.body
-            && let Some(talk) = self.talk_of(event)
+            && let Some(turn) = self.turn_of(event)
         {
-            talk.teller.event(event);
+            turn.renderer.event(event);
         }
     }
 
     /// What the agent does for someone whose turn's beginning was seen.
-    fn told(&mut self, event: &Event) -> Option<String> {
-        let talk = self.talk_of(event)?;
-        let (name, told) = (talk.name.clone(), talk.teller.event(event));
+    fn turn_text(&mut self, event: &Event) -> Option<String> {
+        let turn = self.turn_of(event)?;
+        let (name, told) = (turn.name.clone(), turn.renderer.event(event));
         if let EventBody::JobEnded { .. } = &event.body {
-            self.talk = None;
+            self.turn = None;
         }
         let mut text = String::new();
         for told in told {
@@ -196,9 +198,9 @@ impl OtherClients {
         Some(text)
     }
 
-    fn talk_of(&mut self, event: &Event) -> Option<&mut OtherTurn> {
+    fn turn_of(&mut self, event: &Event) -> Option<&mut OtherTurn> {
         let command = event.metadata.correlation.as_ref();
-        self.talk.as_mut().filter(|talk| Some(&talk.command) == command)
+        self.turn.as_mut().filter(|turn| Some(&turn.command) == command)
     }
 
     fn requested(&mut self, event: &Event, job: JobId, code: &str) -> String {
@@ -209,48 +211,48 @@ impl OtherClients {
     }
 
     fn printed(&mut self, job: JobId, text: &str) -> String {
-        let Some(guest) = self.jobs.get_mut(&job) else { return printed(text, self.paint) };
-        guest.begun.push_str(text);
-        let Some(end) = guest.begun.rfind('\n') else { return String::new() };
-        let rest = guest.begun.split_off(end + 1);
-        let lines = std::mem::replace(&mut guest.begun, rest);
-        let (name, lines) = (guest.name.clone(), printed(&lines, self.paint));
+        let Some(other) = self.jobs.get_mut(&job) else { return printed(text, self.paint) };
+        other.begun.push_str(text);
+        let Some(end) = other.begun.rfind('\n') else { return String::new() };
+        let rest = other.begun.split_off(end + 1);
+        let lines = std::mem::replace(&mut other.begun, rest);
+        let (name, lines) = (other.name.clone(), printed(&lines, self.paint));
         self.marked(&name, '│', &lines)
     }
 
     /// Whole lines; what was begun before them is one as well.
     fn shown(&mut self, job: JobId, text: &str) -> String {
-        let is_begun = self.jobs.get(&job).is_some_and(|guest| !guest.begun.is_empty());
+        let is_begun = self.jobs.get(&job).is_some_and(|other| !other.begun.is_empty());
         self.printed(job, &if is_begun { format!("\n{text}") } else { text.to_owned() })
     }
 
-    fn said(&self, job: JobId, tone: Tone, text: &str) -> String {
-        let name = self.jobs.get(&job).map_or("session", |guest| guest.name.as_str());
+    fn job_line(&self, job: JobId, tone: Tone, text: &str) -> String {
+        let name = self.jobs.get(&job).map_or("session", |other| other.name.as_str());
         self.marked(name, '│', &self.paint.tone(tone, text))
     }
 
     /// What came of a job, whose code is known where its beginning was seen.
     fn ended(&mut self, job: JobId, result: &EvalResult, failure: Option<String>) -> String {
-        let guest = self.jobs.remove(&job).unwrap_or_else(OtherEval::unseen);
+        let other = self.jobs.remove(&job).unwrap_or_else(OtherEval::unseen);
         let mut text = String::new();
-        if !guest.begun.is_empty() {
-            text.push_str(&self.marked(&guest.name, '│', &printed(&guest.begun, self.paint)));
+        if !other.begun.is_empty() {
+            text.push_str(&self.marked(&other.name, '│', &printed(&other.begun, self.paint)));
         }
         if !result.display.trim().is_empty() {
-            text.push_str(&self.marked(&guest.name, '│', &printable(result.display.trim_end())));
+            text.push_str(&self.marked(&other.name, '│', &printable(result.display.trim_end())));
         }
         for diagnostic in
             result.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden)
         {
             text.push_str(&self.marked(
-                &guest.name,
+                &other.name,
                 '│',
-                &diagnostic_text(diagnostic, &guest.code, self.paint),
+                &diagnostic_text(diagnostic, &other.code, self.paint),
             ));
         }
         if let Some(failure) = failure {
             text.push_str(&self.marked(
-                &guest.name,
+                &other.name,
                 '│',
                 &self.paint.tone(Tone::Error, &printable(&failure)),
             ));

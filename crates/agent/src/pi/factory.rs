@@ -216,7 +216,7 @@ impl RunnerFactory for PiAgents {
                 dialog_ms: self.settings.dialog_ms,
                 grace: self.settings.grace,
             },
-            ledger: files.ledger,
+            entry_counts: files.entry_counts,
             kernel: format!("pi {kernel}").trim().to_owned(),
             runtime: self.runtime().await,
             mark,
@@ -245,7 +245,7 @@ struct Files {
     folder: PathBuf,
     /// The file it resumes from; none where nothing was said.
     file: Option<PathBuf>,
-    ledger: EntryCounts,
+    entry_counts: EntryCounts,
 }
 
 impl Files {
@@ -260,12 +260,12 @@ impl Files {
         fs::write(folder.join(live_sessions::FILE), live_sessions::EXTENSION)
             .map_err(|error| failed(&error))?;
         let Some(written) = session_file(spec.session, &spec.working_directory, conversation) else {
-            return Ok(Self { folder, file: None, ledger: EntryCounts::default() });
+            return Ok(Self { folder, file: None, entry_counts: EntryCounts::default() });
         };
         let path = folder.join(FILE);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         file.and_then(|mut file| file.write_all(written.text.as_bytes())).map_err(|error| failed(&error))?;
-        Ok(Self { folder, file: Some(path), ledger: written.ledger })
+        Ok(Self { folder, file: Some(path), entry_counts: written.entry_counts })
     }
 }
 

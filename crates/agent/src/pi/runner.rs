@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
-use mainstay_model::LastWords;
 use mainstay_model::{
-    AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, Note, QueuedPrompt, RunnerInfo,
+    AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
     RunnerNotice, WorkerExit,
 };
 use mainstay_os::process::{self, Group, Launch, Unready};
@@ -53,7 +52,7 @@ pub(super) struct Start<'a> {
     pub(super) state: Option<AgentState>,
     pub(super) timeouts: Timeouts,
     /// What was written of the file it resumes from.
-    pub(super) ledger: EntryCounts,
+    pub(super) entry_counts: EntryCounts,
     /// What it is, but for its process.
     pub(super) kernel: String,
     pub(super) runtime: String,
@@ -63,8 +62,17 @@ pub(super) struct Start<'a> {
 
 /// Starts pi, and waits until it takes commands.
 pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
-    let Start { launch, working_directory, start_lines, state, timeouts, ledger, kernel, runtime, mark } =
-        start;
+    let Start {
+        launch,
+        working_directory,
+        start_lines,
+        state,
+        timeouts,
+        entry_counts,
+        kernel,
+        runtime,
+        mark,
+    } = start;
     let (mut child, group) =
         process::start(launch, working_directory, &[], Stdio::piped()).map_err(unavailable)?;
     let unready = Unready::new(&group);
@@ -98,7 +106,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
         mark: mark.clone(),
         woken,
         notices: notices_in,
-        ledger,
+        entry_counts,
         working_directory: working_directory.to_owned(),
     };
     let early = reader.until_ready().await?;
@@ -270,7 +278,7 @@ struct Reader {
     mark: ProcessMark,
     woken: mpsc::UnboundedReceiver<Vec<Output>>,
     notices: mpsc::Sender<RunnerNotice>,
-    ledger: EntryCounts,
+    entry_counts: EntryCounts,
     working_directory: PathBuf,
 }
 
@@ -390,7 +398,7 @@ impl Reader {
             Some(file) => tokio::fs::read_to_string(file).await.ok(),
             None => None,
         };
-        let notice = match read.and_then(|text| kept(&self.ledger, &text, first_kept)) {
+        let notice = match read.and_then(|text| kept(&self.entry_counts, &text, first_kept)) {
             Some(kept) => AgentNotice::Compacted { summary, kept, metadata },
             None => {
                 tracing::warn!(?file, first_kept, "what pi kept in a compaction is not in its session file");

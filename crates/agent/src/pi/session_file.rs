@@ -17,7 +17,7 @@ pub(crate) struct SessionFile {
     /// What stands in it.
     pub(crate) text: String,
     /// The entries of the file, in order.
-    pub(crate) ledger: EntryCounts,
+    pub(crate) entry_counts: EntryCounts,
 }
 
 /// How many entries of ours each entry of a file stands for that was written here, in order.
@@ -54,7 +54,7 @@ pub(crate) fn session_file(
     if !conversation.name.trim().is_empty() {
         writer.value(json!({ "type": "session_info", "name": conversation.name }), last);
     }
-    Some(SessionFile { text: writer.text, ledger: writer.ledger })
+    Some(SessionFile { text: writer.text, entry_counts: writer.entry_counts })
 }
 
 /// Everything that was said, in pi's shapes.
@@ -131,7 +131,7 @@ fn entry_id(index: usize) -> String {
 #[derive(Default)]
 struct Writer {
     text: String,
-    ledger: EntryCounts,
+    entry_counts: EntryCounts,
 }
 
 impl Writer {
@@ -142,8 +142,8 @@ impl Writer {
     }
 
     fn entry(&mut self, mut fields: Map<String, Value>, entries: u64, at: Timestamp) {
-        let id = entry_id(self.ledger.0.len());
-        let parent = self.ledger.0.last().map(|(id, _)| id.clone());
+        let id = entry_id(self.entry_counts.0.len());
+        let parent = self.entry_counts.0.last().map(|(id, _)| id.clone());
         fields.insert("id".to_owned(), id.clone().into());
         fields.insert("parentId".to_owned(), parent.into());
         fields.insert("timestamp".to_owned(), at.to_string().into());
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     fn line(&mut self, value: Value, entry: Option<(String, u64)>) {
-        self.ledger.0.extend(entry);
+        self.entry_counts.0.extend(entry);
         self.text.push_str(&value.to_string());
         self.text.push('\n');
     }
@@ -159,8 +159,9 @@ impl Writer {
 
 /// How many entries of ours stand at or behind the entry with this id, in a file that began as written here and went on as pi
 /// went on; none where it has no such entry.
-pub(crate) fn kept(ledger: &EntryCounts, file: &str, first_kept: &str) -> Option<u64> {
-    let known: HashMap<&str, u64> = ledger.0.iter().map(|(id, entries)| (id.as_str(), *entries)).collect();
+pub(crate) fn kept(entry_counts: &EntryCounts, file: &str, first_kept: &str) -> Option<u64> {
+    let known: HashMap<&str, u64> =
+        entry_counts.0.iter().map(|(id, entries)| (id.as_str(), *entries)).collect();
     let mut kept: Option<u64> = None;
     for line in file.lines() {
         let Ok(Value::Object(entry)) = serde_json::from_str::<Value>(line) else { continue };

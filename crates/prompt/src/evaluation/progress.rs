@@ -32,7 +32,7 @@ pub(crate) struct Progress {
     /// Who was asked here leaves the answer to others.
     pub(super) is_left_to_others: bool,
     /// What is known of it where an agent does it.
-    pub(super) talk: Option<AgentTurn>,
+    pub(super) turn: Option<AgentTurn>,
 }
 
 impl Progress {
@@ -50,13 +50,13 @@ impl Progress {
             displays: DisplaySequence::default(),
             asks: OwnAsks::default(),
             is_left_to_others: false,
-            talk: None,
+            turn: None,
         }
     }
 
     /// Nothing is known yet of this command of the agent of this session.
-    pub(crate) fn of_talk(command: CommandId, session: &SessionView) -> Self {
-        Self { talk: Some(AgentTurn::new(session)), ..Self::of(command) }
+    pub(crate) fn of_turn(command: CommandId, session: &SessionView) -> Self {
+        Self { turn: Some(AgentTurn::new(session)), ..Self::of(command) }
     }
 
     pub(crate) fn command(&self) -> &CommandId {
@@ -67,13 +67,13 @@ impl Progress {
         self.has_begun
     }
 
-    pub(crate) fn talk(&mut self) -> Option<&mut AgentTurn> {
-        self.talk.as_mut()
+    pub(crate) fn turn(&mut self) -> Option<&mut AgentTurn> {
+        self.turn.as_mut()
     }
 
     /// Whether an agent works on it that can be told something meanwhile.
     pub(super) fn can_be_steered(&self) -> bool {
-        !self.is_unwanted && self.talk.as_ref().is_some_and(AgentTurn::can_be_steered)
+        !self.is_unwanted && self.turn.as_ref().is_some_and(AgentTurn::can_be_steered)
     }
 
     /// Nothing is known yet of the parts of this command.
@@ -129,7 +129,7 @@ impl Progress {
 
     /// Whether an event follows from our code or our Ctrl-C.
     pub(super) fn is_own_event(&self, event: &Event) -> bool {
-        if self.talk.as_ref().is_some_and(|talk| talk.is_own_event(event)) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_own_event(event)) {
             return true;
         }
         match event.body {
@@ -142,7 +142,7 @@ impl Progress {
 
     /// What follows begins on a line of its own.
     pub(crate) fn end_line(&mut self) {
-        self.talk.iter_mut().for_each(AgentTurn::end_line);
+        self.turn.iter_mut().for_each(AgentTurn::end_line);
         if self.begun.take() {
             println!();
         }

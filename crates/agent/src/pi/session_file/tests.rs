@@ -179,7 +179,7 @@ proptest! {
         let first = at.index(messages.len());
         let behind: usize = messages[first..].iter().map(|message| message.parts.len()).sum();
         let id = entry_id(first);
-        prop_assert_eq!(kept(&file.ledger, &file.text, &id), Some(behind as u64));
+        prop_assert_eq!(kept(&file.entry_counts, &file.text, &id), Some(behind as u64));
     }
 
     #[test]
@@ -277,7 +277,7 @@ fn what_pi_wrote_behind_ours_is_counted_as_it_is_read() {
 {"type":"custom_message","id":"x3","customType":"c","content":"said","display":true}
 {"type":"message","id":"x4","message":{"role":"bashExecution","command":"ls","output":""}}
 cut of"#;
-    let kept = |id: &str| kept(&file.ledger, &text, id);
+    let kept = |id: &str| kept(&file.entry_counts, &text, id);
     assert_eq!(
         [kept("00000000"), kept("x1"), kept("x2"), kept("x3"), kept("x4"), kept("x5")],
         [Some(6), Some(4), Some(4), Some(2), Some(1), None]
