@@ -61,7 +61,8 @@ impl Client {
         Self::over(read, write, Attach { token, name: name.to_owned(), environment }).await
     }
 
-    /// The same over a stream that is connected to the daemon already.
+    /// The same over a stream that is connected to the daemon already. A client that is dropped drops the half to write; one whose half does not
+    /// end the connection by that stays connected until the daemon ends it.
     ///
     /// # Errors
     /// [`Error::DaemonNotRunning`] where the stream ends; [`Error::Unauthorized`], [`Error::TooManyConnections`].

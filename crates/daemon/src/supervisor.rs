@@ -6,8 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use mainstay_home::Home;
-use mainstay_home::{Announcement, program};
+use mainstay_home::{Announcement, Home, program};
 use mainstay_model::{Error, Timestamp};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
@@ -33,7 +32,7 @@ pub async fn supervise(home: &Home, options: ServeOptions) -> Result<ExitCode, E
     let mut log = open_log(home).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let _watch = SupervisorLock::take(home).await.inspect_err(|error| {
+    let _lock = SupervisorLock::take(home).await.inspect_err(|error| {
         if options.announce {
             announce(&Announcement::Failed(error.clone().into()));
         }

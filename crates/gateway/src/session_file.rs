@@ -1,8 +1,7 @@
 //! A session as what a file of it has, whole, for every protocol that exports.
 
 use mainstay_engine::Client;
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{Header, Item};
+use mainstay_formats::exchange::{ExportCursor, Header, Item};
 use mainstay_model::{Error, SessionId};
 
 /// Bytes of a part of an export.

@@ -15,8 +15,7 @@ use mainstay_gateway::notebook::{CellSelection, Evaluate, NotebookFile};
 use mainstay_gateway::path::absolute;
 use mainstay_gateway::problem::Problem;
 use mainstay_gateway::view::eval_view;
-use mainstay_protocol::view::EvalView;
-use mainstay_protocol::view::NotebookView;
+use mainstay_protocol::view::{EvalView, NotebookView};
 
 /// Runs a notebook, or a script in cells, up to the first cell that fails.
 #[derive(Debug, Deserialize, JsonSchema)]

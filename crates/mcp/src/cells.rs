@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use mainstay_engine::Client;
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{Header, Item};
+use mainstay_formats::exchange::{ExportCursor, Header, Item};
 use mainstay_model::{Error, JobEnd, SessionId, Validity};
 
 /// Bytes that are held at once.

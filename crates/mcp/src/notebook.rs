@@ -17,8 +17,7 @@ use super::tool::{Answer, Effect, PictureBlock, Tool};
 use mainstay_formats::notebook::runs::CellRun;
 use mainstay_gateway::notebook::{CellSelection, Evaluate, NotebookFile};
 use mainstay_gateway::path::absolute;
-use mainstay_protocol::view::EvalView;
-use mainstay_protocol::view::{CellView, NotebookView};
+use mainstay_protocol::view::{CellView, EvalView, NotebookView};
 
 /// Runs the cells of a notebook.
 #[derive(Deserialize, JsonSchema)]

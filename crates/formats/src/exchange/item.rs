@@ -1,7 +1,5 @@
 //! What a file consists of: its header, and an item for each cell and each message.
 
-use mainstay_model::Language;
-use mainstay_model::Timestamp;
 use mainstay_model::entry::EntryHash;
 use mainstay_model::event::{Event, EventBody, Metadata, Source};
 use mainstay_model::id::{Position, Seq, SessionId, SessionKind};
@@ -9,6 +7,7 @@ use mainstay_model::message::Compaction;
 use mainstay_model::object::ObjectHash;
 use mainstay_model::transcribe::Transcriber;
 use mainstay_model::transcript::{CompactedEntries, Segment, joined, slice};
+use mainstay_model::{Language, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What every such file begins with.

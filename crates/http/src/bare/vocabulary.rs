@@ -16,10 +16,9 @@ use super::schema::{Field, Schema, field, flattened};
 use super::{Decode, Encode, Fields, Malformed, Reader, Shape, choice, told};
 use mainstay_protocol::view::agent::{AgentView, WorkView};
 use mainstay_protocol::view::{
-    BroughtView, CommandState, CommandView, DisplayView, ErrorView, EvalView, MergeView, RefusedView,
-    SessionView, StartupView, WorkerView,
+    BroughtView, CellView, CommandState, CommandView, DisplayView, ErrorView, EvalView, MergeView,
+    NotebookView, RefusedView, SessionView, StartupView, WorkerView,
 };
-use mainstay_protocol::view::{CellView, NotebookView};
 
 told!(Binding { name, value_type, value });
 told!(Diagnostic { severity, code, message, file, start, end });

@@ -1,7 +1,6 @@
 //! Cells as HTML. Everything that was said by someone is escaped; what code shows as HTML stands in a frame of its own ([`display`]).
 
-use mainstay_model::Language;
-use mainstay_model::{Diagnostic, JobSpec, PartRole, RaisedError, Severity, Source, Timestamp};
+use mainstay_model::{Diagnostic, JobSpec, Language, PartRole, RaisedError, Severity, Source, Timestamp};
 use maud::{Markup, html};
 
 use super::cell_state::{Body, Cell, CellEnd, CellPart, Ending, ReturnedValue, Tone, ToolState, name_of};

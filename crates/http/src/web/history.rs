@@ -6,8 +6,7 @@ use axum::http::Uri;
 use axum::response::{Html, IntoResponse};
 use mainstay_engine::Client;
 use mainstay_log::HistoryFilter;
-use mainstay_model::Language;
-use mainstay_model::{Content, Error, HistoryLine, HistoryPage, LineNumber, SessionId};
+use mainstay_model::{Content, Error, HistoryLine, HistoryPage, Language, LineNumber, SessionId};
 use maud::{Markup, html};
 
 use super::cell::{moment, painted};

@@ -11,8 +11,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use mainstay_engine::{Client, ClientSubscription, FollowedWarmUp, LiveSubscription};
-use mainstay_model::Language;
-use mainstay_model::{Error, Event, EventBody, Seq, SessionId};
+use mainstay_model::{Error, Event, EventBody, Language, Seq, SessionId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

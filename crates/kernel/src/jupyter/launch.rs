@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mainstay_model::Language;
-use mainstay_model::{Error, RunnerInfo, RunnerNotice};
+use mainstay_model::{Error, Language, RunnerInfo, RunnerNotice};
 use mainstay_runner::{Environment, Runner, StartedRunner};
 use serde_json::json;
 use tokio::process::Child;
@@ -137,8 +136,8 @@ async fn attempt(
     let Sockets { shell, published, stdin, control, heartbeat } = sockets;
     let ((shell_in, shell), (stdin_in, stdin), (control_in, control)) =
         (shell.split(), stdin.split(), control.split());
-    let halves = Senders { shell: shell_in, control: control_in, stdin: stdin_in };
-    let line = Arc::new(Line::new(Key::new(&connection.key), session, halves));
+    let senders = Senders { shell: shell_in, control: control_in, stdin: stdin_in };
+    let line = Arc::new(Line::new(Key::new(&connection.key), session, senders));
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Attempt::Failed(failed("its output is not captured")));
     };

@@ -32,7 +32,7 @@ pub(super) struct Line {
     asked: Mutex<HashMap<AskId, Bytes>>,
 }
 
-/// The halves of its sockets that take messages.
+/// The halves of the sockets that send messages to the kernel.
 pub(super) struct Senders {
     pub(super) shell: DealerSendHalf,
     pub(super) control: DealerSendHalf,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mainstay_model::LastWords;
-use mainstay_model::{AskId, Blame, JobId, OutputStream, RunnerNotice, WorkerExit};
+use mainstay_model::{AskId, Blame, JobId, LastWords, OutputStream, RunnerNotice, WorkerExit};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};

@@ -37,9 +37,8 @@ use futures::{SinkExt, StreamExt};
 use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
 use mainstay_kernel::{StartupContext, worker};
-use mainstay_model::LastWords;
 use mainstay_model::{
-    AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
+    AskId, Blame, Error, JobEnding, JobId, JobReport, LastWords, OutputStream, RunnerNotice, WorkerExit,
 };
 use mainstay_os::process::Launch;
 use mainstay_runner::{StartedRunner, Submission};

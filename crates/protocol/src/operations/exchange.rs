@@ -1,8 +1,7 @@
 //! Export and import of sessions.
 
 use crate::view::SessionView;
-use mainstay_formats::exchange::ExportCursor;
-use mainstay_formats::exchange::{Header, ImportFormat, Item};
+use mainstay_formats::exchange::{ExportCursor, Header, ImportFormat, Item};
 use mainstay_model::CommandId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

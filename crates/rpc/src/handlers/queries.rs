@@ -2,10 +2,9 @@
 
 use super::call::Call;
 use mainstay_model::{Binding, Bundle, CommId, Diagnostic, Error};
-use mainstay_protocol::operations::Scaffolded;
 use mainstay_protocol::operations::{
     Check, Complete, Explore, FindSymbols, Inspect, IsComplete, ListComms, ListTests, ListValues, ReviewCode,
-    ScaffoldTest,
+    ScaffoldTest, Scaffolded,
 };
 use mainstay_runner::Completions;
 use mainstay_runner::query::{Completeness, KernelQuery, Members, Review, SYMBOLS, Symbols, Tests};

@@ -9,9 +9,9 @@ use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
 use mainstay_kernel::{StartupContext, worker};
-use mainstay_model::LastWords;
 use mainstay_model::{
-    AskId, Display, JobId, JobReport, OutputStream, Question, RunnerNotice, SessionKind, WorkerExit,
+    AskId, Display, JobId, JobReport, LastWords, OutputStream, Question, RunnerNotice, SessionKind,
+    WorkerExit,
 };
 use mainstay_os::process::Launch;
 use mainstay_runner::{Kernel, StartedRunner, Submission};
