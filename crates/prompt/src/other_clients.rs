@@ -119,11 +119,9 @@ impl OtherClients {
                 None => self.session_line(event),
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
-            EventBody::AssembliesChanged { .. } => {
-                self.session_line_with_remedy(event, ":refresh runs it again")
-            }
+            EventBody::AssembliesChanged { .. } => self.with_remedy(event, ":refresh runs it again"),
             EventBody::SourcesChanged { in_build: false, .. } => {
-                self.session_line_with_remedy(event, ":rebuild builds the project and begins afresh with it")
+                self.with_remedy(event, ":rebuild builds the project and begins afresh with it")
             }
             _ => self.session_line(event),
         }
@@ -137,7 +135,7 @@ impl OtherClients {
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
     }
 
-    fn session_line_with_remedy(&self, event: &Event, remedy: &str) -> String {
+    fn with_remedy(&self, event: &Event, remedy: &str) -> String {
         format!("{}{DOT}{}\n", self.session_line(event).trim_end(), self.paint.tone(Tone::Name, remedy))
     }
 
