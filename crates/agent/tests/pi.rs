@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use mainstay_agent::pi::{LiveSessions, PiAgents};
 use mainstay_model::{
-    AgentNotice, Delivery, Error, JobSpec, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel,
-    WorkEnding, WorkerExit,
+    AgentNotice, Delivery, Error, JobSpec, Message, Principal, Prompt, QueuedPrompt, Seq, Setting,
+    ThinkingLevel, WorkEnding, WorkerExit,
 };
-use mainstay_runner::{AgentQuestion, Conversation, RunnerFactory};
+use mainstay_runner::{AgentQuestion, AskAnswer, Conversation, RunnerFactory};
 use mainstay_test_support::model::{Step, call, say};
 use serde_json::{Value, json};
 use support::{LONG, World, conversation, line_of};
@@ -128,8 +128,8 @@ async fn what_is_said_while_it_works_is_heard_next_or_at_the_end() {
     world.model.will(say(&["followed"]));
     pi.begin(JobSpec::Turn { prompt: Prompt::text("go") }).await;
     pi.says("wait").await;
-    pi.agent.steer(queued("last", Delivery::FollowUp)).await;
-    pi.agent.steer(queued("first", Delivery::Steer)).await;
+    pi.agent.steer(queued("last", Delivery::FollowUp), Seq(1)).await;
+    pi.agent.steer(queued("first", Delivery::Steer), Seq(1)).await;
     let is_queue = |notice: &AgentNotice| matches!(notice, AgentNotice::Queue(queue) if queue.len() == 2);
     pi.until(is_queue).await;
     go_on.notify_one();
@@ -208,7 +208,7 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     for answer in [json!(true), json!("b"), json!("x"), json!("y")] {
         let (ask, question, timeout_ms) = pi.asks().await;
         questions.push(json!([question, timeout_ms]).to_string());
-        pi.agent.answer(ask, Ok(answer)).await;
+        pi.agent.answer(AskAnswer::open(ask, Ok(answer))).await;
     }
     insta::assert_snapshot!(questions.join("\n"), @r#"
     [{"prompt":"Sure?\nIt cannot be undone.","schema":{"type":"boolean"}},60000]
@@ -222,7 +222,7 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     pi.begin(JobSpec::Turn { prompt: Prompt::text("/ask") }).await;
     for _ in 0..4 {
         let (ask, ..) = pi.asks().await;
-        pi.agent.answer(ask, Err(Error::TimedOut { limit_ms: 1 })).await;
+        pi.agent.answer(AskAnswer::open(ask, Err(Error::TimedOut { limit_ms: 1 }))).await;
     }
     assert_eq!(pi.done().await.told(), "note warning: [false,null,null,null]\ndone");
 
@@ -235,7 +235,7 @@ async fn an_extension_asks_and_its_command_is_a_turn_without_a_model() {
     world.model.will(say(&["it ran"]));
     pi.begin(JobSpec::Turn { prompt: Prompt::text("run it") }).await;
     let (ask, ..) = pi.asks().await;
-    pi.agent.answer(ask, Ok(json!(true))).await;
+    pi.agent.answer(AskAnswer::open(ask, Ok(json!(true)))).await;
     let done = pi.done().await;
     assert_eq!(done.messages()[0].parts[0].text, "ran\n");
 
@@ -597,7 +597,8 @@ async fn a_session_that_does_not_listen_holds_pi_up_and_nothing_else() {
     // Larger than what a pipe holds; nobody has heard a word yet.
     let long = "x".repeat(1024 * 1024);
     let steered = pi.agent.clone();
-    let steering = tokio::spawn(async move { steered.steer(queued(&long, Delivery::FollowUp)).await });
+    let steering =
+        tokio::spawn(async move { steered.steer(queued(&long, Delivery::FollowUp), Seq(1)).await });
     world.model.will(say(&["heard"]));
     let done = pi.done().await;
     steering.await.unwrap();

@@ -11,12 +11,12 @@ use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     AgentState, AskId, Capabilities, Delivery, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
-    Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, WorkEnding,
+    Question, QueuedPrompt, RunnerInfo, RunnerNotice, Seq, SessionKind, Setting, TokenUsage, WorkEnding,
     WorkerExit, YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
-    StartedRunner,
+    Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -111,8 +111,8 @@ impl Process for Scripted {
         }
     }
 
-    async fn answer(&self, _: AskId, answer: Result<Value, Error>) {
-        self.give(AgentOrder::Answered(answer.unwrap_or_default()));
+    async fn answer(&self, answer: AskAnswer) {
+        self.give(AgentOrder::Answered(answer.answer.unwrap_or_default()));
     }
 
     async fn interrupt(&self) {
@@ -135,7 +135,7 @@ impl Agent for Scripted {
         self.give(AgentOrder::Work(job, work));
     }
 
-    async fn steer(&self, queued: QueuedPrompt) {
+    async fn steer(&self, queued: QueuedPrompt, _: Seq) {
         self.give(AgentOrder::Steered(queued));
     }
 

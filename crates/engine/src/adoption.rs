@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use mainstay_model::{
-    AskEnding, AskId, Error, Event, EventBody, Raiser, Seq, Session, SessionState, TakenNotices,
+    AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, Seq, Session, SessionState, TakenNotices,
 };
-use mainstay_runner::{StartedRunner, Submission};
+use mainstay_runner::{AskAnswer, StartedRunner, StoredProgress, Submission};
 
 use crate::engine::Engine;
 use crate::sync::time::timeout;
@@ -27,7 +27,11 @@ pub(crate) struct AdoptedRunner {
 impl Engine {
     /// Adopts the runner of a session that is as the log has it, where it lives and its session can go on with it. One that the
     /// session cannot go on with is ended.
-    pub(crate) async fn adopt(&self, session: &Session) -> Result<Option<AdoptedRunner>, Error> {
+    pub(crate) async fn adopt(
+        &self,
+        session: &Session,
+        epoch: Epoch,
+    ) -> Result<Option<AdoptedRunner>, Error> {
         // A runner in a warm-up may have only a part of the session's definitions.
         match session.state() {
             SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {}
@@ -36,10 +40,14 @@ impl Engine {
         let Some(factory) = self.shared.factory_of(&session.kind) else { return Ok(None) };
         let Some(taken) = self.shared.log.taken(session.id).await? else { return Ok(None) };
         let limit_ms = self.shared.limits.query_ms;
-        let spec = self.shared.runner_spec(session);
-        let found = timeout(Duration::from_millis(limit_ms), factory.adopt(&spec, taken)).await;
+        let spec = self.shared.runner_spec(session, epoch);
+        let found = timeout(
+            Duration::from_millis(limit_ms),
+            factory.adopt(&spec, StoredProgress { taken, last_seq: session.last_seq }),
+        )
+        .await;
         let started = match found.unwrap_or(Err(Error::Timeout { limit_ms })) {
-            Ok(Some(started)) => started,
+            Ok(Some(found)) => found.started,
             Ok(None) => return Ok(None),
             Err(error) => {
                 tracing::warn!(session = %session.id, %error, "a runner that lives could not be adopted");
@@ -100,7 +108,7 @@ impl GivenToJob {
             EventBody::AskRaised(ask) if matches!(ask.raiser, Raiser::Job { .. }) => self.asked.push(ask.ask),
             EventBody::AskEnded { ask, ending } if self.asked.contains(&ask) => {
                 self.has_secrets |= ending == AskEnding::Withheld;
-                self.orders.push(Order::Answer { ask, answer: ending.answer() });
+                self.orders.push(Order::Answer(AskAnswer::open(ask, ending.answer())));
             }
             _ => {}
         }

@@ -88,7 +88,8 @@ pub(crate) async fn commit_in_order(
         let commit = match step {
             Step::Commit(commit) => *commit,
             Step::Acknowledge { runner, up_to } => {
-                runner.process().acknowledge(up_to);
+                let stored = visible.borrow().last_seq;
+                runner.process().acknowledge(up_to, stored);
                 continue;
             }
         };

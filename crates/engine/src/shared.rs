@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mainstay_log::Log;
 use mainstay_model::validity::Records;
 use mainstay_model::{
-    Capabilities, ChosenProject, CreateSession, Error, Limits, Seq, Session, SessionId, SessionKind,
+    Capabilities, ChosenProject, CreateSession, Epoch, Error, Limits, Seq, Session, SessionId, SessionKind,
 };
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec};
 use tokio::sync::Semaphore;
@@ -76,9 +76,10 @@ impl Shared {
     }
 
     /// What a runner of a session is started for.
-    pub(crate) fn runner_spec(&self, session: &Session) -> RunnerSpec {
+    pub(crate) fn runner_spec(&self, session: &Session, epoch: Epoch) -> RunnerSpec {
         RunnerSpec {
             session: session.id,
+            epoch,
             kind: session.kind.clone(),
             owner: session.owner.clone(),
             working_directory: PathBuf::from(&session.working_directory),

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{AskId, Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
-use serde_json::Value;
+use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
 use tokio::sync::{mpsc, watch};
 
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
 use crate::warm_up::{FromWorker, Notices, ReloadRequest, WarmUp, exited, warmed_up};
 use crate::warm_up_progress::WarmingUp;
-use mainstay_runner::{Kernel, Runner, Submission};
+use mainstay_runner::{AskAnswer, Kernel, Runner, Submission};
 
 /// A worker. Dropping it kills it.
 pub(crate) struct Worker {
@@ -48,14 +47,14 @@ pub(crate) enum Order {
         requested: Seq,
     },
     /// Hear something while working.
-    Steer(QueuedPrompt),
-    /// Take the answer to an ask, or hear why there is none.
-    Answer {
-        /// The ask that is answered.
-        ask: AskId,
-        /// The answer, or why there is none.
-        answer: Result<Value, Error>,
+    Steer {
+        /// What the agent is to hear.
+        queued: QueuedPrompt,
+        /// The event that queued it.
+        requested: Seq,
     },
+    /// Take the answer to an ask, or hear why there is none.
+    Answer(AskAnswer),
     /// Interrupt the job that runs.
     Interrupt,
 }
@@ -136,9 +135,13 @@ async fn deliver(
                     do_work(runner, job, work).await;
                 }
             }
-            (Runner::Agent(agent), Order::Steer(queued)) => agent.steer(queued).await,
-            (Runner::Kernel(_), Order::Steer(_)) | (Runner::Agent(_), Order::Run { .. }) => not_of_its_kind(),
-            (_, Order::Answer { ask, answer }) => runner.process().answer(ask, answer).await,
+            (Runner::Agent(agent), Order::Steer { queued, requested }) => {
+                agent.steer(queued, requested).await
+            }
+            (Runner::Kernel(_), Order::Steer { .. }) | (Runner::Agent(_), Order::Run { .. }) => {
+                not_of_its_kind()
+            }
+            (_, Order::Answer(answer)) => runner.process().answer(answer).await,
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
             (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
         }

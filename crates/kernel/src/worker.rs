@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
-use mainstay_model::{AskId, Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
+use mainstay_model::{Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
 use mainstay_os::output_pipe::OutputPipe;
 use mainstay_os::process::{Group, Launch, Unready, last_words, start};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
+    AskAnswer, CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
+    Upcoming,
 };
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use self::calls::{Calls, SharedOutgoing, send};
@@ -138,7 +138,7 @@ impl Process for Worker {
         self.info.clone()
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         let (value, refused) = match answer {
             Ok(value) => (Some(value), None),
             Err(error) => (None, Some(error.to_string())),

@@ -29,9 +29,10 @@ pub use entry_index::{EntryFilter, EntryIndex};
 pub use event_log::{Append, Appended, EventLog, KeyScope, NewEvent, StoredOutcome};
 pub use examination::{Examination, Progress, Stage};
 pub use finding::{Finding, Weight};
+pub use mainstay_model::Epoch;
 pub use maintenance::Maintenance;
 pub use objects::{ObjectHash, Objects};
-pub use ownership::{ClaimError, Clock, Epoch, LeaseTerms, OwnerId, SystemClock};
+pub use ownership::{ClaimError, Clock, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
 pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 

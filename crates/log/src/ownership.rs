@@ -32,15 +32,6 @@ impl OwnerId {
     }
 }
 
-/// How many times a session's ownership has been taken. Only the newest may append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Epoch(pub u64);
-
-impl Epoch {
-    /// Held by whoever creates a session.
-    pub const FIRST: Self = Self(1);
-}
-
 /// The lease of one owner of a store that several use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTerms {

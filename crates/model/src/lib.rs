@@ -19,6 +19,7 @@ pub mod decide;
 pub mod diagnostic;
 pub mod display;
 pub mod entry;
+mod epoch;
 pub mod error;
 pub mod eval;
 pub mod event;
@@ -70,6 +71,7 @@ pub use decide::{Decision, Effect, Input, Notice, WrittenFile, decide};
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
 pub use entry::{Content, Entry, EntryHash, Origin, Role, TranscriptEntry};
+pub use epoch::Epoch;
 pub use error::{Error, ErrorClass, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{

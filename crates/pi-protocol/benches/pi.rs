@@ -17,13 +17,13 @@ use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt,
-    RunnerInfo, RunnerNotice, SessionKind, Timestamp, WorkEnding, YieldReason,
+    AgentNotice, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt, RunnerInfo,
+    RunnerNotice, Seq, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
-    StartedRunner,
+    Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -75,7 +75,7 @@ impl Process for Clock {
         }
     }
 
-    async fn answer(&self, _: AskId, _: Result<Value, Error>) {}
+    async fn answer(&self, _: AskAnswer) {}
 
     async fn interrupt(&self) {}
 
@@ -110,7 +110,7 @@ impl Agent for Clock {
         });
     }
 
-    async fn steer(&self, _: QueuedPrompt) {}
+    async fn steer(&self, _: QueuedPrompt, _: Seq) {}
 
     async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
         Ok(Value::Null)

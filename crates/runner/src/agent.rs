@@ -1,7 +1,7 @@
 //! Agents: runners that are spoken to.
 
 use async_trait::async_trait;
-use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt};
+use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt, Seq};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +14,8 @@ pub trait Agent: Process {
     async fn work(&self, job: JobId, work: JobSpec);
 
     /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
-    async fn steer(&self, queued: QueuedPrompt);
+    /// `requested` is the event that queued it, and names it: of what comes twice, the first is heeded.
+    async fn steer(&self, queued: QueuedPrompt, requested: Seq);
 
     /// Tells what it knows, also while it works.
     ///

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, Capabilities, ChosenProject, Error, Limits, NoticeNumber, Principal, ProjectChoice, RunnerId,
-    RunnerNotice, SessionId, SessionKind, TakenNotices, TranscriptEntry,
+    AgentState, AskId, Capabilities, ChosenProject, Epoch, Error, JobId, Limits, NoticeNumber, Principal,
+    ProjectChoice, RunnerId, RunnerNotice, Seq, SessionId, SessionKind, TakenNotices, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,17 +104,22 @@ pub trait RunnerFactory: Send + Sync + 'static {
 
     /// Finds the runner of a session that has outlived the daemon that started it ([`Process::outlives_daemon`](crate::Process::outlives_daemon)), and takes it over:
     /// from now on it heeds nobody who had it before. It is told which of its notices are taken, and gives all later ones, from the
-    /// first that it has kept: [`StartedRunner::next`] is at most the one after `taken`. None where it is gone. It must not take long:
+    /// first that it has kept: [`StartedRunner::next`] is at most the one after those taken. None where it is gone. It must not take long:
     /// the session waits for it.
     ///
-    /// What the runner was given last may not have come there. So the daemon gives it the running job again, and the answers that
-    /// job was given; of what comes twice, the runner heeds the first.
+    /// What the runner was given last may not have come there. So the daemon gives it the running job again, and the answers and
+    /// prompts that job was given; of what comes twice, the runner heeds the first.
     ///
     /// # Errors
-    /// [`Error::WorkerFailed`] where it is there and cannot be spoken to.
-    async fn adopt(&self, _spec: &RunnerSpec, _taken: TakenNotices) -> Result<Option<StartedRunner>, Error> {
+    /// [`Error::WorkerFailed`] where it is there and cannot be spoken to, or has obeyed the owner of a newer epoch, or knows more of
+    /// the session as stored than is stored: then the store was restored from a backup.
+    async fn adopt(&self, _spec: &RunnerSpec, _stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
         Ok(None)
     }
+
+    /// Ends the runner of a session that has outlived the daemon that started it, where there is one: the session does not go on with
+    /// it. Done when it is gone, and with it all that it started.
+    async fn end_left(&self, _spec: &RunnerSpec) {}
 
     /// The sessions that it has files of, beside the log.
     async fn kept(&self) -> Vec<SessionId> {
@@ -131,6 +136,8 @@ pub trait RunnerFactory: Send + Sync + 'static {
 pub struct RunnerSpec {
     /// The session that the runner works for.
     pub session: SessionId,
+    /// The epoch in which whoever starts or adopts the runner owns the session. A runner that outlives its daemon obeys only the newest.
+    pub epoch: Epoch,
     /// The kind of it.
     pub kind: SessionKind,
     /// The principal that owns the session.
@@ -185,6 +192,36 @@ pub struct Conversation {
     pub state: Option<AgentState>,
     /// What people call it.
     pub name: String,
+}
+
+/// How much of a session is stored, as a runner that is adopted is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredProgress {
+    /// Which of the runner's notices are taken.
+    pub taken: TakenNotices,
+    /// The session's last event.
+    pub last_seq: Seq,
+}
+
+/// A runner that has outlived the daemon that started it, and is adopted.
+pub struct FoundRunner {
+    /// The runner as if it had just been started.
+    pub started: StartedRunner,
+    /// What it remembers of what it was given.
+    pub given: GivenToRunner,
+}
+
+/// What a runner remembers of what it was given. It is for whoever adopts the runner.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GivenToRunner {
+    /// The last jobs that it was given, the newest last: at least the one that runs.
+    pub jobs: Vec<JobId>,
+    /// The asks of the running job that were not answered yet.
+    pub unanswered: Vec<AskId>,
+    /// The secret answers that the running job was given. They are stored nowhere, and so come only from here.
+    pub secrets: Vec<Value>,
 }
 
 /// A runner that is there.

@@ -15,7 +15,10 @@ pub mod runner;
 
 pub use agent::{Agent, AgentQuestion};
 pub use environment::Environment;
-pub use factory::{Conversation, RunnerFactory, RunnerSpec, StartLines, StartObserver, StartedRunner};
+pub use factory::{
+    Conversation, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StartLines, StartObserver,
+    StartedRunner, StoredProgress,
+};
 pub use kernel::{CodeText, CompletionItem, Completions, Kernel, Submission, Upcoming};
 pub use progress::{Report, WarmUpPhase, WarmUpProgress};
-pub use runner::{Process, ResourceUsage, Runner};
+pub use runner::{AskAnswer, Process, ResourceUsage, Runner};

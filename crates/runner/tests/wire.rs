@@ -11,16 +11,16 @@ use mainstay_model::agent::AgentState;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AgentNotice, AskId, Blame, BuildReport, Capabilities, ChosenProject, CommMessage, Delivery, Delta,
-    Display, Error, EvalResult, JobEnding, JobId, JobReport, JobSpec, LastWords, Message, NoticeNumber,
-    OutputStream, Part, PartRole, Principal, Prompt, Question, QueuedPrompt, RunnerInfo, RunnerNotice,
-    SessionId, SessionKind, Startup, TextPosition, WorkEnding, WorkerExit,
+    Display, Epoch, Error, EvalResult, JobEnding, JobId, JobReport, JobSpec, LastWords, Message,
+    NoticeNumber, OutputStream, Part, PartRole, Principal, Prompt, Question, QueuedPrompt, RunnerInfo,
+    RunnerNotice, SessionId, SessionKind, Startup, TextPosition, WorkEnding, WorkerExit,
 };
 use mainstay_runner::query::{
     Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Tests,
 };
 use mainstay_runner::{
-    AgentQuestion, CodeText, Completions, Conversation, Environment, ResourceUsage, RunnerSpec, Submission,
-    Upcoming, WarmUpPhase, WarmUpProgress,
+    AgentQuestion, AskAnswer, CodeText, Completions, Conversation, Environment, ResourceUsage, RunnerSpec,
+    Submission, Upcoming, WarmUpPhase, WarmUpProgress,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,6 +37,7 @@ fn a_start_is_read_back_as_it_was() {
     let environment: Environment = [("PATH".to_owned(), "/usr/bin".to_owned())].into_iter().collect();
     is_read_back(&RunnerSpec {
         session: SessionId::from_uuid(Uuid::from_u128(1)),
+        epoch: Epoch(3),
         kind: SessionKind::fsharp(),
         owner: Principal::local(),
         working_directory: PathBuf::from("/home/ada/demo"),
@@ -97,8 +98,9 @@ fn code_and_answers_of_people_are_read_back_as_they_were() {
         command_line: None,
         is_withheld: true,
     });
-    is_read_back(&Ok::<_, Error>(json!("yes")));
-    is_read_back(&Err::<serde_json::Value, _>(Error::Unauthorized));
+    let ask = AskId::from_uuid(Uuid::from_u128(3));
+    is_read_back(&AskAnswer { ask, answer: Ok(json!("yes")), is_secret: true });
+    is_read_back(&AskAnswer { ask, answer: Err(Error::Unauthorized), is_secret: false });
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use mainstay_model::{
     AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, NoticeNumber, Part,
-    PartRole, Question, QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, WorkerExit,
+    PartRole, Question, QueuedPrompt, RunnerInfo, RunnerNotice, Seq, SessionKind, WorkEnding, WorkerExit,
     YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    Agent, AgentQuestion, AskAnswer, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ impl Process for ScriptedAgent {
         }
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         self.tell_test(Given::Answered(ask, answer));
     }
 
@@ -154,7 +154,7 @@ impl Process for ScriptedAgent {
         self.tell_test(Given::Interrupted);
     }
 
-    fn acknowledge(&self, up_to: NoticeNumber) {
+    fn acknowledge(&self, up_to: NoticeNumber, _stored: Seq) {
         self.acknowledged.send_replace(up_to);
     }
 
@@ -173,7 +173,7 @@ impl Agent for ScriptedAgent {
         self.tell_test(Given::Work(job, work));
     }
 
-    async fn steer(&self, queued: QueuedPrompt) {
+    async fn steer(&self, queued: QueuedPrompt, _requested: Seq) {
         self.tell_test(Given::Steered(queued));
     }
 

@@ -39,8 +39,8 @@ use mainstay_runner::query::{
     Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
 };
 use mainstay_runner::{
-    CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartObserver, StartedRunner, Submission,
+    AskAnswer, CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory,
+    RunnerSpec, StartObserver, StartedRunner, Submission,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -125,8 +125,8 @@ impl Process for Handle {
         }
     }
 
-    async fn answer(&self, _: AskId, answer: Answer) {
-        self.0.answers.send(answer).unwrap();
+    async fn answer(&self, answer: AskAnswer) {
+        self.0.answers.send(answer.answer).unwrap();
     }
 
     async fn interrupt(&self) {

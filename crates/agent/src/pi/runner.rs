@@ -14,11 +14,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
 use mainstay_model::{
-    AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
-    RunnerNotice, WorkerExit,
+    AgentNotice, AgentState, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
+    RunnerNotice, Seq, WorkerExit,
 };
 use mainstay_os::process::{self, Group, Launch, Unready};
-use mainstay_runner::{Agent, AgentQuestion, Process, ResourceUsage, Runner, StartLines, StartedRunner};
+use mainstay_runner::{
+    Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, StartLines, StartedRunner,
+};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -209,7 +211,7 @@ impl Process for Pi {
         self.info.clone()
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         self.shared.want(|translation, now| translation.answer(ask, &answer, now)).await;
     }
 
@@ -233,7 +235,7 @@ impl Agent for Pi {
         self.shared.want(|translation, now| translation.work(job, work, now)).await;
     }
 
-    async fn steer(&self, queued: QueuedPrompt) {
+    async fn steer(&self, queued: QueuedPrompt, _requested: Seq) {
         self.shared.want(|translation, _| translation.steer(queued)).await;
     }
 

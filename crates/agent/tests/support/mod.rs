@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mainstay_agent::pi::{PiAgents, PiSettings, Search};
 use mainstay_model::{
-    AgentNotice, AskId, Error, JobId, JobSpec, Message, Note, Principal, Prompt, Question, RunnerInfo,
+    AgentNotice, AskId, Epoch, Error, JobId, JobSpec, Message, Note, Principal, Prompt, Question, RunnerInfo,
     RunnerNotice, Seq, SessionId, SessionKind, Timestamp, TranscriptEntry, WorkEnding, WorkerExit,
 };
 use mainstay_runner::{Agent, Conversation, Runner, RunnerFactory, RunnerSpec};
@@ -118,6 +118,7 @@ impl World {
     pub(crate) fn spec(&self, conversation: Conversation) -> RunnerSpec {
         RunnerSpec {
             session: session(),
+            epoch: Epoch::FIRST,
             kind: SessionKind::pi(),
             owner: self.owner.clone(),
             working_directory: self.folder.path().join("project"),

@@ -93,7 +93,7 @@ impl Engine {
         let stored = self.stored(session).await?;
         let answered = self.answered_elsewhere(&stored).await?;
         let lane = self.waiting_in(&stored).await?;
-        let adopted = self.adopt(&stored).await?;
+        let adopted = self.adopt(&stored, epoch).await?;
         let mut tasks = self.lock();
         if tasks.stopping {
             return Err(Error::DaemonStopping);

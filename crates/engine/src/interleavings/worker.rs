@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo,
-    RunnerNotice, SessionKind, TextPosition,
+    Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo, RunnerNotice,
+    SessionKind, TextPosition,
 };
-use serde_json::Value;
 use shuttle::future::yield_now;
 use tokio::sync::mpsc;
 
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    AskAnswer, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
     StartedRunner, Submission,
 };
 
@@ -86,7 +85,7 @@ impl Process for Worker {
         }
     }
 
-    async fn answer(&self, _: AskId, _: Result<Value, Error>) {
+    async fn answer(&self, _: AskAnswer) {
         unreachable!("nothing is asked here")
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mainstay_model::Effect;
-use mainstay_runner::Submission;
+use mainstay_runner::{AskAnswer, Submission};
 
 use super::SessionTask;
 use crate::sync::time::Instant;
@@ -29,16 +29,17 @@ impl SessionTask {
                 self.give(Order::Work { job, work, requested });
             }
             Effect::Steer { queued } => {
-                self.order(Order::Steer(queued));
+                self.order(Order::Steer { queued, requested: self.session.last_seq });
             }
             Effect::Answer { ask, answer } => {
+                let is_secret = self.session.is_secret(ask);
                 if let Ok(answer) = answer.as_ref()
-                    && self.session.is_secret(ask)
+                    && is_secret
                 {
                     self.secrets.add(answer);
                 }
                 // Where no worker takes it, the job that asked is gone with its worker.
-                self.order(Order::Answer { ask, answer });
+                self.order(Order::Answer(AskAnswer { ask, answer, is_secret }));
             }
             Effect::Interrupt { job } => {
                 let grace = self.grace();

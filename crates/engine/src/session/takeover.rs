@@ -49,7 +49,7 @@ impl SessionTask {
         if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
             self.accepted.accept(Identity::of_running(running), None);
         }
-        runner.process().acknowledge(taken.up_to);
+        runner.process().acknowledge(taken.up_to, self.session.last_seq);
         self.heard = Some(HeardNotices::after(taken));
         if let Some(factory) = self.shared.factory_of(&self.session.kind).cloned() {
             let notices = Notices::after(taken.up_to, next, notices);

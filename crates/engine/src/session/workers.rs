@@ -58,7 +58,7 @@ impl SessionTask {
     pub(super) fn warm_up(&self, factory: Arc<dyn RunnerFactory>) -> WarmUp {
         WarmUp {
             factory,
-            spec: self.shared.runner_spec(&self.session),
+            spec: self.shared.runner_spec(&self.session, self.epoch),
             observer: StartObserver { report: self.report(), last_lines: StartLines::default() },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
@@ -149,7 +149,7 @@ impl SessionTask {
                 }
                 // What the one before had not come to hear.
                 for queued in &self.session.queue {
-                    self.order(Order::Steer(queued.clone()));
+                    self.order(Order::Steer { queued: queued.clone(), requested: self.session.last_seq });
                 }
             }
             FromWorker::CannotReload(because) => self.start_worker_for(Duration::ZERO, Some(because)),

@@ -9,7 +9,7 @@ use mainstay_model::{
     Blame, Divergence, DivergenceKind, Error, JobId, JobReport, LastWords, Notice, References, RunnerNotice,
     Seq, WorkerExit,
 };
-use mainstay_runner::{Kernel, Submission, Upcoming, WarmUpPhase, WarmUpProgress};
+use mainstay_runner::{AskAnswer, Kernel, Submission, Upcoming, WarmUpPhase, WarmUpProgress};
 use serde_json::Value;
 
 use super::notices::Notices;
@@ -193,7 +193,7 @@ async fn end_of(
             ) => {}
             Some(RunnerNotice::Asks { ask, .. }) => {
                 let answer = answers.next().unwrap_or(Err(Error::Cancelled));
-                runner.answer(ask, answer).await;
+                runner.answer(AskAnswer::open(ask, answer)).await;
             }
             Some(RunnerNotice::Finished { job: finished, report }) if finished == job => return Ok(report),
             Some(RunnerNotice::Finished { .. }) => {}

@@ -37,8 +37,8 @@ use mainstay_model::{
 };
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_runner::{
-    CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartObserver, StartedRunner, Submission, Upcoming,
+    AskAnswer, CodeText, CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory,
+    RunnerSpec, StartObserver, StartedRunner, Submission, Upcoming,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -282,7 +282,7 @@ impl mainstay_runner::Process for ScriptedRunner {
         self.info()
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         self.answers.send((ask, answer)).ok();
     }
 

@@ -17,13 +17,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_model::{
     AskId, Capabilities, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, NoticeNumber,
-    OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, SessionId, SessionKind, TakenNotices,
-    TextPosition,
+    OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
-    StartedRunner, Submission,
+    AskAnswer, Completions, FoundRunner, GivenToRunner, Kernel, Process, ResourceUsage, Runner,
+    RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress, Submission,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -265,9 +264,13 @@ impl RunnerFactory for Access {
         Ok(survivor.hand_out())
     }
 
-    async fn adopt(&self, spec: &RunnerSpec, _taken: TakenNotices) -> Result<Option<StartedRunner>, Error> {
+    async fn adopt(&self, spec: &RunnerSpec, _stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
         let survivor = self.survivors.alive.lock().unwrap().get(&spec.session).cloned();
-        Ok(survivor.filter(|survivor| !survivor.is_killed()).map(|survivor| survivor.hand_out()))
+        let found = |survivor: Arc<Survivor>| FoundRunner {
+            started: survivor.hand_out(),
+            given: GivenToRunner::default(),
+        };
+        Ok(survivor.filter(|survivor| !survivor.is_killed()).map(found))
     }
 }
 
@@ -294,7 +297,7 @@ impl Process for Handle {
         RunnerInfo { kernel, runtime, language: None, pid: None, references: None, startup: None }
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         self.give(|life| {
             life.answers.entry(ask).or_insert(answer);
         });
@@ -304,7 +307,7 @@ impl Process for Handle {
         self.give(|life| life.interrupts += 1);
     }
 
-    fn acknowledge(&self, up_to: NoticeNumber) {
+    fn acknowledge(&self, up_to: NoticeNumber, _stored: Seq) {
         self.give(|life| life.acknowledged = life.acknowledged.max(up_to.0));
     }
 

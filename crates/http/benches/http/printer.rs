@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo,
+    Capabilities, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo,
     RunnerNotice, SessionKind, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    AskAnswer, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
     StartedRunner, Submission,
 };
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 pub(crate) struct Printers;
@@ -49,7 +48,7 @@ impl Process for Printer {
         }
     }
 
-    async fn answer(&self, _: AskId, _: Result<Value, Error>) {}
+    async fn answer(&self, _: AskAnswer) {}
 
     async fn interrupt(&self) {}
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    Action, AskId, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
+    Action, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
     SessionKind, Severity, TextPosition,
 };
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
-use mainstay_runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
+use mainstay_runner::{AskAnswer, CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -195,7 +195,7 @@ impl Process for Handle {
         self.with(|current| current.info.clone())
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         let text = answer.ok().map(|value| match value {
             Value::String(text) => text,
             other => other.to_string(),

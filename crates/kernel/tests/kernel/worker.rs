@@ -41,7 +41,7 @@ use mainstay_model::{
     AskId, Blame, Error, JobEnding, JobId, JobReport, LastWords, OutputStream, RunnerNotice, WorkerExit,
 };
 use mainstay_os::process::Launch;
-use mainstay_runner::{StartedRunner, Submission};
+use mainstay_runner::{AskAnswer, StartedRunner, Submission};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ impl Session {
         for answer in answers {
             let (ask, prompt) = self.asks(job).await;
             prompts.push(prompt);
-            self.worker.runner.process().answer(ask, Ok(json!(answer))).await;
+            self.worker.runner.process().answer(AskAnswer::open(ask, Ok(json!(answer)))).await;
         }
         let report = self.end_of(job).await.report;
         assert_eq!(report.ending, JobEnding::Completed, "{code}");
@@ -360,7 +360,12 @@ async fn what_nobody_answers_is_the_end_of_input(session: &mut Session) {
     let job = session.submit(code).await;
     for _ in 0..4 {
         let (ask, _) = session.asks(job).await;
-        session.worker.runner.process().answer(ask, Err(Error::TimedOut { limit_ms: 5 })).await;
+        session
+            .worker
+            .runner
+            .process()
+            .answer(AskAnswer::open(ask, Err(Error::TimedOut { limit_ms: 5 })))
+            .await;
     }
     let value = session.end_of(job).await.report.result.value;
     assert_eq!(value.as_deref(), Some("(true, -1, -1, \"\")"));
@@ -434,7 +439,7 @@ async fn an_interrupt_ends_the_wait_for_an_answer(session: &mut Session) {
         let job = session.submit(&format!("let before = 1;;\nlet never = {read}")).await;
         let (ask, _) = session.asks(job).await;
         soon(session.worker.runner.process().interrupt()).await;
-        session.worker.runner.process().answer(ask, Err(Error::Cancelled)).await;
+        session.worker.runner.process().answer(AskAnswer::open(ask, Err(Error::Cancelled))).await;
         assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 16 }, "{read}");
     }
     assert_eq!(session.converse("stdin.ReadLine()", &["a"]).await.1, "\"a\"");

@@ -7,7 +7,8 @@ use super::failure::not_found;
 use super::options::{RELEASED, Sharing};
 use super::statements::Statements;
 use super::writer::WriteFailure;
-use crate::ownership::{ClaimError, Epoch, OwnerId};
+use crate::Epoch;
+use crate::ownership::{ClaimError, OwnerId};
 
 /// The number of the owner's lease, which is live afterwards.
 pub(super) fn lease_number(statements: &mut Statements<'_>, sharing: &Sharing) -> rusqlite::Result<i64> {

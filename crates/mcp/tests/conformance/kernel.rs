@@ -12,7 +12,7 @@ use mainstay_model::{
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
+    AskAnswer, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
     StartedRunner, Submission,
 };
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl Process for Handle {
         }
     }
 
-    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
         let asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&ask);
         if let Some(asked) = asked {
             asked.send(answer.unwrap_or_default()).ok();

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
-    QueuedPrompt, RunnerInfo, RunnerNotice, SessionKind, WorkEnding, YieldReason,
+    AgentNotice, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole, QueuedPrompt,
+    RunnerInfo, RunnerNotice, Seq, SessionKind, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
-    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartObserver,
-    StartedRunner,
+    Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -61,7 +61,7 @@ impl Process for Talker {
         }
     }
 
-    async fn answer(&self, _: AskId, _: Result<Value, Error>) {}
+    async fn answer(&self, _: AskAnswer) {}
 
     async fn interrupt(&self) {}
 
@@ -95,7 +95,7 @@ impl Agent for Talker {
         });
     }
 
-    async fn steer(&self, _: QueuedPrompt) {}
+    async fn steer(&self, _: QueuedPrompt, _: Seq) {}
 
     async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
         Ok(Value::Null)

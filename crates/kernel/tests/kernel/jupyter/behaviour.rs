@@ -1,6 +1,7 @@
 //! What every kernel does, whatever its language: the same tests over all of them.
 
 use mainstay_model::{Error, JobEnding, TextPosition, WorkerExit};
+use mainstay_runner::AskAnswer;
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -162,12 +163,12 @@ async fn a_question_is_asked_and_answered(tongue: &Tongue) {
     let job = session.submit(code).await;
     let (ask, question) = session.asks(job).await;
     assert_eq!(question.prompt.trim(), "Name?");
-    session.worker.runner.process().answer(ask, Ok("Ada é".into())).await;
+    session.worker.runner.process().answer(AskAnswer::open(ask, Ok("Ada é".into()))).await;
     let ran = session.end_of(job).await;
     assert!(ran.stdout.contains("hello Ada é"), "{}", ran.stdout);
     let unanswered = session.submit(code).await;
     let (ask, _) = session.asks(unanswered).await;
-    session.worker.runner.process().answer(ask, Err(Error::Cancelled)).await;
+    session.worker.runner.process().answer(AskAnswer::open(ask, Err(Error::Cancelled))).await;
     // However the language takes the end of its input, the code ends.
     session.end_of(unanswered).await;
     assert_eq!(told(&mut session, tongue.sum, tongue.told).await, "2");

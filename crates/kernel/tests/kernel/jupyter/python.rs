@@ -2,6 +2,7 @@
 
 use mainstay_model::ask::InputRead;
 use mainstay_model::{Binding, DisplayId, Form, JobEnding, TextPosition};
+use mainstay_runner::AskAnswer;
 use mainstay_runner::query::{KernelAnswer, KernelQuery, Members, Symbols};
 
 use crate::jupyter::session::{Session, soon};
@@ -271,7 +272,7 @@ async fn what_is_asked_secretly_says_so() {
         (question.prompt.as_str(), &question.schema["writeOnly"]),
         ("Key: ", &serde_json::json!(true))
     );
-    session.worker.runner.process().answer(ask, Ok("secret".into())).await;
+    session.worker.runner.process().answer(AskAnswer::open(ask, Ok("secret".into()))).await;
     assert_eq!(session.end_of(job).await.report.result.value.as_deref(), Some("6"));
 }
 
@@ -282,7 +283,7 @@ async fn reads(session: &mut Session, code: &str, answers: &[&str]) -> (Vec<Inpu
     for answer in answers {
         let (ask, question) = session.asks(job).await;
         asked.push(question.input_read().unwrap());
-        session.worker.runner.process().answer(ask, Ok((*answer).into())).await;
+        session.worker.runner.process().answer(AskAnswer::open(ask, Ok((*answer).into()))).await;
     }
     let ran = session.end_of(job).await;
     assert_eq!(ran.report.ending, JobEnding::Completed, "{code}");
@@ -333,7 +334,7 @@ async fn each_way_to_read_the_input_asks_for_what_it_reads() {
             assert_eq!(reads(&mut session, &code, &[END]).await.1, "end\n", "{asks}");
             let job = session.submit(asks).await;
             let (ask, _) = session.asks(job).await;
-            session.worker.runner.process().answer(ask, Ok(END.into())).await;
+            session.worker.runner.process().answer(AskAnswer::open(ask, Ok(END.into()))).await;
             let JobEnding::Raised(error) = session.end_of(job).await.report.ending else { panic!("{asks}") };
             assert_eq!(
                 (error.kind.as_str(), error.message.as_str()),

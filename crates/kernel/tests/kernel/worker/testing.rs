@@ -145,7 +145,7 @@ pub(super) async fn told_while_it_runs(session: &mut Session) -> (Vec<String>, S
         if !shown.is_empty()
             && let Some(ask) = asked.take()
         {
-            session.worker.runner.process().answer(ask, Ok(json!("go on"))).await;
+            session.worker.runner.process().answer(AskAnswer::open(ask, Ok(json!("go on")))).await;
         }
     }
     let report = shown.pop().unwrap();
@@ -556,7 +556,7 @@ async fn changes(session: &mut Session, code: &str) -> JobReport {
     loop {
         match soon(session.worker.notices.recv()).await.unwrap() {
             RunnerNotice::Asks { ask, .. } => {
-                session.worker.runner.process().answer(ask, Ok(json!("a"))).await;
+                session.worker.runner.process().answer(AskAnswer::open(ask, Ok(json!("a")))).await;
             }
             RunnerNotice::Finished { job: ended, report } if ended == job => return report,
             _ => {}
