@@ -30,6 +30,12 @@ pub fn own_resident_bytes() -> Option<u64> {
     Some(platform::usage_of(rustix::process::getpid())?.resident_bytes)
 }
 
+/// When a process was started, in the system's own terms; none where it is gone, or the system does not tell. No two processes of one
+/// number were started at the same time, since the machine was.
+pub fn started_at(pid: Pid) -> Option<u64> {
+    platform::started_at(pid)
+}
+
 /// Whether a process has the same file open as `file` is. Where the system does not tell, whether the process lives.
 pub fn has_open(pid: Pid, file: &File) -> bool {
     platform::has_open(pid, file)
@@ -59,6 +65,10 @@ mod linux {
             resident_bytes: stat.rss * procfs::page_size(),
             cpu_ms: (stat.utime + stat.stime) * 1000 / ticks,
         })
+    }
+
+    pub(super) fn started_at(pid: Pid) -> Option<u64> {
+        Some(Process::new(pid.as_raw_nonzero().get()).ok()?.stat().ok()?.starttime)
     }
 
     pub(super) fn has_open(pid: Pid, file: &File) -> bool {
@@ -107,6 +117,10 @@ mod portable {
     use super::ResourceUsage;
 
     pub(super) fn usage_of(_: Pid) -> Option<ResourceUsage> {
+        None
+    }
+
+    pub(super) fn started_at(_: Pid) -> Option<u64> {
         None
     }
 

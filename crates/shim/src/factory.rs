@@ -1,0 +1,245 @@
+//! A factory that starts in shims what another starts in its own process, and finds again what has outlived its daemon.
+
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_model::{
+    AgentState, Capabilities, ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind,
+};
+use mainstay_runner::{
+    Environment, FoundRunner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress,
+};
+use serde_json::Value;
+
+use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
+use crate::leftover::Leftover;
+use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
+use crate::proxy::{ShimProcess, started};
+use crate::stream::{Incoming, Outgoing, connect, greet};
+
+/// How long a shim may take to say that it obeys.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// How long a shim that is told to end may take to do so, its worker with it. Then it is killed.
+const FAREWELL: Duration = Duration::from_secs(8);
+
+/// Starts the process of a shim ([`host::serve`](crate::host::serve)), for this folder of a session and with this socket. It must belong
+/// to nobody: neither the end of this process nor that of its group or terminal may reach it.
+pub type LaunchShim = Arc<dyn Fn(&ShimFolder, UnixListener) -> std::io::Result<()> + Send + Sync>;
+
+/// How shims are started.
+#[derive(Clone)]
+pub struct ShimSettings {
+    /// Starts the process of one.
+    pub launch: LaunchShim,
+    /// The folder of all shims of the home.
+    pub shims: PathBuf,
+    /// The folder of sockets.
+    pub run: PathBuf,
+    /// What a shim makes the runner's factory from. It may hold secrets of the user.
+    pub factory: Value,
+    /// How shims behave without a daemon.
+    pub terms: Terms,
+}
+
+/// Starts in shims what `inner` starts.
+pub struct Shims {
+    inner: Arc<dyn RunnerFactory>,
+    settings: Arc<ShimSettings>,
+}
+
+impl Shims {
+    /// Around another factory.
+    pub fn around(inner: Arc<dyn RunnerFactory>, settings: Arc<ShimSettings>) -> Self {
+        Self { inner, settings }
+    }
+
+    fn folder(&self, session: SessionId) -> ShimFolder {
+        ShimFolder::of(&self.settings.shims, session)
+    }
+
+    /// Starts the process of a shim, and connects to it.
+    async fn spawn(&self, spec: RunnerSpec) -> Result<(Incoming, Outgoing, ShimProcess), Error> {
+        let ShimSettings { launch, run, factory, terms, .. } = self.settings.as_ref();
+        let folder = self.folder(spec.session);
+        folder.make()?;
+        let sockets = make_sockets(run)?;
+        let socket = socket_in(&sockets);
+        let listener = UnixListener::bind(&socket).map_err(|error| unavailable(&error))?;
+        launch(&folder, listener).map_err(|error| unavailable(&error))?;
+        let hello = Hello {
+            protocol: PROTOCOL,
+            oldest_protocol: OLDEST_PROTOCOL,
+            token: uuid::Uuid::new_v4().simple().to_string(),
+            session: spec.session,
+            epoch: spec.epoch,
+            purpose: Purpose::Start { spec: Box::new(spec), settings: factory.clone(), terms: *terms },
+        };
+        let Some(stream) = connect(&socket).await? else {
+            return Err(Error::WorkerFailed { reason: "its shim ended before it began".to_owned() });
+        };
+        match greet(stream, &hello, GREETING).await? {
+            (incoming, outgoing, Welcome::Obeys { pid, .. }) => {
+                Ok((incoming, outgoing, ShimProcess::of(pid)))
+            }
+            (_, _, Welcome::Refused { reason }) => Err(refused(&reason)),
+            (_, _, Welcome::Adopted { .. }) => Err(beside_the_point()),
+        }
+    }
+
+    /// Says hello to the shim of a record; none where it is gone.
+    async fn visit(
+        &self,
+        record: &ShimRecord,
+        spec: &RunnerSpec,
+        purpose: Purpose,
+    ) -> Result<Option<(Incoming, Outgoing, Welcome)>, Error> {
+        let Some(stream) = connect(&record.socket).await? else { return Ok(None) };
+        let hello = Hello {
+            protocol: PROTOCOL,
+            oldest_protocol: OLDEST_PROTOCOL,
+            token: record.token.clone(),
+            session: spec.session,
+            epoch: spec.epoch,
+            purpose,
+        };
+        greet(stream, &hello, GREETING).await.map(Some)
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for Shims {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        self.inner.serves(kind)
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        self.inner.capabilities(kind)
+    }
+
+    fn cancel_grace_ms(&self, kind: &SessionKind, limits: &Limits) -> u64 {
+        self.inner.cancel_grace_ms(kind, limits)
+    }
+
+    fn beginning(&self, folder: &Path, environment: &Environment) -> AgentState {
+        self.inner.beginning(folder, environment)
+    }
+
+    async fn find(&self, kind: &SessionKind, folder: &Path, environment: &Environment) -> Result<(), Error> {
+        self.inner.find(kind, folder, environment).await
+    }
+
+    async fn project(&self, folder: &Path, wanted: &ProjectChoice) -> Result<ChosenProject, Error> {
+        self.inner.project(folder, wanted).await
+    }
+
+    fn arguments(&self, asked: &[String]) -> Result<Vec<String>, Error> {
+        self.inner.arguments(asked)
+    }
+
+    async fn prepare(&self, spec: &RunnerSpec) -> Result<(), Error> {
+        self.inner.prepare(spec).await
+    }
+
+    async fn gather(&self, spec: &RunnerSpec, observer: &StartObserver) -> Result<Option<Value>, Error> {
+        self.inner.gather(spec, observer).await
+    }
+
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        let (mut incoming, outgoing, process) = self.spawn(spec).await?;
+        loop {
+            match incoming.next::<FromShim>().await? {
+                Some(FromShim::Progress { progress }) => observer.report.say(progress),
+                Some(FromShim::StartLines { lines }) => observer.last_lines.keep(lines),
+                Some(FromShim::Started { runner }) => {
+                    let first = mainstay_model::NoticeNumber::default().next();
+                    return Ok(started(runner, first, process, incoming, outgoing));
+                }
+                Some(FromShim::NotStarted { error }) => return Err(error),
+                Some(FromShim::Notice { .. } | FromShim::Answer { .. }) => return Err(beside_the_point()),
+                None => return Err(Error::WorkerFailed { reason: "its shim ended".to_owned() }),
+            }
+        }
+    }
+
+    async fn adopt(&self, spec: &RunnerSpec, stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
+        let folder = self.folder(spec.session);
+        let left = || Leftover::of(&folder, stored, spec.epoch);
+        let Some(record) = folder.record() else { return Ok(left()) };
+        match self.visit(&record, spec, Purpose::Adopt { stored }).await? {
+            Some((incoming, outgoing, Welcome::Adopted { pid, runner, next, given, .. })) => {
+                let started = started(runner, next, ShimProcess::of(pid), incoming, outgoing);
+                Ok(Some(FoundRunner { started, given }))
+            }
+            Some((_, _, Welcome::Refused { reason: Refusal::NoRunner })) | None => Ok(left()),
+            Some((_, _, Welcome::Refused { reason })) => Err(refused(&reason)),
+            Some((_, _, Welcome::Obeys { .. })) => Ok(None),
+        }
+    }
+
+    async fn end_left(&self, spec: &RunnerSpec) {
+        let folder = self.folder(spec.session);
+        if let Some(record) = folder.record() {
+            let visited = self.visit(&record, spec, Purpose::End).await;
+            let has_ended = match visited {
+                Ok(Some((mut incoming, _outgoing, Welcome::Obeys { .. }))) => {
+                    let end = async { while let Ok(Some(_)) = incoming.next::<FromShim>().await {} };
+                    tokio::time::timeout(FAREWELL, end).await.is_ok()
+                }
+                Ok(None) => true,
+                Ok(Some(_)) | Err(_) => false,
+            };
+            if !has_ended {
+                end_by_force(&record).await;
+            }
+        }
+        folder.remove();
+        let inner = Arc::clone(&self.inner);
+        inner.end_left(spec).await;
+    }
+
+    async fn kept(&self) -> Vec<SessionId> {
+        let mut kept = self.inner.kept().await;
+        kept.extend(ShimFolder::sessions(&self.settings.shims));
+        kept.sort_unstable();
+        kept.dedup();
+        kept
+    }
+
+    async fn forget(&self, session: SessionId) {
+        let folder = self.folder(session);
+        if let Some(record) = folder.record() {
+            end_by_force(&record).await;
+        }
+        folder.remove();
+        self.inner.forget(session).await;
+    }
+}
+
+/// Kills the shim of a record, where it lives and does not obey: it is hung, or knows a session that the store does not know any more. Its
+/// worker ends with it.
+async fn end_by_force(record: &ShimRecord) {
+    let process = ShimProcess { pid: record.pid, started: record.started };
+    if process.kill() {
+        tracing::warn!(session = %record.session, pid = record.pid, "a shim that nobody goes on with is killed");
+    }
+    // What lies there for it goes with it.
+    if let Some(sockets) = record.socket.parent() {
+        tokio::fs::remove_dir_all(sockets).await.ok();
+    }
+}
+
+fn refused(reason: &Refusal) -> Error {
+    Error::WorkerFailed { reason: format!("its shim does not obey: {reason}") }
+}
+
+fn beside_the_point() -> Error {
+    Error::WorkerFailed { reason: "its shim said something that does not belong there".to_owned() }
+}
+
+fn unavailable(error: &std::io::Error) -> Error {
+    Error::KernelUnavailable { reason: format!("its shim cannot be started: {error}") }
+}

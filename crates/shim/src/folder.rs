@@ -1,0 +1,149 @@
+//! What lies on disk for a shim: in the home, a folder for each session with a record of its shim; among the sockets, a folder with
+//! those of the shim and of its worker.
+
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use mainstay_model::{Error, SessionId, SessionKind};
+use serde::{Deserialize, Serialize};
+
+/// The name of a shim's socket in its folder.
+const SOCKET: &str = "shim.sock";
+
+/// How many characters the name of a folder of sockets has: an address in it must fit into the system's 108 bytes.
+const NAME: usize = 8;
+
+/// A shim, as the home has it. It is written by the shim when it begins; whether the shim lives only a connection tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShimRecord {
+    /// The session that the shim is for.
+    pub session: SessionId,
+    /// The kind of the session.
+    pub kind: SessionKind,
+    /// The process of the shim.
+    pub pid: u32,
+    /// When the process was started, in the system's own terms: a process of the same number that was started at another time is
+    /// another. None where the system does not tell.
+    pub started: Option<u64>,
+    /// The socket on which it is spoken to.
+    pub socket: PathBuf,
+    /// The secret that whoever connects must show.
+    pub token: String,
+    /// The newest version of the runner protocol that it speaks.
+    pub protocol: u32,
+    /// The version of Mainstay that it is of.
+    pub version: String,
+}
+
+/// The folder in the home of one session's shim.
+#[derive(Clone, Debug)]
+pub struct ShimFolder {
+    folder: PathBuf,
+}
+
+impl ShimFolder {
+    /// The folder of a session's shim, in the folder of all.
+    pub fn of(shims: &Path, session: SessionId) -> Self {
+        Self { folder: shims.join(session.to_string()) }
+    }
+
+    /// The folder at this place.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The shims of a home that have a record, in no order.
+    pub fn records(shims: &Path) -> Vec<ShimRecord> {
+        let Ok(entries) = std::fs::read_dir(shims) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| Self::at(entry.path()).record()).collect()
+    }
+
+    /// The sessions that have a folder here.
+    pub(crate) fn sessions(shims: &Path) -> Vec<SessionId> {
+        let Ok(entries) = std::fs::read_dir(shims) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The record of the shim; none where there was none, or it is not whole.
+    pub fn record(&self) -> Option<ShimRecord> {
+        serde_json::from_slice(&std::fs::read(self.folder.join("shim.json")).ok()?).ok()
+    }
+
+    pub(crate) fn write_record(&self, record: &ShimRecord) -> std::io::Result<()> {
+        self.write("shim.json", &serde_json::to_vec_pretty(record)?)
+    }
+
+    /// Writes a small file whole or not at all.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let (staged, path) = (self.folder.join(format!("{name}.new")), self.folder.join(name));
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&staged, &path)
+    }
+
+    /// The file of notices that do not fit into the shim's memory.
+    pub(crate) fn overflow(&self) -> PathBuf {
+        self.folder.join("overflow")
+    }
+
+    /// What a shim has left that ended without a daemon: which runner it was.
+    pub(crate) fn leftover(&self) -> PathBuf {
+        self.folder.join("left.json")
+    }
+
+    /// The notices that such a shim has left.
+    pub(crate) fn left_notices(&self) -> PathBuf {
+        self.folder.join("left.notices")
+    }
+
+    /// The shim's own log.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Makes the folder, without what an earlier shim left in it.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`].
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        self.remove();
+        make_private(&self.folder)
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(&self) {
+        // What stays behind is removed when the session is brought up the next time.
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+/// A new folder for the sockets of one shim, within the folder of sockets.
+///
+/// # Errors
+/// [`Error::WorkerFailed`].
+pub(crate) fn make_sockets(run: &Path) -> Result<PathBuf, Error> {
+    let name: String = uuid::Uuid::new_v4().simple().to_string().chars().take(NAME).collect();
+    let folder = run.join(name);
+    make_private(&folder)?;
+    Ok(folder)
+}
+
+/// The shim's socket in the folder of its sockets.
+pub(crate) fn socket_in(sockets: &Path) -> PathBuf {
+    sockets.join(SOCKET)
+}
+
+fn make_private(folder: &Path) -> Result<(), Error> {
+    std::fs::DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(|error| {
+        Error::WorkerFailed { reason: format!("the folder `{}` cannot be made: {error}", folder.display()) }
+    })
+}

@@ -1,0 +1,169 @@
+//! What the runner was given, so that what comes twice is heeded once: a daemon that adopts a runner gives again what may not have
+//! come there.
+//!
+//! Pure.
+
+use std::collections::VecDeque;
+
+use mainstay_model::secret::Secrets;
+use mainstay_model::{AgentNotice, AskId, JobId, RunnerNotice, Seq};
+use mainstay_runner::{AskAnswer, GivenToRunner};
+use serde_json::Value;
+
+/// How many jobs are remembered. Jobs are serial, so only the last one can come again; a replay announces many.
+const JOBS: usize = 64;
+
+/// What the runner was given.
+#[derive(Debug, Default)]
+pub(super) struct Heeded {
+    jobs: VecDeque<JobId>,
+    running: Option<JobId>,
+    unanswered: Vec<AskId>,
+    steered: Seq,
+    secrets: Vec<Value>,
+    masks: Secrets,
+}
+
+impl Heeded {
+    /// Whether a job is new; it runs from now on.
+    pub(super) fn begins(&mut self, job: JobId) -> bool {
+        if self.jobs.contains(&job) {
+            return false;
+        }
+        if self.jobs.len() == JOBS {
+            self.jobs.pop_front();
+        }
+        self.jobs.push_back(job);
+        self.running = Some(job);
+        self.unanswered.clear();
+        self.secrets.clear();
+        self.masks.clear();
+        true
+    }
+
+    /// Whether a prompt is new that an event queued.
+    pub(super) fn steers(&mut self, requested: Seq) -> bool {
+        let is_new = requested > self.steered;
+        self.steered = self.steered.max(requested);
+        is_new
+    }
+
+    /// Whether an ask waits for this answer, which it gets now.
+    pub(super) fn answers(&mut self, answer: &AskAnswer) -> bool {
+        let Some(at) = self.unanswered.iter().position(|ask| *ask == answer.ask) else { return false };
+        self.unanswered.swap_remove(at);
+        if let (true, Ok(secret)) = (answer.is_secret, &answer.answer) {
+            self.masks.add(secret);
+            self.secrets.push(secret.clone());
+        }
+        true
+    }
+
+    /// Whether an interrupt that was meant for a job may be passed on: it must not hit the next.
+    pub(super) fn interrupts(&self, job: Option<JobId>) -> bool {
+        job.is_none() || job == self.running
+    }
+
+    /// Whether a job runs.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Hears what the runner says, and takes secrets out of it: it may come to lie in a file.
+    pub(super) fn hears(&mut self, notice: &mut RunnerNotice) {
+        match notice {
+            RunnerNotice::Asks { ask, .. } => self.unanswered.push(*ask),
+            RunnerNotice::Output { text, .. } => self.masks.mask(text),
+            RunnerNotice::Display { display, .. } => self.masks.mask_display(display),
+            RunnerNotice::Finished { job, report } => {
+                self.masks.mask_report(report);
+                self.ends(*job);
+            }
+            RunnerNotice::Built { job, .. }
+            | RunnerNotice::CommTaken { job }
+            | RunnerNotice::Agent(AgentNotice::Ended { job, .. }) => self.ends(*job),
+            RunnerNotice::Exited { .. } => self.running = None,
+            RunnerNotice::Cleared { .. } | RunnerNotice::Comm { .. } | RunnerNotice::Agent(_) => {}
+        }
+    }
+
+    fn ends(&mut self, job: JobId) {
+        if self.running == Some(job) {
+            self.running = None;
+            self.unanswered.clear();
+        }
+    }
+
+    /// What whoever adopts the runner is told.
+    pub(super) fn given(&self) -> GivenToRunner {
+        GivenToRunner {
+            jobs: self.jobs.iter().copied().collect(),
+            unanswered: self.unanswered.clone(),
+            secrets: self.secrets.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::{OutputStream, Question};
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn job(number: u128) -> JobId {
+        JobId::from_uuid(Uuid::from_u128(number))
+    }
+
+    fn asks(heeded: &mut Heeded, of: JobId) -> AskId {
+        let ask = AskId::from_uuid(Uuid::new_v4());
+        let question = Question::text("?");
+        heeded.hears(&mut RunnerNotice::Asks { job: of, ask, question, timeout_ms: None });
+        ask
+    }
+
+    #[test]
+    fn a_job_a_prompt_and_an_answer_that_come_twice_are_heeded_once() {
+        let mut heeded = Heeded::default();
+        assert!(heeded.begins(job(1)));
+        assert!(!heeded.begins(job(1)));
+        assert!(heeded.steers(Seq(7)));
+        assert!(!heeded.steers(Seq(7)));
+        let ask = asks(&mut heeded, job(1));
+        let answer = AskAnswer::open(ask, Ok(json!("yes")));
+        assert!(heeded.answers(&answer));
+        assert!(!heeded.answers(&answer));
+    }
+
+    #[test]
+    fn an_interrupt_for_a_job_that_has_ended_does_not_hit_the_next() {
+        let mut heeded = Heeded::default();
+        heeded.begins(job(1));
+        assert!(heeded.interrupts(Some(job(1))));
+        heeded.hears(&mut RunnerNotice::CommTaken { job: job(1) });
+        assert!(!heeded.is_busy());
+        heeded.begins(job(2));
+        assert!(!heeded.interrupts(Some(job(1))));
+        assert!(heeded.interrupts(None));
+    }
+
+    #[test]
+    fn a_secret_stands_in_nothing_that_is_kept_until_another_job_begins() {
+        let mut heeded = Heeded::default();
+        heeded.begins(job(1));
+        let ask = asks(&mut heeded, job(1));
+        assert_eq!(heeded.given().unanswered, [ask]);
+        heeded.answers(&AskAnswer { ask, answer: Ok(json!("tops3cret")), is_secret: true });
+        let mut notice = RunnerNotice::Output {
+            job: Some(job(1)),
+            stream: OutputStream::Stdout,
+            text: "it is tops3cret\n".to_owned(),
+        };
+        heeded.hears(&mut notice);
+        assert!(matches!(notice, RunnerNotice::Output { text, .. } if text == "it is ***\n"));
+        assert_eq!(heeded.given().secrets, [json!("tops3cret")]);
+        heeded.begins(job(2));
+        assert_eq!(heeded.given().secrets, Vec::<Value>::new());
+    }
+}

@@ -1,0 +1,442 @@
+//! The shim's side: a process that hosts one runner.
+//!
+//! [`serve`] waits for the daemon that started it, has the runner started ([`start`]), and goes on until the runner is gone and all that it
+//! said is taken, or nobody has come for it for too long. One task has all state ([`Host`]); what takes time (giving the runner something,
+//! asking it, writing to the daemon) is done beside it.
+
+mod connection;
+mod deliver;
+mod heeded;
+mod retained;
+mod start;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_model::{Epoch, NoticeNumber, RunnerId, RunnerNotice, Seq, SessionId, SessionKind};
+use mainstay_runner::{Runner, RunnerFactory, StartedRunner};
+use serde_json::Value;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use self::connection::Connection;
+use self::deliver::{Order, deliver, runner_answer};
+use self::heeded::Heeded;
+use self::retained::Retained;
+use self::start::Started;
+use crate::folder::ShimFolder;
+use crate::leftover::Leftover;
+use crate::messages::{
+    FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, RunnerDescription, Terms, ToShim, Welcome,
+    encode,
+};
+use crate::stream::{Incoming, Outgoing, framed};
+
+pub(crate) use self::retained::read_frames;
+
+/// How long whoever connects may take to say who it is, and the first who does to come.
+const FIRST_MESSAGE: Duration = Duration::from_secs(30);
+
+/// How long a runner that is killed may take to be gone, and a daemon to hear the last of it.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Makes the factory of a kind of session from what the daemon sent.
+pub type MakeFactory = Box<dyn Fn(&Value, &SessionKind) -> Option<Arc<dyn RunnerFactory>> + Send + Sync>;
+
+/// Hosts the runner of one session until it is done. The daemon that started this process connects to `listener`.
+pub async fn serve(listener: UnixListener, folder: ShimFolder, version: &str, make: MakeFactory) {
+    let socket = listener.local_addr().ok().and_then(|address| address.as_pathname().map(ToOwned::to_owned));
+    match start::started(&listener, &folder, version, &make).await {
+        Some(started) => Host::new(started, folder.clone()).run(listener).await,
+        None => folder.remove(),
+    }
+    if let Some(sockets) = socket.as_deref().and_then(std::path::Path::parent) {
+        // What stays behind does no harm.
+        std::fs::remove_dir_all(sockets).ok();
+    }
+}
+
+/// Someone who has said hello.
+struct Visitor {
+    hello: Hello,
+    incoming: Incoming,
+    outgoing: Outgoing,
+}
+
+impl Visitor {
+    /// Hears who it is that has connected; none where it says nothing that is understood.
+    async fn of(stream: UnixStream) -> Option<Self> {
+        let (mut incoming, outgoing) = framed(stream);
+        let hello = timeout(FIRST_MESSAGE, incoming.next::<Hello>()).await;
+        let hello = hello.ok()?.ok()??;
+        Some(Self { hello, incoming, outgoing })
+    }
+
+    async fn refuse(mut self, reason: Refusal) {
+        tracing::warn!(%reason, "a daemon is refused");
+        self.outgoing.send(&Welcome::Refused { reason }).await.ok();
+    }
+}
+
+/// The version that both sides speak, where there is one.
+fn common_protocol(hello: &Hello) -> Result<u32, Refusal> {
+    let common = PROTOCOL.min(hello.protocol);
+    match common >= OLDEST_PROTOCOL && common >= hello.oldest_protocol {
+        true => Ok(common),
+        false => Err(Refusal::Protocol { newest: PROTOCOL, oldest: OLDEST_PROTOCOL }),
+    }
+}
+
+/// A runner, and all that is known of those who have it.
+struct Host {
+    folder: ShimFolder,
+    token: String,
+    session: SessionId,
+    terms: Terms,
+    id: RunnerId,
+    runner: Runner,
+    /// What the runner says; none once it is gone.
+    notices: Option<mpsc::Receiver<RunnerNotice>>,
+    orders: mpsc::UnboundedSender<Order>,
+    retained: Retained,
+    heeded: Heeded,
+    /// The newest epoch of those who had the session.
+    epoch: Epoch,
+    /// The event up to which the session is known to be stored.
+    stored: Seq,
+    connection: Option<Connection>,
+    /// When it ends, where nobody has it and no job runs.
+    ends_at: Option<Instant>,
+}
+
+/// What the host heard next.
+enum Next {
+    Said(Option<RunnerNotice>),
+    Told(Option<ToShim>),
+    Visited(Visitor),
+    Orphaned,
+}
+
+/// Whether the host goes on.
+#[derive(PartialEq, Eq)]
+enum Goes {
+    On,
+    Over,
+}
+
+impl Host {
+    fn new(started: Started, folder: ShimFolder) -> Self {
+        let Started { hello, terms, runner, incoming, outgoing } = started;
+        let StartedRunner { id, runner, next, notices } = runner;
+        let Terms { buffer_bytes, file_bytes, .. } = terms;
+        let retained = Retained::new(next, buffer_bytes, folder.overflow(), file_bytes);
+        let connection = Connection::new(incoming, outgoing, next.previous());
+        let (orders, ordered) = mpsc::unbounded_channel();
+        tokio::spawn(deliver(runner.clone(), ordered));
+        let host = Self {
+            folder,
+            token: hello.token,
+            session: hello.session,
+            terms,
+            id,
+            runner,
+            notices: Some(notices),
+            orders,
+            retained,
+            heeded: Heeded::default(),
+            epoch: hello.epoch,
+            stored: Seq::ZERO,
+            connection: Some(connection),
+            ends_at: None,
+        };
+        if let Some(connection) = &host.connection {
+            connection.send(&FromShim::Started { runner: host.description() });
+        }
+        host
+    }
+
+    fn description(&self) -> RunnerDescription {
+        let is_agent = matches!(self.runner, Runner::Agent(_));
+        RunnerDescription { id: self.id, is_agent, info: self.runner.process().info() }
+    }
+
+    async fn run(mut self, listener: UnixListener) {
+        let (visitors_in, mut visitors) = mpsc::channel(8);
+        let door = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let visitors = visitors_in.clone();
+                tokio::spawn(async move {
+                    if let Some(visitor) = Visitor::of(stream).await {
+                        visitors.send(visitor).await.ok();
+                    }
+                });
+            }
+        });
+        let mut goes = Goes::On;
+        while goes == Goes::On {
+            goes = match self.next(&mut visitors).await {
+                Next::Said(notice) => self.hear(notice),
+                Next::Told(Some(message)) => self.obey(message),
+                Next::Told(None) => self.let_go(),
+                Next::Visited(visitor) => self.receive(visitor).await,
+                Next::Orphaned => Goes::Over,
+            };
+        }
+        self.end().await;
+        door.abort();
+    }
+
+    async fn next(&mut self, visitors: &mut mpsc::Receiver<Visitor>) -> Next {
+        let ends_at = self.ends_at;
+        let has_room = self.retained.has_room();
+        tokio::select! {
+            biased;
+            Some(visitor) = visitors.recv() => Next::Visited(visitor),
+            message = told(&mut self.connection) => Next::Told(message),
+            notice = said(&mut self.notices), if has_room => Next::Said(notice),
+            () = sleep_until(ends_at.unwrap_or_else(Instant::now)), if ends_at.is_some() => Next::Orphaned,
+        }
+    }
+
+    /// Keeps what the runner says, and tells it.
+    fn hear(&mut self, notice: Option<RunnerNotice>) -> Goes {
+        let Some(mut notice) = notice else {
+            self.notices = None;
+            return self.is_over();
+        };
+        self.heeded.hears(&mut notice);
+        let frame = encode(&FromShim::Notice { number: self.retained.next(), notice });
+        match frame {
+            Ok(frame) => {
+                if let Err(error) = self.retained.keep(frame) {
+                    tracing::error!(%error, "notices cannot be kept in the file; the worker waits");
+                }
+            }
+            // Nothing that can be written as JSON is not; a gap would be worse than an end.
+            Err(error) => {
+                tracing::error!(%error, "a notice cannot be kept; the runner is ended");
+                return Goes::Over;
+            }
+        }
+        self.tell();
+        self.look_whether_orphaned();
+        Goes::On
+    }
+
+    fn tell(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.tell(&self.retained);
+        }
+    }
+
+    /// Whether all is done: the runner is gone, and whoever has the session has stored all that it said.
+    fn is_over(&self) -> Goes {
+        match self.notices.is_none() && self.retained.is_empty() {
+            true => Goes::Over,
+            false => Goes::On,
+        }
+    }
+
+    fn obey(&mut self, message: ToShim) -> Goes {
+        match message {
+            ToShim::Run { submission } => self.begin(submission.job, Order::Run(submission)),
+            ToShim::Build { job } => self.begin(job, Order::Build(job)),
+            ToShim::TakeComm { job, message } => self.begin(job, Order::TakeComm(job, message)),
+            ToShim::Work { job, work } => self.begin(job, Order::Work(job, work)),
+            ToShim::Expect { upcoming } => self.give(Order::Expect(upcoming)),
+            ToShim::Steer { queued, requested } => {
+                if self.heeded.steers(requested) {
+                    self.give(Order::Steer(queued, requested));
+                }
+            }
+            ToShim::Answer { answer } => {
+                if self.heeded.answers(&answer) {
+                    self.give(Order::Answer(answer));
+                }
+            }
+            ToShim::Interrupt { job } => {
+                if self.heeded.interrupts(job) {
+                    self.give(Order::Interrupt);
+                }
+            }
+            ToShim::Acknowledge { up_to, stored } => {
+                self.stored = self.stored.max(stored);
+                let told = self.connection.as_ref().map_or(up_to, Connection::told);
+                return self.acknowledge(up_to.min(told));
+            }
+            ToShim::Consumed { up_to } => {
+                if let Some(connection) = &mut self.connection {
+                    connection.has_consumed(up_to);
+                }
+                self.tell();
+            }
+            ToShim::Question { id, question } => {
+                if let Some(connection) = &self.connection {
+                    let (runner, answers) = (self.runner.clone(), connection.answers());
+                    tokio::spawn(async move {
+                        let answer = runner_answer(&runner, question).await;
+                        answers.send(&FromShim::Answer { id, answer });
+                    });
+                }
+            }
+            ToShim::Kill => return Goes::Over,
+        }
+        Goes::On
+    }
+
+    fn begin(&mut self, job: mainstay_model::JobId, order: Order) {
+        if self.heeded.begins(job) {
+            self.give(order);
+        }
+    }
+
+    fn give(&self, order: Order) {
+        // The task that delivers ends with this one.
+        self.orders.send(order).ok();
+    }
+
+    fn acknowledge(&mut self, up_to: NoticeNumber) -> Goes {
+        if let Err(error) = self.retained.acknowledge(up_to) {
+            tracing::error!(%error, "kept notices cannot be read; the runner is ended");
+            return Goes::Over;
+        }
+        self.tell();
+        self.is_over()
+    }
+
+    /// The daemon is gone.
+    fn let_go(&mut self) -> Goes {
+        tracing::info!("the daemon is gone; the runner goes on");
+        self.connection = None;
+        self.look_whether_orphaned();
+        Goes::On
+    }
+
+    /// The time that it waits for a daemon begins once no job runs.
+    fn look_whether_orphaned(&mut self) {
+        let is_orphaned = self.connection.is_none() && !self.heeded.is_busy();
+        let waits = Duration::from_millis(self.terms.orphan_ms);
+        self.ends_at = is_orphaned.then(|| self.ends_at.unwrap_or_else(|| Instant::now() + waits));
+    }
+
+    /// Obeys whoever owns the session in a newer epoch than all before.
+    async fn receive(&mut self, mut visitor: Visitor) -> Goes {
+        let protocol = match self.admit(&visitor.hello) {
+            Ok(protocol) => protocol,
+            Err(reason) => {
+                // Beside: it may read slowly.
+                tokio::spawn(visitor.refuse(reason));
+                return Goes::On;
+            }
+        };
+        self.epoch = visitor.hello.epoch;
+        // Nothing that the one before has sent is heeded any more.
+        self.connection = None;
+        let pid = std::process::id();
+        let Purpose::Adopt { stored } = visitor.hello.purpose else {
+            tracing::info!("a daemon ends the runner");
+            visitor.outgoing.send(&Welcome::Obeys { protocol, pid }).await.ok();
+            self.connection = Some(Connection::new(visitor.incoming, visitor.outgoing, self.retained.next()));
+            return Goes::Over;
+        };
+        if stored.taken.runner == self.id {
+            self.stored = self.stored.max(stored.last_seq);
+            if self.acknowledge(stored.taken.up_to) == Goes::Over {
+                // The daemon has all of it, and finds the runner gone.
+                return Goes::Over;
+            }
+        }
+        let next = self.retained.first();
+        let mut connection = Connection::new(visitor.incoming, visitor.outgoing, next.previous());
+        let (runner, given) = (self.description(), self.heeded.given());
+        connection.send(&Welcome::Adopted { protocol, pid, runner, next, given });
+        connection.tell(&self.retained);
+        self.connection = Some(connection);
+        self.look_whether_orphaned();
+        tracing::info!(epoch = self.epoch.0, "a daemon has adopted the runner");
+        Goes::On
+    }
+
+    /// The version that is spoken with a visitor, or why it is not obeyed.
+    fn admit(&self, hello: &Hello) -> Result<u32, Refusal> {
+        if hello.token != self.token || hello.session != self.session {
+            return Err(Refusal::Stranger);
+        }
+        let protocol = common_protocol(hello)?;
+        if hello.epoch <= self.epoch {
+            return Err(Refusal::StaleEpoch { newest: self.epoch });
+        }
+        match &hello.purpose {
+            Purpose::Adopt { stored } if stored.last_seq < self.stored => {
+                Err(Refusal::StoreIsBehind { stored: self.stored })
+            }
+            Purpose::Start { .. } => Err(Refusal::Stranger),
+            Purpose::Adopt { .. } | Purpose::End => Ok(protocol),
+        }
+    }
+
+    /// Ends the runner. What nobody has taken stays in a file where nobody is there to take it.
+    async fn end(self) {
+        let description = self.description();
+        let Self {
+            folder,
+            session,
+            runner,
+            mut notices,
+            orders,
+            mut retained,
+            mut heeded,
+            epoch,
+            stored,
+            connection,
+            ..
+        } = self;
+        runner.process().kill();
+        drop((runner, orders));
+        let gone = async {
+            while let Some(notices) = &mut notices {
+                let Some(mut notice) = notices.recv().await else { return };
+                heeded.hears(&mut notice);
+                let number = retained.next();
+                if let Ok(frame) = encode(&FromShim::Notice { number, notice })
+                    && let Err(error) = retained.keep(frame)
+                {
+                    tracing::error!(%error, "what the runner said last is lost");
+                    return;
+                }
+            }
+        };
+        if timeout(FAREWELL, gone).await.is_err() {
+            tracing::warn!("the runner is not gone in time");
+        }
+        if let Some(connection) = connection {
+            connection.close(FAREWELL).await;
+            return folder.remove();
+        }
+        if retained.is_empty() {
+            return folder.remove();
+        }
+        let (next, given) = (retained.first(), heeded.given());
+        let left = Leftover { runner: description, session, next, given, stored, epoch };
+        let written = retained.write_to(&folder.left_notices()).and_then(|()| left.write(&folder));
+        match written {
+            Ok(()) => tracing::info!("nobody came for the runner; what it said is left in a file"),
+            Err(error) => tracing::error!(%error, "what the runner said is lost"),
+        }
+    }
+}
+
+async fn told(connection: &mut Option<Connection>) -> Option<ToShim> {
+    match connection {
+        Some(connection) => connection.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn said(notices: &mut Option<mpsc::Receiver<RunnerNotice>>) -> Option<RunnerNotice> {
+    match notices {
+        Some(notices) => notices.recv().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,177 @@
+//! The connection to a shim: what is sent, in order, and the questions that wait for their answers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mainstay_model::{Error, JobId, RunnerInfo, RunnerNotice};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::reader::Told;
+use crate::messages::{ShimAnswer, ShimQuestion, ToShim, WINDOW, encode};
+use crate::stream::{Incoming, Outgoing};
+
+/// How long a shim that is told to end may take to close the connection. Then its process is killed.
+const FAREWELL: Duration = Duration::from_secs(8);
+
+/// The process of a shim, which is killed where it does not obey.
+#[derive(Clone, Debug)]
+pub(crate) struct ShimProcess {
+    pub(crate) pid: u32,
+    /// When it was started, so that no other process of its number is meant.
+    pub(crate) started: Option<u64>,
+}
+
+impl ShimProcess {
+    pub(crate) fn of(pid: u32) -> Self {
+        Self { pid, started: pid_of(pid).and_then(mainstay_os::system::started_at) }
+    }
+
+    /// Kills it, where it is still the same; its worker ends with it. Returns whether there was one.
+    pub(crate) fn kill(&self) -> bool {
+        let Some(pid) = pid_of(self.pid) else { return false };
+        let is_same = self.started.is_some() && mainstay_os::system::started_at(pid) == self.started;
+        is_same && rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+    }
+}
+
+fn pid_of(pid: u32) -> Option<rustix::process::Pid> {
+    i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+/// The connection to a shim, as those who speak with its runner have it.
+pub(crate) struct Link {
+    frames: mpsc::UnboundedSender<Bytes>,
+    questions: Arc<Questions>,
+    info: Mutex<RunnerInfo>,
+    /// The job that was given last: an interrupt is meant for it.
+    last_job: Mutex<Option<JobId>>,
+    process: ShimProcess,
+}
+
+/// The questions that wait for their answers.
+#[derive(Default)]
+pub(super) struct Questions {
+    last: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    answers: HashMap<u64, oneshot::Sender<Result<ShimAnswer, Error>>>,
+    /// Whether the shim is gone, so that none is answered any more.
+    is_over: bool,
+}
+
+impl Questions {
+    pub(super) fn answer(&self, id: u64, answer: Result<ShimAnswer, Error>) {
+        let waiting = lock(&self.waiting).answers.remove(&id);
+        // Who asked may have given up.
+        waiting.map(|waiting| waiting.send(answer).ok());
+    }
+
+    /// The shim is gone.
+    pub(super) fn end(&self) {
+        let mut waiting = lock(&self.waiting);
+        waiting.is_over = true;
+        waiting.answers.clear();
+    }
+
+    fn expect(&self) -> (u64, oneshot::Receiver<Result<ShimAnswer, Error>>) {
+        let id = self.last.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let mut waiting = lock(&self.waiting);
+        if !waiting.is_over {
+            waiting.answers.insert(id, answer);
+        }
+        (id, answered)
+    }
+
+    fn is_over(&self) -> bool {
+        lock(&self.waiting).is_over
+    }
+}
+
+impl Link {
+    /// Speaks over a connection from now on; gives the notices that come over it.
+    pub(crate) fn new(
+        info: RunnerInfo,
+        process: ShimProcess,
+        incoming: Incoming,
+        outgoing: Outgoing,
+    ) -> (Self, mpsc::Receiver<RunnerNotice>) {
+        let (frames, outbox) = mpsc::unbounded_channel();
+        let questions = Arc::<Questions>::default();
+        // So many are told before they are taken: reading never waits for the session.
+        let (tell, notices) = mpsc::channel(WINDOW as usize);
+        let told = Told { tell, frames: frames.downgrade(), questions: Arc::clone(&questions) };
+        tokio::spawn(super::read(incoming, told));
+        tokio::spawn(write(outgoing, outbox));
+        let link = Self { frames, questions, info: Mutex::new(info), last_job: Mutex::default(), process };
+        (link, notices)
+    }
+
+    pub(super) fn info(&self) -> RunnerInfo {
+        lock(&self.info).clone()
+    }
+
+    pub(super) fn keep_info(&self, info: RunnerInfo) {
+        *lock(&self.info) = info;
+    }
+
+    pub(super) fn last_job(&self) -> Option<JobId> {
+        *lock(&self.last_job)
+    }
+
+    /// Gives a job.
+    pub(super) fn begin(&self, job: JobId, message: &ToShim) {
+        *lock(&self.last_job) = Some(job);
+        self.tell(message);
+    }
+
+    /// Tells the shim something, without waiting for it.
+    pub(super) fn tell(&self, message: &ToShim) {
+        match encode(message) {
+            // Where the shim is gone, its notices say so.
+            Ok(frame) => drop(self.frames.send(frame)),
+            Err(error) => tracing::error!(%error, "a runner cannot be told something"),
+        }
+    }
+
+    pub(super) async fn ask(&self, question: ShimQuestion) -> Result<ShimAnswer, Error> {
+        let (id, answered) = self.questions.expect();
+        self.tell(&ToShim::Question { id, question });
+        let ended = |_| Error::WorkerFailed { reason: "it ended before it answered".to_owned() };
+        answered.await.map_err(ended)?
+    }
+
+    /// Has the runner ended. A shim that does not see to it is killed.
+    pub(super) fn kill(&self) {
+        self.tell(&ToShim::Kill);
+        let (frames, process, questions) =
+            (self.frames.clone(), self.process.clone(), Arc::clone(&self.questions));
+        tokio::spawn(async move {
+            // The connection ends with the shim.
+            if timeout(FAREWELL, frames.closed()).await.is_err() && !questions.is_over() {
+                tracing::warn!(pid = process.pid, "a shim does not end, and is killed");
+                process.kill();
+            }
+        });
+    }
+}
+
+async fn write(mut outgoing: Outgoing, mut outbox: mpsc::UnboundedReceiver<Bytes>) {
+    while let Some(frame) = outbox.recv().await {
+        if let Err(error) = outgoing.send_frame(frame).await {
+            tracing::debug!(%error, "a shim hears no more");
+            return;
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
