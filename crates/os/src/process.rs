@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use crate::system::{ResourceUsage, usage_of};
+use crate::system::{ResourceUsage, spawn_bound, usage_of};
 
 /// How a worker is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,8 @@ impl Group {
     }
 }
 
-/// Starts a runner's process, which finds in its environment also the variables of its channel.
+/// Starts a runner's process, which finds in its environment also the variables of its channel. It ends with this process where the system
+/// sees to that.
 ///
 /// # Errors
 /// [`StartError`] with what the system said.
@@ -105,7 +106,8 @@ pub fn start(
     channel: &[(&str, &str)],
     stdin: Stdio,
 ) -> Result<(Child, Group), StartError> {
-    let child = Command::new(&launch.program)
+    let mut command = Command::new(&launch.program);
+    command
         .args(&launch.arguments)
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .envs(channel.iter().copied())
@@ -114,12 +116,11 @@ pub fn start(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| match working_directory.is_dir() {
-            true => StartError::Program { program: launch.program.clone(), source: error },
-            false => StartError::Folder { folder: working_directory.to_owned() },
-        })?;
+        .kill_on_drop(true);
+    let child = spawn_bound(command).map_err(|error| match working_directory.is_dir() {
+        true => StartError::Program { program: launch.program.clone(), source: error },
+        false => StartError::Folder { folder: working_directory.to_owned() },
+    })?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     Ok((child, Group { leader: Arc::new(Mutex::new(leader)) }))
 }

@@ -1,10 +1,12 @@
-//! What the system knows of processes: what they use, what they have open, and which bear a variable in their environment.
+//! What the system knows of processes: what they use, what they have open, which bear a variable in their environment, and that they end
+//! with the process that started them.
 //!
-//! Linux tells all of it. Elsewhere each question has the answer that does no harm: nothing is known, and nothing is killed.
+//! Linux does all of it. Elsewhere each function does what does no harm: nothing is known, and nothing is killed.
 
 use std::fs::File;
 
 use rustix::process::Pid;
+use tokio::process::{Child, Command};
 
 #[cfg(target_os = "linux")]
 use self::linux as platform;
@@ -47,16 +49,75 @@ pub fn kill_with_variable(variable: &str, is_meant: impl Fn(&[u8]) -> bool) -> b
     platform::kill_with_variable(variable, is_meant)
 }
 
+/// Starts a process that the system kills once this process has ended, however that came. Where the system cannot, the process must notice
+/// the end by itself. Must be called within tokio's runtime.
+///
+/// # Errors
+/// The process could not be started.
+pub fn spawn_bound(command: Command) -> std::io::Result<Child> {
+    platform::spawn_bound(command)
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::{File, Metadata};
+    use std::io;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    use std::sync::mpsc::{Sender, channel};
+    use std::sync::{LazyLock, Mutex, PoisonError};
 
     use procfs::process::{Process, all_processes};
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
+    use tokio::process::{Child, Command};
+    use tokio::runtime::Handle;
 
     use super::ResourceUsage;
+
+    /// What the spawning thread is given to do.
+    type Work = Box<dyn FnOnce() + Send>;
+
+    /// The thread that starts bound processes. The system kills them once the thread ends that started them, so it must live as long as this
+    /// process: a thread of tokio's pool may end earlier.
+    static SPAWNING: LazyLock<io::Result<Mutex<Sender<Work>>>> = LazyLock::new(|| {
+        let (work, works) = channel::<Work>();
+        let thread = std::thread::Builder::new().name("spawning".to_owned());
+        thread.spawn(move || works.into_iter().for_each(|work| work()))?;
+        Ok(Mutex::new(work))
+    });
+
+    pub(super) fn spawn_bound(mut command: Command) -> io::Result<Child> {
+        let spawning = SPAWNING.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        end_with_this_thread(command.as_std_mut());
+        let runtime = Handle::current();
+        let (started, child) = channel();
+        let work = move || {
+            let _entered = runtime.enter();
+            started.send(command.spawn()).ok();
+        };
+        let is_gone = || io::Error::other("the thread that starts processes is gone");
+        let sent = spawning.lock().unwrap_or_else(PoisonError::into_inner).send(Box::new(work));
+        sent.map_err(|_| is_gone())?;
+        child.recv().map_err(|_| is_gone())?
+    }
+
+    /// Has the system kill the command's process once the thread has ended that starts it.
+    #[expect(
+        unsafe_code,
+        reason = "the standard library has no safe way to set the signal in the new process"
+    )]
+    fn end_with_this_thread(command: &mut std::process::Command) {
+        let parent = getpid();
+        let bind = move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have ended before the signal was set.
+            if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+        };
+        // SAFETY: between `fork` and `exec` the closure makes two system calls, `prctl` and `getppid`, which are safe there. It neither
+        // allocates nor takes a lock: its errors are a number and a kind.
+        unsafe { command.pre_exec(bind) };
+    }
 
     pub(super) fn usage_of(pid: Pid) -> Option<ResourceUsage> {
         let stat = Process::new(pid.as_raw_nonzero().get()).ok()?.stat().ok()?;
@@ -113,8 +174,13 @@ mod portable {
     use std::fs::File;
 
     use rustix::process::{Pid, test_kill_process};
+    use tokio::process::{Child, Command};
 
     use super::ResourceUsage;
+
+    pub(super) fn spawn_bound(mut command: Command) -> std::io::Result<Child> {
+        command.spawn()
+    }
 
     pub(super) fn usage_of(_: Pid) -> Option<ResourceUsage> {
         None
@@ -135,6 +201,11 @@ mod portable {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
 
     #[test]
@@ -157,5 +228,65 @@ mod tests {
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         child.wait().unwrap();
         assert_eq!(usage_of(pid), None);
+    }
+
+    /// Set for the process that the test starts to be killed.
+    const IS_KILLED: &str = "MAINSTAY_TEST_IS_KILLED";
+
+    #[test]
+    fn a_bound_process_ends_with_the_process_that_started_it() {
+        if std::env::var_os(IS_KILLED).is_some() {
+            return start_a_bound_process_and_wait().unwrap();
+        }
+        // The bound process inherits the pipe's end, and nobody else has it.
+        let (mut held, holder) = std::io::pipe().unwrap();
+        let mut parent = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "--nocapture",
+                "system::tests::a_bound_process_ends_with_the_process_that_started_it",
+            ])
+            .env(IS_KILLED, "1")
+            .stdin(holder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.ends_with("it is started")));
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        assert_eq!(held.read(&mut [0]).unwrap(), 0, "the bound process has closed its end");
+    }
+
+    fn start_a_bound_process_and_wait() -> std::io::Result<()> {
+        let runtime = tokio::runtime::Runtime::new()?;
+        let _entered = runtime.enter();
+        let mut command = Command::new("sleep");
+        command.arg("600").stdout(Stdio::null()).stderr(Stdio::null());
+        let _child = spawn_bound(command)?;
+        println!("it is started");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bound_process_outlives_the_thread_that_asked_for_it() {
+        let runtime = tokio::runtime::Handle::current();
+        let asking = std::thread::spawn(move || {
+            let _entered = runtime.enter();
+            let mut command = Command::new("cat");
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            spawn_bound(command).unwrap()
+        });
+        let mut child = asking.join().unwrap();
+        child.stdin.take().unwrap().write_all(b"lives").await.unwrap();
+        assert_eq!(child.wait_with_output().await.unwrap().stdout, b"lives");
+    }
+
+    #[tokio::test]
+    async fn a_bound_process_that_cannot_be_started_is_an_error() {
+        let error = spawn_bound(Command::new("/no/such/program")).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     }
 }
