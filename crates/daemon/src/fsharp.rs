@@ -55,7 +55,7 @@ impl FsharpKernel {
             home: home.folder().to_owned(),
             copies: home.copies(),
             sockets,
-            builds: Arc::default(),
+            builds: Arc::new(Builds::locked_in(home.builds())),
             arguments,
             project_limit: Duration::from_millis(limits.project_ms),
             // Time for two starts is left.

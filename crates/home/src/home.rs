@@ -80,6 +80,11 @@ impl Home {
         self.folder.join("copies")
     }
 
+    /// The locks of projects that are built, a file for each.
+    pub fn builds(&self) -> PathBuf {
+        self.folder.join("builds")
+    }
+
     /// The Jupyter kernels that were installed here, each in a folder of its own.
     pub fn jupyter(&self) -> PathBuf {
         self.folder.join("kernels/jupyter")
