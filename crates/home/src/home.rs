@@ -11,9 +11,11 @@ use crate::DaemonRecord;
 
 /// Names the folder, if it is not `~/.mainstay`.
 pub const HOME_VARIABLE: &str = "MAINSTAY_HOME";
-/// The longest path of a folder of sockets, in bytes: a socket's own name adds 38, and the whole must fit into the system's
-/// address structure, which has 104 at the least.
-const LONGEST_RUN_FOLDER: usize = 64;
+/// The longest path of the folder of sockets, in bytes: a shim's folder in it adds [`LONGEST_SHIM_NAME`] and 1, a socket's own name adds 38,
+/// and the whole must fit into the system's address structure, which has 104 at the least.
+const LONGEST_RUN_FOLDER: usize = 55;
+/// The longest name of a shim's folder of sockets, in bytes.
+const LONGEST_SHIM_NAME: usize = 8;
 
 /// The folder, and what lies where in it.
 #[derive(Clone, Debug)]
@@ -140,12 +142,42 @@ impl Home {
         Ok(folder)
     }
 
-    /// The folder of the sockets, without those of a daemon that was killed. Only who holds the store may ask for it.
+    /// The folder of the shims, the user's alone: each has a folder of its own in it, for what must outlive a daemon.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn shims(&self) -> Result<PathBuf, Error> {
+        let folder = self.folder.join("shims");
+        make_private(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder of a shim's sockets, the user's alone, in the folder of the sockets. Its name has at most 8 characters of ASCII.
+    ///
+    /// # Errors
+    /// The name is too long for the address of a socket, or the folder cannot be made.
+    pub fn shim_sockets(&self, name: &str) -> Result<PathBuf, Error> {
+        let folder = self.run_folder()?.join(name);
+        if name.len() > LONGEST_SHIM_NAME {
+            return Err(unusable(
+                &folder,
+                &std::io::Error::other("its name is too long for a socket's address"),
+            ));
+        }
+        make_private(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder of the sockets, without those of a daemon that was killed. The folders of shims stay: a shim may outlive its daemon. Only
+    /// who holds the store may ask for it.
     pub fn empty_run_folder(&self) -> Result<PathBuf, Error> {
         let folder = self.run_folder()?;
         let failed = |error: std::io::Error| unusable(&folder, &error);
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            std::fs::remove_file(entry.map_err(failed)?.path()).map_err(failed)?;
+            let entry = entry.map_err(failed)?;
+            if !entry.file_type().map_err(failed)?.is_dir() {
+                std::fs::remove_file(entry.path()).map_err(failed)?;
+            }
         }
         Ok(folder)
     }
@@ -153,7 +185,7 @@ impl Home {
     /// Leaves no folder of sockets behind among files that are not Mainstay's. Only who holds the store may ask for it.
     pub fn clear_run_folder(&self, folder: &Path) {
         if !folder.starts_with(&self.folder) {
-            // One that is not empty holds the socket of a worker that is just ending; the next daemon clears it.
+            // One that is not empty holds the socket of a worker that is just ending, or those of a shim; the next daemon clears it.
             std::fs::remove_dir(folder).ok();
         }
     }
@@ -225,7 +257,8 @@ impl Home {
         self.folder.join("port")
     }
 
-    fn daemon_file(&self) -> PathBuf {
+    /// The file that says which daemon runs.
+    pub fn daemon_file(&self) -> PathBuf {
         self.folder.join("daemon.json")
     }
 }
@@ -316,4 +349,58 @@ pub fn hash(bytes: &[u8]) -> u64 {
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
     Error::DaemonFailed { reason: format!("`{}` cannot be used: {error}", path.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home in this folder.
+    fn home_in(folder: &Path) -> Home {
+        Home { folder: folder.to_owned() }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::symlink_metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn the_folders_of_shims_are_private_and_outlive_the_sockets_of_a_daemon() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let home = home_in(folder.path());
+        let (shims, sockets) = (home.shims().unwrap(), home.shim_sockets("0a1b2c3d").unwrap());
+        assert_eq!((mode(&shims), mode(&sockets)), (0o700, 0o700));
+        let run = home.run_folder().unwrap();
+        assert_eq!((sockets.parent(), shims), (Some(run.as_path()), folder.path().join("shims")));
+        let of_daemon = run.join("daemon.sock");
+        for file in [&of_daemon, &sockets.join("shim.sock")] {
+            std::fs::write(file, "").unwrap();
+        }
+        assert_eq!(home.empty_run_folder().unwrap(), run);
+        assert!(!of_daemon.exists() && sockets.join("shim.sock").exists());
+        home.clear_run_folder(&run);
+        assert!(sockets.join("shim.sock").exists());
+    }
+
+    #[test]
+    fn a_run_folder_elsewhere_stays_while_a_shim_has_sockets_in_it() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let home = home_in(&folder.path().join("a".repeat(LONGEST_RUN_FOLDER)));
+        let (run, sockets) = (home.run_folder().unwrap(), home.shim_sockets("0a1b2c3d").unwrap());
+        assert!(!run.starts_with(folder.path()));
+        home.clear_run_folder(&run);
+        assert!(sockets.is_dir());
+        std::fs::remove_dir(&sockets).unwrap();
+        home.clear_run_folder(&run);
+        assert!(!run.exists());
+    }
+
+    #[test]
+    fn a_socket_of_a_shim_fits_into_an_address() {
+        let longest = LONGEST_RUN_FOLDER + 1 + LONGEST_SHIM_NAME + 38;
+        assert!(longest < 104, "{longest}");
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let refused = home_in(folder.path()).shim_sockets("0a1b2c3d4").unwrap_err();
+        assert!(refused.to_string().contains("too long"), "{refused}");
+    }
 }
