@@ -614,11 +614,13 @@ async fn a_session_that_does_not_listen_holds_pi_up_and_nothing_else() {
     assert_eq!(counted, pieces.concat());
 }
 
-/// An address where nothing listens.
+/// A daemon that is gone: nothing listens on its port.
 fn nowhere(world: &World) -> LiveSessions {
     let token_file = world.folder.path().join("token");
     std::fs::write(&token_file, "secret").unwrap();
-    LiveSessions { url: "http://127.0.0.1:9/mcp".to_owned(), token_file }
+    let daemon_file = world.folder.path().join("daemon.json");
+    std::fs::write(&daemon_file, r#"{"port": 9}"#).unwrap();
+    LiveSessions { daemon_file, token_file }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The whole life of the daemon: what it opens, joins, serves and closes again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -162,8 +163,8 @@ async fn run(
 async fn runners(home: &Home, config: &Config, listeners: &Listeners) -> Vec<Arc<dyn RunnerFactory>> {
     let sockets = &listeners.folder;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
-    let agents = pi::agents(home, config.pi.clone(), &config.limits, listeners.port);
-    agents.end_earlier().await;
+    let agents = pi::agents(home, config.pi.clone(), &config.limits);
+    agents.end_earlier(HashSet::new()).await;
     vec![
         Arc::new(kernel),
         Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),

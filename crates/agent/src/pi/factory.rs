@@ -1,6 +1,6 @@
 //! What the engine is given to start pi with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -67,13 +67,14 @@ impl PiAgents {
         Self { settings, node: OnceCell::new() }
     }
 
-    /// Ends what the agents of a lost daemon have left running, before sessions are used again.
-    pub async fn end_earlier(&self) {
+    /// Ends what the agents of a lost daemon have left running, before sessions are used again. The agents of these sessions are not lost:
+    /// they live on.
+    pub async fn end_earlier(&self, living: HashSet<SessionId>) {
         let sessions = self.settings.search.sessions();
         if !sessions.is_dir() {
             return;
         }
-        if let Err(error) = spawn_blocking(move || ProcessMark::end_all_in(&sessions)).await {
+        if let Err(error) = spawn_blocking(move || ProcessMark::end_all_in(&sessions, &living)).await {
             tracing::warn!(%error, "what earlier agents left was not looked for");
         }
     }

@@ -1,5 +1,6 @@
 //! What lets an agent work in the live sessions of its daemon: pi has no MCP of its own, so it is given an extension that asks the daemon's
-//! endpoint which tools there are, and calls them. The extension is told in its environment where that is, and who it is.
+//! endpoint which tools there are, and calls them. The extension is told in its environment in which file it finds the daemon, and who it
+//! is. It reads the file at each call, since pi may outlive the daemon, and the next one may have another port.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,11 @@ pub(super) const EXTENSION: &str = include_str!("live_sessions.js");
 /// Its file, among a session's files.
 pub(super) const FILE: &str = "live-sessions.js";
 
-/// Where the daemon's MCP endpoint is.
+/// Where an agent finds the daemon, whose MCP endpoint has the sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveSessions {
-    /// The address where the extension reaches the daemon.
-    pub url: String,
+    /// The file that says which daemon runs, and on which port.
+    pub daemon_file: PathBuf,
     /// The file with the token to show there. It is the local principal's.
     pub token_file: PathBuf,
 }
@@ -32,7 +33,7 @@ impl LiveSessions {
         let named = |name: &str| format!("pi · {name}");
         let name = spec.conversation.as_ref().map(|conversation| named(&conversation.name));
         [
-            ("MAINSTAY_MCP_URL", OsString::from(&self.url)),
+            ("MAINSTAY_DAEMON_FILE", self.daemon_file.clone().into()),
             ("MAINSTAY_TOKEN_FILE", self.token_file.clone().into()),
             ("MAINSTAY_SESSION", spec.session.to_string().into()),
             ("MAINSTAY_PROJECT", spec.working_directory.clone().into()),

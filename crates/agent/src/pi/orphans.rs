@@ -1,10 +1,12 @@
 //! What pi started and set apart: its shells lead process groups of their own, and so outlive the end of pi's. They are known by a
 //! mark in the environment that they inherit, also when pi is gone already, and the daemon with it.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mainstay_model::SessionId;
 use uuid::Uuid;
 
 /// The variable that has the mark.
@@ -52,16 +54,23 @@ impl ProcessMark {
         end_where(|mark| mark.starts_with(self.session.as_bytes()));
     }
 
-    /// Kills all that processes of the sessions with folders in this one have left, where a daemon was lost with them. Blocks until they
-    /// are gone.
-    pub(crate) fn end_all_in(folder: &Path) {
+    /// Kills all that processes of the sessions with folders in this one have left, where a daemon was lost with them. What belongs to a
+    /// session that lives stays. Blocks until the others are gone.
+    pub(crate) fn end_all_in(folder: &Path, living: &HashSet<SessionId>) {
         let sessions = format!("{}/", folder.display());
-        end_where(|mark| mark.starts_with(sessions.as_bytes()));
+        let lives = |session: &[u8]| session_in(session).is_some_and(|session| living.contains(&session));
+        end_where(|mark| mark.strip_prefix(sessions.as_bytes()).is_some_and(|session| !lives(session)));
     }
 
     fn is_of(&self, mark: &[u8]) -> bool {
         mark == self.own.as_bytes()
     }
+}
+
+/// The session of a mark without the folder before it.
+fn session_in(mark: &[u8]) -> Option<SessionId> {
+    let session = mark.split(|byte| *byte == b'#').next()?;
+    std::str::from_utf8(session).ok()?.parse().ok()
 }
 
 /// Kills the processes whose mark is one of these until looks at all processes find none.
@@ -91,17 +100,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_lost_daemon_left_is_ended_and_what_another_has_is_not() {
+    fn what_a_lost_daemon_left_is_ended_and_what_lives_or_another_has_is_not() {
         let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let mut left = homes.each_ref().map(|home| {
-            let (name, value) = ProcessMark::of(&home.path().join("session")).variable();
+        let [lost, living] = [1, 2].map(|id| SessionId::from_uuid(Uuid::from_u128(id)));
+        let marked = [(0, lost), (0, living), (1, lost)];
+        let mut left = marked.map(|(home, session)| {
+            let (name, value) = ProcessMark::of(&homes[home].path().join(session.to_string())).variable();
             Command::new("sleep").arg("600").env(name, value).process_group(0).spawn().unwrap()
         });
-        ProcessMark::end_all_in(homes[0].path());
+        ProcessMark::end_all_in(homes[0].path(), &HashSet::from([living]));
         assert_eq!(left[0].wait().unwrap().signal(), Some(9));
-        assert_eq!(left[1].try_wait().unwrap(), None);
-        left[1].kill().unwrap();
-        left[1].wait().unwrap();
+        for other in &mut left[1..] {
+            assert_eq!(other.try_wait().unwrap(), None);
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
     }
 
     #[test]
