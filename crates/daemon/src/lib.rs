@@ -1,8 +1,9 @@
 //! The daemon: one process that holds the store, the sessions and the listeners.
 //!
 //! [`serve`] is its whole life. [`background`] starts it apart from the process that wants it, [`supervisor`] is the process that starts it again
-//! after a crash, and [`supervisor_lock`] says which process that is. `fsharp`, `jupyter` and `pi` join the runners to the engine, `kinds` and
-//! `kind_rules` say what this machine has for each kind of session, `watcher` watches files, and `telemetry` exports traces and metrics.
+//! after a crash, and [`supervisor_lock`] says which process that is. [`RunnerSettings`] makes the factories of runners, which `fsharp`,
+//! `jupyter` and `pi` have; `kinds` and `kind_rules` say what this machine has for each kind of session, `watcher` watches files, and
+//! `telemetry` exports traces and metrics.
 //!
 //! Nothing here connects to a daemon, and nothing is printed but announcements: what people read is the program's.
 
@@ -18,6 +19,7 @@ mod listeners;
 mod logging;
 mod pi;
 mod projects;
+mod runners;
 #[cfg(feature = "failpoints")]
 mod scripted;
 mod serve;
@@ -26,4 +28,5 @@ pub mod supervisor_lock;
 mod telemetry;
 mod watcher;
 
+pub use self::runners::RunnerSettings;
 pub use self::serve::{ServeOptions, serve};

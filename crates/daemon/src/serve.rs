@@ -15,7 +15,6 @@ use mainstay_mcp::Mcp;
 use mainstay_model::{Error, Timestamp};
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_rpc::Rpc;
-use mainstay_runner::RunnerFactory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -26,8 +25,9 @@ use crate::announcement::announce;
 use crate::kind_rules::MachineKinds;
 use crate::kinds::known_kinds;
 use crate::listeners::Listeners;
+use crate::runners::RunnerSettings;
 use crate::telemetry::Telemetry;
-use crate::{fsharp, jupyter, logging, pi, watcher};
+use crate::{logging, watcher};
 
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
@@ -106,7 +106,9 @@ async fn run(
     let listeners = Listeners::open(home, options.ports.or(&config.daemon)).await?;
     let tokens = config.tokens(&token);
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
-    let runners = runners(home, &config, &listeners).await;
+    let settings = RunnerSettings::new(home, &config);
+    settings.end_earlier(HashSet::new()).await;
+    let runners = settings.factories(&listeners.folder);
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
     }
@@ -157,21 +159,6 @@ async fn run(
     home.clear_run_folder(&sockets);
     tasks.abort_all();
     Ok(())
-}
-
-/// Everything that makes workers. The agents that an earlier daemon of this home left are ended: the store is this daemon's.
-async fn runners(home: &Home, config: &Config, listeners: &Listeners) -> Vec<Arc<dyn RunnerFactory>> {
-    let sockets = &listeners.folder;
-    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
-    let agents = pi::agents(home, config.pi.clone(), &config.limits);
-    agents.end_earlier(HashSet::new()).await;
-    vec![
-        Arc::new(kernel),
-        Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
-        #[cfg(feature = "failpoints")]
-        Arc::new(crate::scripted::ScriptedAgents),
-        Arc::new(agents),
-    ]
 }
 
 /// Says that the daemon serves: to the process that started it in the background, or by `ready`.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use mainstay_model::Error;
+use serde::{Deserialize, Serialize};
 
 use crate::DaemonRecord;
 
@@ -17,8 +18,9 @@ const LONGEST_RUN_FOLDER: usize = 55;
 /// The longest name of a shim's folder of sockets, in bytes.
 const LONGEST_SHIM_NAME: usize = 8;
 
-/// The folder, and what lies where in it.
-#[derive(Clone, Debug)]
+/// The folder, and what lies where in it. One that a process of this program tells another is taken as it is: it is open already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Home {
     folder: PathBuf,
 }
