@@ -23,10 +23,11 @@ mod runners;
 #[cfg(feature = "failpoints")]
 mod scripted;
 mod serve;
+pub mod shims;
 pub mod supervisor;
 pub mod supervisor_lock;
 mod telemetry;
 mod watcher;
 
 pub use self::runners::RunnerSettings;
-pub use self::serve::{ServeOptions, serve};
+pub use self::serve::{Ended, ServeOptions, serve};

@@ -32,12 +32,23 @@ pub(crate) fn start(home: &Home, to_file: bool, log_bytes: u64, traces: Option<T
         subscriber.with(written.with_writer(io::stderr).with_filter(filter)).init();
         return Ok(());
     }
-    let path = home.logs().join("daemon.log");
-    let log = RotatingLog::open(path.clone(), log_bytes).map_err(|error| Error::DaemonFailed {
-        reason: format!("`{}` cannot be written: {error}", path.display()),
-    })?;
+    let log = opened(home.logs().join("daemon.log"), log_bytes)?;
     subscriber.with(written.with_writer(Mutex::new(log)).with_filter(filter)).init();
     Ok(())
+}
+
+/// Starts writing to a file that holds so many bytes, for a process that is no daemon. `MAINSTAY_LOG` chooses what.
+pub(crate) fn to_file(path: PathBuf, bytes: u64) -> Result<(), Error> {
+    let filter = EnvFilter::try_from_env("MAINSTAY_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let written = fmt::layer().with_ansi(false).with_writer(Mutex::new(opened(path, bytes)?));
+    tracing_subscriber::registry().with(written.with_filter(filter)).init();
+    Ok(())
+}
+
+fn opened(path: PathBuf, bytes: u64) -> Result<RotatingLog, Error> {
+    RotatingLog::open(path.clone(), bytes).map_err(|error| Error::DaemonFailed {
+        reason: format!("`{}` cannot be written: {error}", path.display()),
+    })
 }
 
 /// A file that gives way to a new one when it is full. The one before it is kept, as `daemon.log.1`.

@@ -1,6 +1,6 @@
 //! The whole life of the daemon: what it opens, joins, serves and closes again.
 
-use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use crate::kinds::known_kinds;
 use crate::listeners::Listeners;
 use crate::runners::RunnerSettings;
 use crate::telemetry::Telemetry;
-use crate::{logging, watcher};
+use crate::{logging, shims, watcher};
 
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
@@ -48,6 +48,15 @@ pub struct ServeOptions {
     pub environment_note: Option<String>,
 }
 
+/// How a daemon has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// It begins anew: as this program, or as its own where none is named.
+    BeginsAnew(Option<PathBuf>),
+}
+
 /// Serves until it is told to stop. A daemon in the foreground calls `ready` once it serves.
 ///
 /// # Errors
@@ -56,7 +65,7 @@ pub async fn serve(
     home: &Home,
     options: ServeOptions,
     ready: impl FnOnce(&DaemonRecord),
-) -> Result<(), Error> {
+) -> Result<Ended, Error> {
     let config = Config::load(home);
     let log_bytes =
         config.as_ref().map_or(DaemonConfig::default().log_bytes, |config| config.daemon.log_bytes);
@@ -91,7 +100,7 @@ async fn run(
     mut config: Config,
     telemetry: Option<&Telemetry>,
     ready: impl FnOnce(&DaemonRecord),
-) -> Result<(), Error> {
+) -> Result<Ended, Error> {
     if let Some(files) = allow_files()? {
         // The other half is for what they ask for.
         let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
@@ -107,8 +116,9 @@ async fn run(
     let tokens = config.tokens(&token);
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
     let settings = RunnerSettings::new(home, &config);
-    settings.end_earlier(HashSet::new()).await;
-    let runners = settings.factories(&listeners.folder);
+    let shims = home.shims()?;
+    settings.end_earlier(mainstay_shim::living(&shims)).await;
+    let runners = shims::factories(home, &settings, &listeners.folder, &config.daemon)?;
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
     }
@@ -116,6 +126,8 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
+    // The store is this daemon's alone: nobody goes on with what it has not adopted.
+    mainstay_shim::end_all_but(&shims, &engine.adopted_sessions()).await;
     let mut tasks = JoinSet::new();
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     tasks.spawn(watcher::watch(engine.clone(), watch, config.limits));
@@ -140,6 +152,7 @@ async fn run(
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         answering: TaskTracker::new(),
+        begins_anew: Arc::default(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
@@ -158,7 +171,11 @@ async fn run(
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
     tasks.abort_all();
-    Ok(())
+    let begins_anew = daemon.begins_anew.get();
+    if begins_anew.is_none() {
+        mainstay_shim::see_off_all(&shims).await;
+    }
+    Ok(begins_anew.map_or(Ended::Stopped, |program| Ended::BeginsAnew(program.clone())))
 }
 
 /// Says that the daemon serves: to the process that started it in the background, or by `ready`.

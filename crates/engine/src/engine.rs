@@ -304,6 +304,13 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Stub.
+    pub async fn let_go(&self) {
+        self.shut_down().await;
+    }
+}
+
 /// Waits until nothing runs in a session any more.
 async fn drained(handle: &SessionHandle) {
     let (reply, done) = oneshot::channel();

@@ -1,8 +1,8 @@
 //! The daemon as its protocols see it: the engine, who may come in, and when it stops.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mainstay_engine::{Engine, KindResolver};
@@ -46,12 +46,23 @@ pub struct Daemon {
     pub stopped: CancellationToken,
     /// The connections and requests that the end of the daemon waits for.
     pub answering: TaskTracker,
+    /// Set where the daemon begins anew once it has ended: as which program, where another than its own was named.
+    pub begins_anew: Arc<OnceLock<Option<PathBuf>>>,
 }
 
 impl Daemon {
-    /// Stops every session and answers what waited for that.
+    /// Ends the daemon, which begins anew as a program, its own where none is named. What was asked first counts.
+    pub fn restart(&self, program: Option<PathBuf>) {
+        self.begins_anew.set(program).ok();
+        self.stop.cancel();
+    }
+
+    /// Stops every session, or lets their runners go where the daemon begins anew, and answers what waited for that.
     pub async fn shut_down(&self) {
-        self.engine.shut_down().await;
+        match self.begins_anew.get() {
+            Some(_) => self.engine.let_go().await,
+            None => self.engine.shut_down().await,
+        }
         self.stopped.cancel();
         self.answering.close();
         if tokio::time::timeout(LAST_ANSWERS, self.answering.wait()).await.is_err() {

@@ -73,6 +73,12 @@ pub struct DaemonConfig {
     pub session_environment_bytes: usize,
     /// How long clients wait for an answer that should come at once before they conclude that the daemon hangs, in milliseconds.
     pub answer_ms: u64,
+    /// How long the worker of a session runs on without a daemon, in milliseconds, before it ends by itself. A daemon that starts within this time takes it over. With 0 workers end with their daemon.
+    pub orphan_ms: u64,
+    /// How much memory each worker's process may use for notices that no daemon has stored yet, in bytes. Further notices go to a file.
+    pub shim_buffer_bytes: u64,
+    /// The largest file of notices that no daemon has stored yet, for each worker, in bytes. When it is full, the worker waits.
+    pub shim_file_bytes: u64,
 }
 
 impl Default for DaemonConfig {
@@ -85,6 +91,9 @@ impl Default for DaemonConfig {
             environment_ms: 10_000,
             session_environment_bytes: 256 * 1024,
             answer_ms: 20_000,
+            orphan_ms: 60 * 60 * 1000,
+            shim_buffer_bytes: 4 * 1024 * 1024,
+            shim_file_bytes: 64 * 1024 * 1024,
         }
     }
 }

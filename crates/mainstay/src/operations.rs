@@ -15,6 +15,7 @@ const ON_THE_LOCAL_SOCKET_ALONE: &[(&str, &str)] = &[
     ),
     ("client/attach", "HTTP and MCP show the token in each request or in their own first request"),
     ("daemon/link", "the link lets a browser in, and only a local client can open one"),
+    ("daemon/restart", "a restart is for who looks after the machine, at a terminal"),
     ("history/remove", "people forget lines at a terminal"),
     ("log/events", "HTTP has all events as a stream, `GET /events` with `*` as the session"),
     ("rpc.discover", "HTTP has its own document, and MCP lists its tools"),

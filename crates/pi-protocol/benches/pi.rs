@@ -174,6 +174,7 @@ async fn main() {
         own_ports: Arc::default(),
         links: Arc::default(),
         answering: TaskTracker::new(),
+        begins_anew: Arc::default(),
     };
     tokio::spawn(port::serve(listener, daemon, Protocols::from(PiProtocol::default())));
     let connecting = Instant::now();

@@ -117,6 +117,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         answering: TaskTracker::new(),
+        begins_anew: Arc::default(),
     };
     tokio::spawn(serve(listen(&socket).unwrap(), daemon, Protocols::from(Rpc)));
     let mut connected = Vec::new();

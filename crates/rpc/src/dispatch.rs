@@ -82,6 +82,7 @@ fn daemon(registry: Registry) -> Registry {
         .on::<operations::GetStatus>(handlers::daemon::status)
         .on::<operations::GetLink>(handlers::daemon::link)
         .on::<operations::StopDaemon>(handlers::daemon::stop)
+        .on::<operations::RestartDaemon>(handlers::daemon::restart)
         .on::<operations::Discover>(handlers::daemon::discover)
 }
 

@@ -14,6 +14,7 @@ use mainstay_runner::{
 };
 use serde_json::Value;
 
+use crate::ending::end;
 use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
 use crate::leftover::Leftover;
 use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
@@ -27,7 +28,7 @@ const GREETING: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(8);
 
 /// Starts the process of a shim ([`host::serve`](crate::host::serve)), for this folder of a session and with this socket. It must belong
-/// to nobody: neither the end of this process nor that of its group or terminal may reach it.
+/// to nobody: neither the end of this process nor that of its group or terminal may reach it. It may block for some milliseconds.
 pub type LaunchShim = Arc<dyn Fn(&ShimFolder, UnixListener) -> std::io::Result<()> + Send + Sync>;
 
 /// How shims are started.
@@ -69,7 +70,9 @@ impl Shims {
         let sockets = make_sockets(run)?;
         let socket = socket_in(&sockets);
         let listener = UnixListener::bind(&socket).map_err(|error| unavailable(&error))?;
-        launch(&folder, listener).map_err(|error| unavailable(&error))?;
+        let launch = Arc::clone(launch);
+        let launched = tokio::task::spawn_blocking(move || launch(&folder, listener)).await;
+        launched.unwrap_or_else(|ended| Err(ended.into())).map_err(|error| unavailable(&error))?;
         let hello = Hello {
             protocol: PROTOCOL,
             oldest_protocol: OLDEST_PROTOCOL,
@@ -193,12 +196,11 @@ impl RunnerFactory for Shims {
                 Ok(Some(_)) | Err(_) => false,
             };
             if !has_ended {
-                end_by_force(&record).await;
+                end(&record).await;
             }
         }
         folder.remove();
-        let inner = Arc::clone(&self.inner);
-        inner.end_left(spec).await;
+        self.inner.end_left(spec).await;
     }
 
     async fn kept(&self) -> Vec<SessionId> {
@@ -212,23 +214,10 @@ impl RunnerFactory for Shims {
     async fn forget(&self, session: SessionId) {
         let folder = self.folder(session);
         if let Some(record) = folder.record() {
-            end_by_force(&record).await;
+            end(&record).await;
         }
         folder.remove();
         self.inner.forget(session).await;
-    }
-}
-
-/// Kills the shim of a record, where it lives and does not obey: it is hung, or knows a session that the store does not know any more. Its
-/// worker ends with it.
-async fn end_by_force(record: &ShimRecord) {
-    let process = ShimProcess { pid: record.pid, started: record.started };
-    if process.kill() {
-        tracing::warn!(session = %record.session, pid = record.pid, "a shim that nobody goes on with is killed");
-    }
-    // What lies there for it goes with it.
-    if let Some(sockets) = record.socket.parent() {
-        tokio::fs::remove_dir_all(sockets).await.ok();
     }
 }
 

@@ -10,6 +10,7 @@
 //!   the newest epoch.
 //!
 
+mod ending;
 mod factory;
 mod folder;
 pub mod host;
@@ -18,5 +19,6 @@ pub mod messages;
 mod proxy;
 mod stream;
 
+pub use ending::{end_all_but, living, see_off_all};
 pub use factory::{LaunchShim, ShimSettings, Shims};
 pub use folder::{ShimFolder, ShimRecord};

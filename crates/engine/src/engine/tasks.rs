@@ -1,6 +1,6 @@
 //! The tasks of the sessions in use: starting one when it is needed, and passing requests to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use mainstay_model::{Error, Event, EventBody, PendingAsk, Seq, Session, SessionId};
@@ -103,6 +103,12 @@ impl Engine {
         tasks.handles.retain(|_, handle| handle.upgrade().is_some());
         tasks.handles.insert(session, entry);
         Ok(handle)
+    }
+
+    /// The sessions that go on with runners which had outlived their daemon.
+    pub fn adopted_sessions(&self) -> HashSet<SessionId> {
+        let tasks = self.lock();
+        tasks.handles.iter().filter(|(_, entry)| entry.is_adopted).map(|(session, _)| *session).collect()
     }
 
     /// Whether a session goes on with a runner that had outlived its daemon.

@@ -50,6 +50,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         let protocols = Protocols::from(Toy { folder: folder.path().into() });
         Self { daemon, protocols, folder }

@@ -28,7 +28,7 @@ pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
         "outcomes" | "history-lines" => ANY,
-        "browser-ms" => LONG_TIME,
+        "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         _ if name.ends_with("-ms") => TIME,
         _ if name.contains("-bytes") => SIZE,
@@ -50,11 +50,25 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
 
 /// Every number in the settings that has a range, by its name.
 fn numbers(config: &Config) -> Vec<(String, u64)> {
-    let DaemonConfig { log_bytes, environment_ms, session_environment_bytes, answer_ms, .. } = config.daemon;
+    let DaemonConfig {
+        port: _,
+        pi_port: _,
+        log_bytes,
+        environment: _,
+        environment_ms,
+        session_environment_bytes,
+        answer_ms,
+        orphan_ms,
+        shim_buffer_bytes,
+        shim_file_bytes,
+    } = config.daemon;
     let own = [
         ("log-bytes", log_bytes),
         ("environment-ms", environment_ms),
         ("answer-ms", answer_ms),
+        ("orphan-ms", orphan_ms),
+        ("shim-buffer-bytes", shim_buffer_bytes),
+        ("shim-file-bytes", shim_file_bytes),
         ("session-environment-bytes", u64::try_from(session_environment_bytes).unwrap_or(u64::MAX)),
         ("dialog-ms", config.pi.dialog_ms),
     ];
@@ -88,15 +102,24 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_the_daemon_outside_of_its_range_is_named() {
-        let daemon = DaemonConfig { environment_ms: u64::MAX, ..DaemonConfig::default() };
-        let refused = check(&Config { daemon, ..Config::default() }).unwrap_err();
-        assert!(refused.starts_with("`environment-ms`"), "{refused}");
+    fn a_number_of_the_daemon_outside_of_its_range_is_named() {
+        let check = |daemon| check(&Config { daemon, ..Config::default() });
+        for (daemon, name) in [
+            (DaemonConfig { environment_ms: u64::MAX, ..DaemonConfig::default() }, "`environment-ms`"),
+            (DaemonConfig { orphan_ms: u64::MAX, ..DaemonConfig::default() }, "`orphan-ms`"),
+            (DaemonConfig { shim_file_bytes: 0, ..DaemonConfig::default() }, "`shim-file-bytes`"),
+        ] {
+            let refused = check(daemon).unwrap_err();
+            assert!(refused.starts_with(name), "{refused}");
+        }
+        let days = DaemonConfig { orphan_ms: 3 * DAY_MS, ..DaemonConfig::default() };
+        assert_eq!(check(days), Ok(()));
+        assert_eq!(check(DaemonConfig { orphan_ms: 0, ..DaemonConfig::default() }), Ok(()));
     }
 
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 5);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 8);
     }
 }

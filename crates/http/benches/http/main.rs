@@ -196,6 +196,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         answering: TaskTracker::new(),
+        begins_anew: Arc::default(),
     };
     tokio::spawn(port::serve(listener, daemon.clone(), Protocols::from(Http::new(&limits))));
     (daemon, port)

@@ -83,6 +83,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         let served = tokio::spawn(port::serve(listener, daemon.clone(), Protocols::from(Http::new(&limits))));
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();

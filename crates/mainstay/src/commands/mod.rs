@@ -44,6 +44,7 @@ mod rebuild;
 mod refresh;
 mod register;
 mod reset;
+mod restart;
 mod restore;
 mod review;
 mod run;
@@ -53,6 +54,7 @@ mod search;
 mod serve;
 mod session;
 mod session_text;
+mod shim;
 mod stats;
 mod status;
 mod stop;
@@ -122,6 +124,10 @@ Examples:
 enum Command {
     /// Stop the daemon; its sessions start again when they are next used
     Stop(stop::Stop),
+    /// Begin the daemon anew; what runs in its sessions goes on
+    Restart(restart::Restart),
+    /// Have the daemon go on as this version of Mainstay; what runs in its sessions goes on
+    Upgrade(restart::Upgrade),
     /// Show the daemon and its sessions
     Status(status::Status),
     /// Run the daemon in the foreground
@@ -186,6 +192,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     Environment(environment::Environment),
+    #[command(hide = true)]
+    Shim(shim::Shim),
 }
 
 /// Whether a command is asked for JSON.
@@ -231,6 +239,7 @@ impl Cli {
             Some(Command::Explain(explain)) => explain.run(),
             Some(Command::Completions(completions)) => Ok(completions.run()),
             Some(Command::Environment(environment)) => environment.run(),
+            Some(Command::Shim(shim)) => shim.run(),
             Some(Command::Doctor(doctor)) => doctor.run(&Home::open()?),
             Some(Command::Restore(restore)) => restore.run(&Home::open()?),
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
@@ -249,6 +258,8 @@ impl Command {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         match self {
             Self::Stop(stop) => stop.run(home).await,
+            Self::Restart(restart) => restart.run(home).await,
+            Self::Upgrade(upgrade) => upgrade.run(home).await,
             Self::Status(status) => status.run(home).await,
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
@@ -281,6 +292,7 @@ impl Command {
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
             Self::Environment(environment) => environment.run(),
+            Self::Shim(shim) => shim.run(),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `mainstay serve`: the daemon in the foreground.
 
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
 use clap::Args;
 use mainstay_daemon::background::detach;
-use mainstay_daemon::{ServeOptions, serve, supervisor::supervise};
+use mainstay_daemon::{Ended, ServeOptions, serve, supervisor::supervise};
 use mainstay_home::config::Ports;
-use mainstay_home::{DaemonRecord, Home};
+use mainstay_home::{DaemonRecord, Home, program};
 use mainstay_model::Error;
 use mainstay_terminal::note;
 
@@ -62,7 +64,22 @@ impl Serve {
             let ready = |DaemonRecord { version, port, .. }: &DaemonRecord| {
                 note(&format!("mainstay {version} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
             };
-            runtime.block_on(serve(home, options, ready)).map(|()| ExitCode::SUCCESS)
+            let ended = runtime.block_on(serve(home, options, ready))?;
+            drop(runtime);
+            match ended {
+                Ended::Stopped => Ok(ExitCode::SUCCESS),
+                Ended::BeginsAnew(program) => Err(begin_anew(program)),
+            }
         }
     }
+}
+
+/// Puts a program in the place of this one, in the same process and with the same arguments; returns only where that fails.
+fn begin_anew(named: Option<PathBuf>) -> Error {
+    let program = match named.map_or_else(program, Ok) {
+        Ok(program) => program,
+        Err(error) => return Error::DaemonFailed { reason: error.to_string() },
+    };
+    let error = Command::new(&program).args(std::env::args_os().skip(1)).exec();
+    Error::DaemonFailed { reason: format!("it cannot begin anew as `{}`: {error}", program.display()) }
 }

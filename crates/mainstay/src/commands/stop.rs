@@ -1,5 +1,6 @@
 //! The command `mainstay stop`, which stops the daemon.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
 use mainstay_protocol::operations::StopDaemon;
 use mainstay_terminal as terminal;
+use mainstay_terminal::counted;
 use mainstay_terminal_client::connect::{answered, connect_any_version};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,13 +75,23 @@ async fn stop(home: &Home) -> Result<String, Failure> {
         stopped => Some(stopped?),
     };
     let supervisor = stop_supervisor(home).await?;
+    // A daemon that stops ends its own.
+    let orphans = end_orphans(home).await?;
     match (daemon, supervisor) {
         (Some(pid), _) => {
             Ok(format!("the daemon (pid {pid}) has stopped; its sessions are there when they are next used"))
         }
         (None, Some(pid)) => Ok(format!("the supervisor (pid {pid}) has stopped; no daemon ran")),
+        (None, None) if orphans > 0 => {
+            Ok(format!("no daemon ran; {} ended", counted(orphans as u64, "runner")))
+        }
         (None, None) => Err(Error::DaemonNotRunning.into()),
     }
+}
+
+/// Ends the runners that have outlived a daemon which was lost; returns how many there were.
+async fn end_orphans(home: &Home) -> Result<usize, Error> {
+    Ok(mainstay_shim::end_all_but(&home.shims()?, &HashSet::new()).await)
 }
 
 /// Stops both as [`stop`] does, and kills those that do not end.
@@ -99,6 +111,7 @@ async fn kill(home: &Home) -> Result<String, Failure> {
     match (daemon_process(home), supervisor) {
         (Some(pid), _) => {
             end(home, pid).await?;
+            end_orphans(home).await?;
             Ok(format!("the daemon (pid {pid}) was killed; its sessions are rebuilt when they are next used"))
         }
         (None, Some(pid)) => Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran")),

@@ -37,6 +37,7 @@ mod mcp_restart;
 mod mcp_tasks;
 mod notebooks;
 mod openapi_clients;
+mod outliving;
 mod pi_agents;
 mod pi_conversations;
 mod project_runtime;

@@ -54,6 +54,7 @@ impl Served {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         let (work, broken_tasks) = (folder.path().to_owned(), Arc::new(Mutex::new(HashSet::new())));
         let routes = http_routes_of(&McpDaemon::new(daemon.clone(), Arc::default()), move |ours| Fixtures {

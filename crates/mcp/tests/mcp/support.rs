@@ -89,6 +89,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         Self { daemon, mcp: Arc::default(), folder }
     }

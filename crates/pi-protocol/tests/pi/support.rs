@@ -74,6 +74,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         Self { daemon, pi: Arc::default(), agents, limits, folder }
     }

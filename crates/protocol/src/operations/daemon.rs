@@ -34,6 +34,13 @@ operations! {
     /// Stops every session and ends the daemon.
     "daemon/stop" StopDaemon {} -> Nothing;
 
+    /// Ends the daemon and begins it anew, in the same process: runners that outlive their daemon go on, and are adopted.
+    "daemon/restart" RestartDaemon {
+        /// The program that it begins anew as, an absolute path; the one at its own path where none is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
+    } -> Nothing;
+
     /// The OpenRPC document of all methods.
     "rpc.discover" Discover {} -> serde_json::Value;
 }

@@ -1,11 +1,15 @@
 //! Handlers of what is asked about the daemon itself: its status, its link, its stop.
 
+use std::path::PathBuf;
+
 use super::call::Call;
 use mainstay_gateway::browser;
 use mainstay_gateway::view::orphaned_view;
 use mainstay_log::SessionFilter;
 use mainstay_model::Error;
-use mainstay_protocol::operations::{DaemonStatus, Discover, GetLink, GetStatus, Link, Nothing, StopDaemon};
+use mainstay_protocol::operations::{
+    DaemonStatus, Discover, GetLink, GetStatus, Link, Nothing, RestartDaemon, StopDaemon,
+};
 use mainstay_protocol::view::SessionView;
 
 pub(crate) async fn discover(_: Call, _: Discover) -> Result<serde_json::Value, Error> {
@@ -55,5 +59,18 @@ pub(crate) async fn link(call: Call, asked: GetLink) -> Result<Link, Error> {
 pub(crate) async fn stop(call: Call, _: StopDaemon) -> Result<Nothing, Error> {
     call.client.require_all("stop the daemon")?;
     call.daemon.stop.cancel();
+    Ok(Nothing {})
+}
+
+pub(crate) async fn restart(call: Call, asked: RestartDaemon) -> Result<Nothing, Error> {
+    call.client.require_all("restart the daemon")?;
+    let named = asked.program.map(PathBuf::from);
+    if let Some(program) = named.as_ref().filter(|program| !program.is_absolute() || !program.is_file()) {
+        return Err(Error::InvalidArgument {
+            argument: "program".to_owned(),
+            reason: format!("`{}` is not the absolute path of a file", program.display()),
+        });
+    }
+    call.daemon.restart(named);
     Ok(Nothing {})
 }

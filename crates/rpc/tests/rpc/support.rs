@@ -55,6 +55,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             answering: TaskTracker::new(),
+            begins_anew: Arc::default(),
         };
         let socket = folder.path().join("socket");
         tokio::spawn(serve(listen(&socket).unwrap(), daemon, Protocols::from(Rpc)));

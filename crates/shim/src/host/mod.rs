@@ -17,6 +17,7 @@ use mainstay_model::{Epoch, NoticeNumber, RunnerId, RunnerNotice, Seq, SessionId
 use mainstay_runner::{Runner, RunnerFactory, StartedRunner};
 use serde_json::Value;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -116,6 +117,7 @@ enum Next {
     Told(Option<ToShim>),
     Visited(Visitor),
     Orphaned,
+    Terminated,
 }
 
 /// Whether the host goes on.
@@ -173,25 +175,31 @@ impl Host {
                 });
             }
         });
+        let mut terminate = signal(SignalKind::terminate()).ok();
         let mut goes = Goes::On;
         while goes == Goes::On {
-            goes = match self.next(&mut visitors).await {
+            goes = match self.next(&mut visitors, &mut terminate).await {
                 Next::Said(notice) => self.hear(notice),
                 Next::Told(Some(message)) => self.obey(message),
                 Next::Told(None) => self.let_go(),
                 Next::Visited(visitor) => self.receive(visitor).await,
-                Next::Orphaned => Goes::Over,
+                Next::Orphaned | Next::Terminated => Goes::Over,
             };
         }
         self.end().await;
         door.abort();
     }
 
-    async fn next(&mut self, visitors: &mut mpsc::Receiver<Visitor>) -> Next {
+    async fn next(
+        &mut self,
+        visitors: &mut mpsc::Receiver<Visitor>,
+        terminate: &mut Option<unix::Signal>,
+    ) -> Next {
         let ends_at = self.ends_at;
         let has_room = self.retained.has_room();
         tokio::select! {
             biased;
+            () = terminated(terminate) => Next::Terminated,
             Some(visitor) = visitors.recv() => Next::Visited(visitor),
             message = told(&mut self.connection) => Next::Told(message),
             notice = said(&mut self.notices), if has_room => Next::Said(notice),
@@ -424,6 +432,13 @@ impl Host {
             Ok(()) => tracing::info!("nobody came for the runner; what it said is left in a file"),
             Err(error) => tracing::error!(%error, "what the runner said is lost"),
         }
+    }
+}
+
+async fn terminated(signal: &mut Option<unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }
 

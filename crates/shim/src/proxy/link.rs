@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mainstay_model::{Error, JobId, RunnerInfo, RunnerNotice};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -30,16 +31,20 @@ impl ShimProcess {
         Self { pid, started: pid_of(pid).and_then(mainstay_os::system::started_at) }
     }
 
-    /// Kills it, where it is still the same; its worker ends with it. Returns whether there was one.
-    pub(crate) fn kill(&self) -> bool {
-        let Some(pid) = pid_of(self.pid) else { return false };
-        let is_same = self.started.is_some() && mainstay_os::system::started_at(pid) == self.started;
-        is_same && rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+    /// Sends it a signal, where it is still the same; returns whether it was. When it is killed its worker ends with it.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        self.lives() && pid_of(self.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
+    }
+
+    /// Whether it is there.
+    pub(crate) fn lives(&self) -> bool {
+        let now = pid_of(self.pid).and_then(mainstay_os::system::started_at);
+        self.started.is_some() && now == self.started
     }
 }
 
-fn pid_of(pid: u32) -> Option<rustix::process::Pid> {
-    i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw)
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 /// The connection to a shim, as those who speak with its runner have it.
@@ -157,7 +162,7 @@ impl Link {
             // The connection ends with the shim.
             if timeout(FAREWELL, frames.closed()).await.is_err() && !questions.is_over() {
                 tracing::warn!(pid = process.pid, "a shim does not end, and is killed");
-                process.kill();
+                process.signal(Signal::KILL);
             }
         });
     }

@@ -161,8 +161,15 @@ impl World {
 
     /// Starts an eval and does not wait for it. Its input is silent until the end is waited for.
     pub fn start_eval(&self, code: &str) -> Child {
+        self.start_eval_with(&[], code)
+    }
+
+    /// The same, with further arguments.
+    pub fn start_eval_with(&self, arguments: &[&str], code: &str) -> Child {
         self.command()
-            .args(["eval", "--json", code])
+            .args(["eval", "--json"])
+            .args(arguments)
+            .arg(code)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,95 @@
+//! The commands `mainstay restart` and `mainstay upgrade`: the daemon begins anew, and what runs in its sessions goes on.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use mainstay_home::{DaemonRecord, Home, VERSION, program};
+use mainstay_model::Error;
+use mainstay_protocol::operations::RestartDaemon;
+use mainstay_terminal::{self as terminal, ProgressLine};
+use mainstay_terminal_client::connect::{self, StartOptions, answered, connect_any_version};
+
+/// How long the daemon may take until it serves again, beside what it waits for itself.
+const SERVES_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long to wait before it is looked for again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// After so long people are told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Ends the daemon and begins it anew. Code, agents and commands that wait go on.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay restart      # after a change of the settings")]
+pub(super) struct Restart {}
+
+impl Restart {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        begin_anew(home, None).await
+    }
+}
+
+/// Has the daemon go on as this version of Mainstay. Code, agents and commands that wait go on.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay upgrade      # the new program, right after it was installed")]
+pub(super) struct Upgrade {}
+
+impl Upgrade {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let own = program().map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
+        begin_anew(home, Some(own.display().to_string())).await
+    }
+}
+
+async fn begin_anew(home: &Home, program: Option<String>) -> Result<ExitCode, Error> {
+    let before = match connect_any_version(home, "cli").await {
+        Ok(connection) => {
+            let before = home.daemon();
+            let daemon = connection.client.daemon.clone();
+            let asked = connection.client.call(RestartDaemon { program });
+            answered(home, daemon.pid, asked).await?;
+            before.map(|record| (record, daemon.version))
+        }
+        Err(Error::DaemonNotRunning) => None,
+        Err(error) => return Err(error),
+    };
+    let Some((before, version)) = before else {
+        connect::start(home, StartOptions::default()).await?;
+        terminal::note(&format!("no daemon ran; one of version {VERSION} serves now"));
+        return Ok(ExitCode::SUCCESS);
+    };
+    let now = serves_again(home, &before).await?;
+    let DaemonRecord { pid, version: new, .. } = now;
+    terminal::note(&match new == version {
+        true => format!("the daemon (pid {pid}) has begun anew; what ran in its sessions goes on"),
+        false => format!(
+            "the daemon (pid {pid}) has gone from version {version} to {new}; what ran in its sessions goes on"
+        ),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until a daemon serves that has begun after this one.
+async fn serves_again(home: &Home, before: &DaemonRecord) -> Result<DaemonRecord, Error> {
+    let (began, line) = (Instant::now(), ProgressLine::default());
+    loop {
+        if let Some(record) = home.daemon().filter(|record| record.started_at > before.started_at)
+            && connect_any_version(home, "cli").await.is_ok()
+        {
+            return Ok(record);
+        }
+        if began.elapsed() >= SERVES_AGAIN {
+            let reason = format!(
+                "it was told to begin anew and does not serve after {} s; its log is in `{}`",
+                SERVES_AGAIN.as_secs(),
+                home.logs().display()
+            );
+            return Err(Error::DaemonFailed { reason });
+        }
+        if began.elapsed() >= PATIENCE {
+            line.show("the daemon begins anew …");
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}
