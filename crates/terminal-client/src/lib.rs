@@ -29,6 +29,7 @@ pub mod search;
 pub mod session_changes;
 pub mod session_text;
 pub mod sessions;
+pub mod shims;
 pub mod statistics;
 pub mod status;
 pub mod store;

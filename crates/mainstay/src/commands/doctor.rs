@@ -12,6 +12,7 @@ use mainstay_home::environment::EnvironmentSource;
 use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
 use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
+use mainstay_terminal_client::shims::{ShimView, shims, shims_text};
 use serde::Serialize;
 
 /// How often a long examination says how far it is.
@@ -32,6 +33,7 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         ask_login_shell(home);
+        let shims = shims(home)?;
         let Some(report) = examine_aloud(home)? else {
             if self.json {
                 super::print_json(&NoStore { sound: true, store: None })?;
@@ -40,9 +42,10 @@ impl Doctor {
             return Ok(ExitCode::SUCCESS);
         };
         if self.json {
-            super::print_json(&ReportView::of(&report))?;
+            super::print_json(&ReportView::of(&report, &shims))?;
         } else {
-            print!("{}", report_text(&report, Paint::stdout()));
+            let paint = Paint::stdout();
+            print!("{}{}", report_text(&report, paint), shims_text(&shims, report.in_use, paint));
         }
         Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -162,6 +165,7 @@ struct ReportView<'a> {
     sound: bool,
     store: &'a Examination,
     findings: Vec<FindingView<'a>>,
+    shims: &'a [ShimView],
 }
 
 #[derive(Serialize)]
@@ -176,7 +180,7 @@ struct FindingView<'a> {
 }
 
 impl<'a> ReportView<'a> {
-    fn of(report: &'a Examination) -> Self {
+    fn of(report: &'a Examination, shims: &'a [ShimView]) -> Self {
         let findings = report.findings.iter().map(|finding| FindingView {
             weight: finding.weight(),
             finding,
@@ -184,6 +188,6 @@ impl<'a> ReportView<'a> {
             lost: finding.lost(),
             next_step: finding.next_step(),
         });
-        Self { sound: report.is_sound(), store: report, findings: findings.collect() }
+        Self { sound: report.is_sound(), store: report, findings: findings.collect(), shims }
     }
 }

@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_home::Home;
 use mainstay_model::{Error, Timestamp};
-use mainstay_protocol::operations::GetStatus;
+use mainstay_protocol::operations::{DaemonStatus, GetStatus};
 use mainstay_terminal::Paint;
 use mainstay_terminal_client::connect::connect_any_version;
+use mainstay_terminal_client::shims::{ShimView, shims, shims_text};
 use mainstay_terminal_client::status::{limits_text, status_text};
+use serde::Serialize;
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]
@@ -27,16 +29,32 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let connection = connect_any_version(home, "cli").await?;
+        let connection = match connect_any_version(home, "cli").await {
+            Err(Error::DaemonNotRunning) => {
+                eprint!("{}", shims_text(&shims(home)?, false, Paint::stderr()));
+                return Err(Error::DaemonNotRunning);
+            }
+            connected => connected?,
+        };
         let status = connection.client.call(GetStatus {}).await?;
+        let shims = shims(home)?;
         if self.json {
-            super::print_json(&status)?;
+            super::print_json(&StatusView { status, shims })?;
         } else {
-            print!("{}", status_text(&status, Paint::stdout(), Timestamp::now()));
+            let paint = Paint::stdout();
+            print!("{}{}", status_text(&status, paint, Timestamp::now()), shims_text(&shims, true, paint));
             if self.limits {
                 print!("{}", limits_text(&status.limits));
             }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The status for scripts: what the daemon says, and the shims that the home has.
+#[derive(Serialize)]
+struct StatusView {
+    #[serde(flatten)]
+    status: DaemonStatus,
+    shims: Vec<ShimView>,
 }

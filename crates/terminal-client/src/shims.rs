@@ -1,0 +1,106 @@
+//! The shims of the home: what hosts runners that outlive the daemon, read from the home and from the system, so also where no daemon runs.
+
+use mainstay_home::{Home, VERSION};
+use mainstay_model::{Error, SessionId, SessionKind};
+use mainstay_os::system::usage_of;
+use mainstay_shim::{ShimFolder, ShimRecord, living};
+use mainstay_terminal::{Paint, Tone, bytes, counted};
+use rustix::process::Pid;
+use serde::Serialize;
+
+/// A shim, as people and scripts see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShimView {
+    /// The session that it is for.
+    pub session: SessionId,
+    /// The kind of the session.
+    pub kind: SessionKind,
+    /// The process of the shim.
+    pub pid: u32,
+    /// The version of Mainstay that it is of.
+    pub version: String,
+    /// The version of the runner protocol that it speaks.
+    pub protocol: u32,
+    /// Whether it lives. One that does not was killed, and its session is replayed when it is next used.
+    pub is_alive: bool,
+    /// The memory of the shim's own process, without its worker's, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
+}
+
+/// The shims of a home, by their sessions.
+///
+/// # Errors
+/// The folder cannot be used.
+pub fn shims(home: &Home) -> Result<Vec<ShimView>, Error> {
+    let folder = home.shims()?;
+    let alive = living(&folder);
+    let view = |record: ShimRecord| {
+        let ShimRecord { session, kind, pid, version, protocol, .. } = record;
+        let is_alive = alive.contains(&session);
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_alive);
+        let resident_bytes = process.and_then(usage_of).map(|usage| usage.resident_bytes);
+        ShimView { session, kind, pid, version, protocol, is_alive, resident_bytes }
+    };
+    let mut shims: Vec<ShimView> = ShimFolder::records(&folder).into_iter().map(view).collect();
+    shims.sort_by_key(|shim| shim.session);
+    Ok(shims)
+}
+
+/// How many shims there are, and what is to be said of single ones. Empty where there are none.
+pub fn shims_text(shims: &[ShimView], has_daemon: bool, paint: Paint) -> String {
+    let alive: Vec<&ShimView> = shims.iter().filter(|shim| shim.is_alive).collect();
+    let mut text = String::new();
+    if !alive.is_empty() {
+        let memory = alive.iter().filter_map(|shim| shim.resident_bytes).sum();
+        let runners = counted(alive.len() as u64, "runner");
+        text.push_str(&match has_daemon {
+            true => format!("  {runners} in shims, which have {}\n", bytes(memory)),
+            false => paint.tone(
+                Tone::Warning,
+                &format!(
+                    "  {runners} without a daemon: the next command adopts them, `mainstay stop` ends them\n"
+                ),
+            ),
+        });
+    }
+    for shim in alive.iter().filter(|shim| shim.version != VERSION) {
+        let id = shim.session.short();
+        let older = format!(
+            "    {id} {}: its shim is of version {} (pid {}); `mainstay session stop {id}` and its next use renew it\n",
+            shim.kind, shim.version, shim.pid
+        );
+        text.push_str(&paint.tone(Tone::Faint, &older));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shim(number: u128, version: &str, is_alive: bool) -> ShimView {
+        ShimView {
+            session: SessionId::from_uuid(uuid::Uuid::from_u128(number)),
+            kind: SessionKind::fsharp(),
+            pid: 4711,
+            version: version.to_owned(),
+            protocol: 1,
+            is_alive,
+            resident_bytes: is_alive.then_some(3_000_000),
+        }
+    }
+
+    #[test]
+    fn it_is_told_how_many_there_are_and_which_are_of_another_version() {
+        let shims = [shim(1, VERSION, true), shim(2, "0.0.1", true), shim(3, VERSION, false)];
+        insta::assert_snapshot!(shims_text(&shims, true, Paint::plain()), @"
+          2 runners in shims, which have 6.0 MB
+            00000002 fsharp: its shim is of version 0.0.1 (pid 4711); `mainstay session stop 00000002` and its next use renew it
+        ");
+        insta::assert_snapshot!(shims_text(&shims[..1], false, Paint::plain()), @"  1 runner without a daemon: the next command adopts them, `mainstay stop` ends them
+");
+        assert_eq!(shims_text(&shims[2..], true, Paint::plain()), "");
+    }
+}
