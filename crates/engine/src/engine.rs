@@ -1,6 +1,7 @@
 //! All sessions: finding them, bringing their tasks up, and passing on what clients ask of them.
 
 mod accepted_command;
+mod activation;
 mod lost_job;
 mod status;
 mod tasks;
@@ -11,6 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use futures::stream::{self, StreamExt};
 use mainstay_log::{Log, SessionFilter};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::client_info::ClientInfo;
@@ -37,17 +39,20 @@ use crate::sync::time::timeout;
 use crate::watch::Watch;
 
 pub use self::accepted_command::{AcceptedCommand, CommandStatus};
+use self::activation::Activations;
 pub use self::lost_job::LostJob;
 pub use self::status::SessionStatus;
 use self::tasks::Tasks;
+
+/// How many sessions are brought back at once when a daemon begins.
+const BROUGHT_BACK_AT_ONCE: usize = 16;
 
 /// All sessions of one daemon.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     tasks: Arc<Mutex<Tasks>>,
-    /// Held while a session's task is brought up, so that each session has one.
-    activation: Arc<tokio::sync::Mutex<()>>,
+    activations: Arc<Activations>,
     /// What ran when the last daemon was lost.
     lost: Arc<[LostJob]>,
 }
@@ -100,23 +105,31 @@ impl Engine {
         let mut engine = Self {
             shared: Arc::new(shared),
             tasks: Arc::default(),
-            activation: Arc::default(),
+            activations: Arc::default(),
             lost: Arc::default(),
         };
         engine.hear_of_others(newest);
         let unfinished = engine.unfinished().await?;
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
-        for session in &unfinished {
-            match engine.handle(session.id).await {
+        engine.bring_back(&unfinished).await?;
+        let lost = unfinished.iter().filter(|session| !engine.is_adopted(session.id)).filter_map(LostJob::of);
+        engine.lost = lost.collect();
+        Ok(engine)
+    }
+
+    /// Brings sessions back, several beside each other: of a runner that has outlived its daemon none waits for another's.
+    async fn bring_back(&self, unfinished: &[Session]) -> Result<(), Error> {
+        let handles = stream::iter(unfinished).map(|session| self.handle(session.id));
+        let mut brought_back = handles.buffer_unordered(BROUGHT_BACK_AT_ONCE);
+        while let Some(handle) = brought_back.next().await {
+            match handle {
                 // Another daemon has it, and goes on with it.
                 Ok(_) | Err(Error::SessionOwned) => {}
                 Err(error) => return Err(error),
             }
         }
-        let lost = unfinished.iter().filter(|session| !engine.is_adopted(session.id)).filter_map(LostJob::of);
-        engine.lost = lost.collect();
-        Ok(engine)
+        Ok(())
     }
 
     /// Passes on what other daemons that share the store commit after a position.
@@ -279,11 +292,7 @@ impl Engine {
 
     /// Lets running jobs end for a while, stops every session, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
     pub async fn shut_down(&self) {
-        let handles: Vec<SessionHandle> = {
-            let mut tasks = self.lock();
-            tasks.stopping = true;
-            tasks.handles.values().filter_map(Entry::upgrade).collect()
-        };
+        let handles = self.begin_stopping();
         let limit = Duration::from_millis(self.shared.limits.drain_ms);
         // What has not ended by then is cut off.
         timeout(limit, join_all(handles.iter().map(drained))).await.ok();
@@ -293,21 +302,40 @@ impl Engine {
                 done.await.ok();
             }
         }
+        self.end(handles).await;
+    }
+
+    /// Ends without an end of what runs: lets the runners go that outlive this daemon, and refuses what comes later. A session whose runner
+    /// does not is stopped. What the runners have said so far is durable and acknowledged then; the next daemon adopts them.
+    pub async fn let_go(&self) {
+        let handles = self.begin_stopping();
+        let gone = handles.iter().map(|handle| async move {
+            let (reply, done) = oneshot::channel();
+            if handle.send(Request::LetGo { reply }).await {
+                done.await.ok();
+            }
+        });
+        join_all(gone).await;
+        self.end(handles).await;
+    }
+
+    /// Refuses what comes from now on; returns the tasks that there are.
+    fn begin_stopping(&self) -> Vec<SessionHandle> {
+        let mut tasks = self.lock();
+        tasks.stopping = true;
+        tasks.handles.values().filter_map(Entry::upgrade).collect()
+    }
+
+    /// Waits until all that these tasks have committed is durable, and ends all subscriptions.
+    async fn end(&self, handles: Vec<SessionHandle>) {
         for mut handle in handles {
             // The sender goes when the last commit is through.
             while handle.visible.changed().await.is_ok() {}
         }
         // A session that is being claimed now would have the lease renewed. Those that come later are turned away before.
-        let _no_more_claims = self.activation.lock().await;
+        let _no_more_claims = self.activations.end_all().await;
         self.shared.lease.give_up(&*self.shared.log).await;
         self.shared.hub.close();
-    }
-}
-
-impl Engine {
-    /// Stub.
-    pub async fn let_go(&self) {
-        self.shut_down().await;
     }
 }
 

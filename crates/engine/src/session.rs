@@ -240,6 +240,11 @@ impl SessionTask {
                         reply.send(()).ok();
                         break;
                     }
+                    Some(Envelope { request: Request::LetGo { reply }, .. }) => {
+                        self.let_go();
+                        reply.send(()).ok();
+                        break;
+                    }
                     Some(Envelope { request: Request::TakenOver, .. }) => {
                         self.ending.note_owned();
                         break;
@@ -314,7 +319,7 @@ impl SessionTask {
                 self.drained = Some(reply);
                 self.tell_drained();
             }
-            Request::TakenOver | Request::ShutDown { .. } => {}
+            Request::TakenOver | Request::ShutDown { .. } | Request::LetGo { .. } => {}
         }
     }
 
@@ -417,6 +422,19 @@ impl SessionTask {
             // The engine may have given up waiting.
             drained.send(()).ok();
         }
+    }
+
+    /// Ends with this daemon, and leaves to the next what outlives it. A warm-up begins again there.
+    fn let_go(&mut self) {
+        let outlives = self.runner().is_some_and(|runner| runner.process().outlives_daemon());
+        if !outlives && self.session.state() != SessionState::WarmingUp {
+            return self.shut_down();
+        }
+        self.begin_draining();
+        self.hear_out();
+        self.flush_output();
+        self.send(Vec::new());
+        self.acknowledge();
     }
 
     fn shut_down(&mut self) {

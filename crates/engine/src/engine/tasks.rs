@@ -85,7 +85,7 @@ impl Engine {
         if let Some(handle) = self.live_handle(session)? {
             return Ok(handle);
         }
-        let _one_at_a_time = self.activation.lock().await;
+        let _turn = self.activations.begin(session).await;
         if let Some(handle) = self.live_handle(session)? {
             return Ok(handle);
         }

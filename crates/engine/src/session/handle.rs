@@ -48,6 +48,8 @@ pub(crate) enum Request {
     TakenOver,
     /// The daemon goes down; answered when the session is idle.
     ShutDown { reply: oneshot::Sender<()> },
+    /// The daemon goes down, and another adopts what outlives it; answered when all that was heard of it is on its way to the log.
+    LetGo { reply: oneshot::Sender<()> },
 }
 
 /// The way to a session's task. As long as someone holds one, the task stays.
