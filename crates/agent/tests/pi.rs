@@ -633,7 +633,10 @@ async fn where_the_daemons_sessions_are_away_pi_says_so_and_works_without_them()
     assert_eq!(done.ending.name(), "done");
     let notes = done.notes();
     assert_eq!(
-        notes.iter().filter(|note| note.contains("Live sessions are not there")).count(),
+        notes
+            .iter()
+            .filter(|note| note.contains("Live sessions are not there") && note.contains("`mainstay -d`"))
+            .count(),
         1,
         "{notes:?}"
     );

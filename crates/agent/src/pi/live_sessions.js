@@ -88,7 +88,7 @@ async function deliver(headers, body, signal, patience) {
       }
       if (error.code !== "ECONNREFUSED" && error.code !== "ENOENT") throw error;
       if (Date.now() >= deadline) {
-        throw new Error("no daemon of Mainstay runs; `mainstay status` starts it");
+        throw new Error("no daemon of Mainstay runs; `mainstay -d` starts it");
       }
     }
     await pause(PAUSE, undefined, { signal });
