@@ -1,12 +1,17 @@
 //! Runners that have outlived the daemon that started them: found for a session whose task is brought up, with what they are to be
 //! given again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::{
     AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, Seq, Session, SessionState, TakenNotices,
 };
-use mainstay_runner::{AskAnswer, StartedRunner, StoredProgress, Submission};
+use mainstay_runner::{
+    AskAnswer, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StartedRunner, StoredProgress,
+    Submission,
+};
+use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::sync::time::timeout;
@@ -15,89 +20,142 @@ use crate::worker::Order;
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
 
+/// What a job hears whose secret answer is lost.
+const SECRET_IS_LOST: &str =
+    "it was a secret, which is stored nowhere, and is lost with the daemon that had it; ask again";
+
 /// A runner that a session's task goes on with.
 pub(crate) struct AdoptedRunner {
     pub(crate) started: StartedRunner,
     /// Which of its notices are taken already.
     pub(crate) taken: TakenNotices,
-    /// The running job and what it was answered. It is given again, since nobody knows whether it came there.
+    /// What the running job was given last, which may not have come there.
     pub(crate) given: Vec<Order>,
+    /// The secrets that the running job was answered.
+    pub(crate) secrets: Vec<Value>,
+    /// Whether the session has a running job that the runner was never given, and whose code is stored nowhere.
+    pub(crate) is_job_lost: bool,
 }
 
 impl Engine {
     /// Adopts the runner of a session that is as the log has it, where it lives and its session can go on with it. One that the
-    /// session cannot go on with is ended.
+    /// session cannot go on with is ended before this is done, so that no start meets it.
+    ///
+    /// Whoever has claimed a session is its owner under the newest epoch that the store has, until somebody else claims it. So a runner
+    /// that cannot be adopted is ended only while the store still says so: it is of nobody else. Where the store has a newer epoch,
+    /// somebody else has claimed the session since, and the runner is theirs to adopt or to end. Where the runner alone knows a newer
+    /// one, the store was restored from a backup, and no owner will ever claim the session under what the runner has obeyed.
+    ///
+    /// # Errors
+    /// [`Error::SessionOwned`] where another owner has the session by now, [`Error::StoreFailed`].
     pub(crate) async fn adopt(
         &self,
         session: &Session,
         epoch: Epoch,
     ) -> Result<Option<AdoptedRunner>, Error> {
-        // A runner in a warm-up may have only a part of the session's definitions.
-        match session.state() {
-            SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {}
-            SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted => return Ok(None),
-        }
         let Some(factory) = self.shared.factory_of(&session.kind) else { return Ok(None) };
-        let Some(taken) = self.shared.log.taken(session.id).await? else { return Ok(None) };
-        let limit_ms = self.shared.limits.query_ms;
         let spec = self.shared.runner_spec(session, epoch);
-        let found = timeout(
-            Duration::from_millis(limit_ms),
-            factory.adopt(&spec, StoredProgress { taken, last_seq: session.last_seq }),
-        )
-        .await;
-        let started = match found.unwrap_or(Err(Error::Timeout { limit_ms })) {
-            Ok(Some(found)) => found.started,
-            Ok(None) => return Ok(None),
-            Err(error) => {
-                tracing::warn!(session = %session.id, %error, "a runner that lives could not be adopted");
-                return Ok(None);
+        let adopted = match self.shared.log.taken(session.id).await? {
+            Some(taken) if may_have_runner(session.state()) => {
+                self.find_left(factory, &spec, session, taken).await?
             }
+            Some(_) | None => None,
         };
-        // Notices that it has forgotten since were acknowledged, and so led to nothing that is to be stored.
-        let is_of_session = started.id == taken.runner;
-        match self.given_to_job(session).await? {
-            Some(given) if is_of_session => Ok(Some(AdoptedRunner { started, taken, given })),
-            Some(_) | None => {
-                tracing::warn!(session = %session.id, "a session cannot go on with its runner, which is ended");
-                started.runner.process().kill();
+        if adopted.is_none() {
+            self.end_left(factory, &spec).await;
+        }
+        Ok(adopted)
+    }
+
+    async fn find_left(
+        &self,
+        factory: &Arc<dyn RunnerFactory>,
+        spec: &RunnerSpec,
+        session: &Session,
+        taken: TakenNotices,
+    ) -> Result<Option<AdoptedRunner>, Error> {
+        let limit_ms = self.shared.limits.query_ms;
+        let stored = StoredProgress { taken, last_seq: session.last_seq };
+        let found = timeout(Duration::from_millis(limit_ms), factory.adopt(spec, stored)).await;
+        match found.unwrap_or(Err(Error::Timeout { limit_ms })) {
+            // Notices that it has forgotten since were acknowledged, and so led to nothing that is to be stored.
+            Ok(Some(found)) if found.started.id == taken.runner => {
+                self.go_on_with(session, taken, found).await.map(Some)
+            }
+            Ok(Some(found)) => {
+                tracing::warn!(session = %session.id, "a runner that lives is not the session's last one, and is ended");
+                found.started.runner.process().kill();
+                Ok(None)
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                if self.shared.log.newest_epoch(session.id).await? != Some(spec.epoch) {
+                    return Err(Error::SessionOwned);
+                }
+                tracing::warn!(session = %session.id, %error, "a runner that lives could not be adopted, and is ended");
                 Ok(None)
             }
         }
     }
 
-    /// What the running job was given: itself, and the answers to its asks. None where a part of that is stored nowhere, since it was
-    /// withheld or a secret: then nobody could keep it out of what the job puts out, either.
-    async fn given_to_job(&self, session: &Session) -> Result<Option<Vec<Order>>, Error> {
-        let mut given = GivenToJob::default();
-        let Some(running) = session.running() else { return Ok(Some(given.orders)) };
-        if running.withheld {
-            return Ok(None);
+    /// Ends the runner that an earlier daemon left, where there is one.
+    async fn end_left(&self, factory: &Arc<dyn RunnerFactory>, spec: &RunnerSpec) {
+        let limit = Duration::from_millis(self.shared.limits.worker_start_ms);
+        if timeout(limit, factory.end_left(spec)).await.is_err() {
+            tracing::error!(session = %spec.session, "the runner that an earlier daemon left could not be ended in time");
         }
+    }
+
+    /// What the session goes on with: the runner, and what the running job was given last.
+    async fn go_on_with(
+        &self,
+        session: &Session,
+        taken: TakenNotices,
+        found: FoundRunner,
+    ) -> Result<AdoptedRunner, Error> {
+        let FoundRunner { started, given: known } = found;
+        let is_lost = session.running().is_some_and(|job| job.withheld && !known.jobs.contains(&job.job));
+        let given = if is_lost { Vec::new() } else { self.given_to_job(session, &known).await? };
+        Ok(AdoptedRunner { started, taken, given, secrets: known.secrets, is_job_lost: is_lost })
+    }
+
+    /// What the running job is given again: itself, unless its code is withheld and so stored nowhere, and the answers that the runner
+    /// does not have. Nobody knows whether the job came there; of what comes twice, the runner heeds the first.
+    async fn given_to_job(&self, session: &Session, known: &GivenToRunner) -> Result<Vec<Order>, Error> {
+        let Some(running) = session.running() else { return Ok(Vec::new()) };
+        let mut given = GivenToJob { orders: Vec::new(), asked: Vec::new(), unanswered: &known.unanswered };
         let mut after = Seq(running.requested.0.saturating_sub(1));
         loop {
             let page = self.shared.log.events(session.id, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok((!given.has_secrets).then_some(given.orders)) };
+            let Some(last) = page.last() else { return Ok(given.orders) };
             after = last.seq;
             page.into_iter().for_each(|event| given.follow(event));
         }
     }
 }
 
-/// What a job was given, by its events.
-#[derive(Default)]
-struct GivenToJob {
-    orders: Vec<Order>,
-    /// What the job asked that was not answered yet.
-    asked: Vec<AskId>,
-    /// Whether it was given what is stored nowhere.
-    has_secrets: bool,
+/// Whether a session in this state may go on with a runner. One in a warm-up may have only a part of the session's definitions.
+fn may_have_runner(state: SessionState) -> bool {
+    match state {
+        SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => true,
+        SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted => false,
+    }
 }
 
-impl GivenToJob {
+/// What a job was given, by its events.
+struct GivenToJob<'a> {
+    orders: Vec<Order>,
+    /// What the job asked, by the log.
+    asked: Vec<AskId>,
+    /// What the job asked to which the runner has no answer.
+    unanswered: &'a [AskId],
+}
+
+impl GivenToJob<'_> {
     fn follow(&mut self, event: Event) {
         let requested = event.seq;
         match event.body {
+            EventBody::EvalRequested { withheld: true, .. } => {}
             EventBody::EvalRequested { job, code, file, command_line, .. } => {
                 let submission = Submission { job, code, file, command_line, is_withheld: false };
                 self.orders.push(Order::Run { submission, requested });
@@ -106,11 +164,24 @@ impl GivenToJob {
                 self.orders.push(Order::Work { job, work, requested });
             }
             EventBody::AskRaised(ask) if matches!(ask.raiser, Raiser::Job { .. }) => self.asked.push(ask.ask),
-            EventBody::AskEnded { ask, ending } if self.asked.contains(&ask) => {
-                self.has_secrets |= ending == AskEnding::Withheld;
-                self.orders.push(Order::Answer(AskAnswer::open(ask, ending.answer())));
+            EventBody::AskEnded { ask, ending }
+                if self.asked.contains(&ask) && self.unanswered.contains(&ask) =>
+            {
+                let answer = AskAnswer::open(ask, kept_answer(&ending));
+                self.orders.push(Order::Answer { answer, ended: requested });
             }
             _ => {}
         }
+    }
+}
+
+/// The answer as far as the log has it. A secret that the runner was not given is nowhere.
+fn kept_answer(ending: &AskEnding) -> Result<Value, Error> {
+    match ending {
+        AskEnding::Withheld => Err(Error::AnswerInvalid { reason: SECRET_IS_LOST.to_owned() }),
+        AskEnding::Answered { .. }
+        | AskEnding::Defaulted { .. }
+        | AskEnding::TimedOut { .. }
+        | AskEnding::Cancelled => ending.answer(),
     }
 }

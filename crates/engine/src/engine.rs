@@ -113,7 +113,8 @@ impl Engine {
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
         engine.bring_back(&unfinished).await?;
-        let lost = unfinished.iter().filter(|session| !engine.is_adopted(session.id)).filter_map(LostJob::of);
+        let lost =
+            unfinished.iter().filter(|session| !engine.has_kept_job(session.id)).filter_map(LostJob::of);
         engine.lost = lost.collect();
         Ok(engine)
     }

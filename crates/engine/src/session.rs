@@ -57,7 +57,7 @@ use crate::worker::Worker;
 
 pub(crate) use self::handle::{Ending, Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
-pub(crate) use self::takeover::Inherited;
+pub(crate) use self::takeover::{Inherited, Spared};
 
 /// How long output is held back to be joined with what follows.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
@@ -144,7 +144,7 @@ pub(crate) fn spawn(
         ending: ending.clone(),
     };
     let after = task.session.last_seq;
-    let is_adopted = inherited.adopted.is_some();
+    let spared = inherited.spared();
     task.inherit(inherited);
     task::spawn(task.run(mailbox, failed));
     let entry = Entry {
@@ -154,7 +154,7 @@ pub(crate) fn spawn(
         on_their_way,
         epoch,
         after,
-        is_adopted,
+        spared,
         _door: door,
     };
     (SessionHandle { requests, visible, ending }, entry)

@@ -25,6 +25,7 @@ use crate::breakers::Breakers;
 use crate::context::compaction_of;
 use crate::sync::time::sleep;
 use crate::watch::Watch;
+use crate::worker::Life;
 
 pub(crate) use self::last_values::LastValues;
 pub(crate) use self::notices::Notices;
@@ -75,8 +76,9 @@ pub(crate) enum FromWorker {
 }
 
 impl WarmUp {
-    /// Brings the worker up and passes on what it says, until it is gone. Aborting the task kills the worker.
-    pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadRequest>) {
+    /// Brings the worker up and passes on what it says, until it is gone. Aborting the task undoes a start; what was started has a life
+    /// that others end.
+    pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadRequest>, life: Arc<Life>) {
         sleep(self.after).await;
         let began = Instant::now();
         let (id, runner, mut notices) = match self.start().await {
@@ -89,6 +91,11 @@ impl WarmUp {
             }
             Err(error) => return self.tell(Notice::WarmUpFailed { error }).await,
         };
+        // At once: what is dropped with this task must be known to whoever may end the worker.
+        if !life.has_started(&runner) {
+            return;
+        }
+        drop(life);
         if self.tell.send(FromWorker::Started(id, runner.clone())).await.is_err() {
             return;
         }

@@ -1,6 +1,6 @@
 //! A session's worker as its task holds it: being brought up, then up and taking orders.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
@@ -8,13 +8,17 @@ use tokio::sync::{mpsc, watch};
 
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
+use crate::sync::{Mutex, MutexGuard};
 use crate::warm_up::{FromWorker, Notices, ReloadRequest, WarmUp, exited, warmed_up};
 use crate::warm_up_progress::WarmingUp;
 use mainstay_runner::{AskAnswer, Kernel, Runner, Submission};
 
-/// A worker. Dropping it kills it.
+/// A worker. Dropping it kills it, unless it outlives its daemon: then it is let go, and whoever has the session next goes on with
+/// it. A worker that a decision ends is killed ([`Worker::kill`]).
 pub(crate) struct Worker {
     task: AbortHandle,
+    /// The runner from its start on, also before it accepts code.
+    life: Arc<Life>,
     up: Option<ReadyWorker>,
     /// Where the task that hears it takes what it is to run again.
     reloads: mpsc::UnboundedSender<ReloadRequest>,
@@ -26,6 +30,66 @@ pub(crate) struct Worker {
 struct ReadyWorker {
     runner: Runner,
     orders: mpsc::UnboundedSender<Order>,
+    /// The task that passes the orders on.
+    delivery: AbortHandle,
+}
+
+/// A runner's life, between the task that starts it and whoever may end it meanwhile.
+#[derive(Default)]
+pub(crate) struct Life(Mutex<LifeStage>);
+
+/// How far a runner has come.
+#[derive(Default)]
+enum LifeStage {
+    /// It is not there yet.
+    #[default]
+    Starting,
+    /// It was started.
+    Started(Runner),
+    /// It was killed, or is to be when it is there.
+    Killed,
+}
+
+impl Life {
+    /// Of a runner that is there.
+    fn of(runner: Runner) -> Self {
+        Self(Mutex::new(LifeStage::Started(runner)))
+    }
+
+    /// Notes that the runner was started; says whether it may live. Where it was to be killed meanwhile, it is.
+    pub(crate) fn has_started(&self, runner: &Runner) -> bool {
+        let mut stage = self.stage();
+        match *stage {
+            LifeStage::Killed => {
+                runner.process().kill();
+                false
+            }
+            LifeStage::Starting | LifeStage::Started(_) => {
+                *stage = LifeStage::Started(runner.clone());
+                true
+            }
+        }
+    }
+
+    fn kill(&self) {
+        if let LifeStage::Started(runner) = std::mem::replace(&mut *self.stage(), LifeStage::Killed) {
+            runner.process().kill();
+        }
+    }
+
+    /// Ends the runner where nobody could go on with it.
+    fn let_go(&self) {
+        if let LifeStage::Started(runner) = &*self.stage()
+            && runner.process().outlives_daemon()
+        {
+            return;
+        }
+        self.kill();
+    }
+
+    fn stage(&self) -> MutexGuard<'_, LifeStage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What a worker is told to do.
@@ -46,15 +110,21 @@ pub(crate) enum Order {
         /// The event that accepted it.
         requested: Seq,
     },
-    /// Hear something while working.
+    /// Hear something while working: in a runner that outlives this daemon once the session as committed has this event.
     Steer {
         /// What the agent is to hear.
         queued: QueuedPrompt,
         /// The event that queued it.
         requested: Seq,
     },
-    /// Take the answer to an ask, or hear why there is none.
-    Answer(AskAnswer),
+    /// Take the answer to an ask, or hear why there is none: in a runner that outlives this daemon once the session as committed has
+    /// this event.
+    Answer {
+        /// The answer, or why there is none.
+        answer: AskAnswer,
+        /// The event that ended the ask; for one that was never raised the newest before.
+        ended: Seq,
+    },
     /// Interrupt the job that runs.
     Interrupt,
 }
@@ -63,14 +133,17 @@ impl Worker {
     /// Begins to bring a worker up.
     pub(crate) fn start(warm_up: WarmUp) -> Self {
         let (reloads, wanted) = mpsc::unbounded_channel();
-        Self { task: spawn(warm_up.run(wanted)).abort_handle(), up: None, reloads, warming_up: None }
+        let life = Arc::<Life>::default();
+        let task = spawn(warm_up.run(wanted, Arc::clone(&life))).abort_handle();
+        Self { task, life, up: None, reloads, warming_up: None }
     }
 
     /// Goes on with a worker that is up.
-    pub(crate) fn adopt(warm_up: WarmUp, notices: Notices) -> Self {
+    pub(crate) fn adopt(warm_up: WarmUp, runner: Runner, notices: Notices) -> Self {
         let (reloads, wanted) = mpsc::unbounded_channel();
         Self {
             task: spawn(warm_up.go_on(notices, wanted)).abort_handle(),
+            life: Arc::new(Life::of(runner)),
             up: None,
             reloads,
             warming_up: None,
@@ -90,8 +163,13 @@ impl Worker {
         committed: watch::Receiver<Arc<Session>>,
     ) {
         let (orders, ordered) = mpsc::unbounded_channel();
-        spawn(deliver(runner.clone(), grace, committed, ordered));
-        self.up = Some(ReadyWorker { runner, orders });
+        let delivery = spawn(deliver(runner.clone(), grace, committed, ordered)).abort_handle();
+        self.up = Some(ReadyWorker { runner, orders, delivery });
+    }
+
+    /// Ends it with all that it started, also where it is only being started.
+    pub(crate) fn kill(self) {
+        self.life.kill();
     }
 
     /// The worker itself, once it accepts code.
@@ -108,9 +186,13 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.task.abort();
-        if let Some(up) = &self.up {
-            up.runner.process().kill();
+        if let Some(up) = &self.up
+            && up.runner.process().outlives_daemon()
+        {
+            // Whoever has it next gives what it was not given.
+            up.delivery.abort();
         }
+        self.life.let_go();
     }
 }
 
@@ -136,12 +218,19 @@ async fn deliver(
                 }
             }
             (Runner::Agent(agent), Order::Steer { queued, requested }) => {
-                agent.steer(queued, requested).await
+                if !agent.outlives_daemon() || has(&committed, requested).await {
+                    agent.steer(queued, requested).await;
+                }
             }
             (Runner::Kernel(_), Order::Steer { .. }) | (Runner::Agent(_), Order::Run { .. }) => {
                 not_of_its_kind()
             }
-            (_, Order::Answer(answer)) => runner.process().answer(answer).await,
+            (runner, Order::Answer { answer, ended }) => {
+                // Else one that is adopted would know an answer of which the log knows nothing, or a secret that nobody masks.
+                if !runner.process().outlives_daemon() || has(&committed, ended).await {
+                    runner.process().answer(answer).await;
+                }
+            }
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
             (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
         }

@@ -170,6 +170,12 @@ pub enum Notice {
         /// The files, as they are now.
         files: Vec<WrittenFile>,
     },
+    /// The daemon that had the session is gone, another goes on with its runner, and the running job never came there: its code, which is
+    /// withheld, went with the daemon.
+    JobLost {
+        /// The job that nobody can run.
+        job: JobId,
+    },
     /// The daemon that had the session is gone, and another has taken over.
     DaemonLost,
     /// The daemon goes down in order.

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Engine;
 use crate::claims::{CommandKey, key_of};
 use crate::lane::Queued;
-use crate::session::{Ending, Entry, Inherited, Request, SessionHandle, spawn};
+use crate::session::{Ending, Entry, Inherited, Request, SessionHandle, Spared, spawn};
 use crate::sync::MutexGuard;
 
 /// The tasks of the sessions in use.
@@ -108,12 +108,17 @@ impl Engine {
     /// The sessions that go on with runners which had outlived their daemon.
     pub fn adopted_sessions(&self) -> HashSet<SessionId> {
         let tasks = self.lock();
-        tasks.handles.iter().filter(|(_, entry)| entry.is_adopted).map(|(session, _)| *session).collect()
+        tasks
+            .handles
+            .iter()
+            .filter(|(_, entry)| entry.spared != Spared::Nothing)
+            .map(|(session, _)| *session)
+            .collect()
     }
 
-    /// Whether a session goes on with a runner that had outlived its daemon.
-    pub(super) fn is_adopted(&self, session: SessionId) -> bool {
-        self.lock().handles.get(&session).is_some_and(|entry| entry.is_adopted)
+    /// Whether a session goes on with the job that ran in a runner which had outlived its daemon.
+    pub(super) fn has_kept_job(&self, session: SessionId) -> bool {
+        self.lock().handles.get(&session).is_some_and(|entry| entry.spared == Spared::RunnerAndJob)
     }
 
     /// Claims what a session has accepted and not answered.

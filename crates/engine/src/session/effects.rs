@@ -39,7 +39,8 @@ impl SessionTask {
                     self.secrets.add(answer);
                 }
                 // Where no worker takes it, the job that asked is gone with its worker.
-                self.order(Order::Answer(AskAnswer { ask, answer, is_secret }));
+                let answer = AskAnswer { ask, answer, is_secret };
+                self.order(Order::Answer { answer, ended: self.session.last_seq });
             }
             Effect::Interrupt { job } => {
                 let grace = self.grace();

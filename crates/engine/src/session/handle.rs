@@ -9,6 +9,7 @@ use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::takeover::Spared;
 use crate::pending_commands::Reply;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -90,8 +91,8 @@ pub(crate) struct Entry {
     pub(super) epoch: Epoch,
     /// The session's newest event when the task began: what comes later the task appends itself.
     pub(super) after: Seq,
-    /// Whether the task went on with a runner that had outlived its daemon.
-    pub(crate) is_adopted: bool,
+    /// What the task went on with that had outlived its daemon.
+    pub(crate) spared: Spared,
     pub(super) _door: Arc<KeepAlive>,
 }
 

@@ -22,6 +22,27 @@ pub(crate) struct Inherited {
     pub(crate) adopted: Option<AdoptedRunner>,
 }
 
+/// What had outlived its daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spared {
+    Nothing,
+    /// The runner; the job that ran, if any, was never given to it.
+    Runner,
+    /// The runner, and the job that ran in it, if any.
+    RunnerAndJob,
+}
+
+impl Inherited {
+    /// What of it had outlived its daemon.
+    pub(super) fn spared(&self) -> Spared {
+        match &self.adopted {
+            None => Spared::Nothing,
+            Some(adopted) if adopted.is_job_lost => Spared::Runner,
+            Some(_) => Spared::RunnerAndJob,
+        }
+    }
+}
+
 impl SessionTask {
     /// Goes on with what an earlier daemon left.
     pub(super) fn inherit(&mut self, inherited: Inherited) {
@@ -44,7 +65,9 @@ impl SessionTask {
     /// Goes on with a runner that has outlived the daemon that started it. The job that runs goes on running, and the client that sent
     /// its command again waits for its end.
     fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
-        let AdoptedRunner { started: StartedRunner { runner, next, notices, .. }, taken, given } = adopted;
+        let AdoptedRunner { started, taken, given, secrets, is_job_lost } = adopted;
+        let StartedRunner { runner, next, notices, .. } = started;
+        secrets.iter().for_each(|secret| self.secrets.add(secret));
         // What was answered already is found in the log.
         if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
             self.accepted.accept(Identity::of_running(running), None);
@@ -53,20 +76,25 @@ impl SessionTask {
         self.heard = Some(HeardNotices::after(taken));
         if let Some(factory) = self.shared.factory_of(&self.session.kind).cloned() {
             let notices = Notices::after(taken.up_to, next, notices);
-            let mut worker = Worker::adopt(self.warm_up(factory), notices);
+            let mut worker = Worker::adopt(self.warm_up(factory), runner.clone(), notices);
             worker.is_up(runner, self.grace(), self.visible.clone());
             self.worker = Some(worker);
         }
         for order in given {
             self.give(order);
         }
-        let cancelled = self.session.running().filter(|running| running.cancel_requested);
-        if let Some(job) = cancelled.map(|running| running.job) {
+        let running = self.session.running().map(|running| (running.job, running.cancel_requested));
+        if let Some((job, true)) = running
+            && !is_job_lost
+        {
             self.carry_out_effect(Effect::Interrupt { job });
         }
         self.expect_waiting(lane);
         self.keep_slot();
-        self.advance_lane();
+        match running {
+            Some((job, _)) if is_job_lost => self.notice(Notice::JobLost { job }),
+            Some(_) | None => self.advance_lane(),
+        }
     }
 
     /// Knows the commands that wait, for their turn or an answer.

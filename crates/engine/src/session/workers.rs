@@ -95,7 +95,9 @@ impl SessionTask {
 
     /// Kills the worker. The channel is replaced with it, so that nothing it still says is taken for its successor's.
     pub(super) fn drop_worker(&mut self) {
-        self.worker = None;
+        if let Some(worker) = self.worker.take() {
+            worker.kill();
+        }
         self.heard = None;
         self.grace = None;
         (self.worker_in, self.from_worker) = mpsc::channel(NOTICES);

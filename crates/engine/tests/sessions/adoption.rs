@@ -8,8 +8,8 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{EventLog, Log};
 use mainstay_model::command;
 use mainstay_model::{
-    Access, Admission, EvalEnding, EventBody, JobId, Limits, NoticeNumber, Outcome, OutputStream, Response,
-    RunnerNotice, Seq, SessionCommand, SessionId, SessionState,
+    Access, Admission, Error, EvalEnding, EventBody, JobId, Limits, NoticeNumber, Outcome, OutputStream,
+    Response, RunnerNotice, Seq, SessionCommand, SessionId, SessionState,
 };
 use mainstay_runner::RunnerFactory;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 
 use crate::store_double::StoreDouble;
 use crate::support::{
-    CANCEL, Client, Running, breathe, command, create, eval, evaluated, id, next_id, patient,
+    CANCEL, Client, Running, breathe, command, create, eval, evaluated, eventually, id, next_id, patient,
 };
 use crate::survivor::{Survivor, Survivors};
 
@@ -61,23 +61,28 @@ impl Mortal {
 
     /// Ends the daemon as a signal that cannot be caught does: from one moment on, nothing that it does reaches the store or a runner.
     async fn kill(self) {
-        let Self { engine, local, mut store, survivors } = self;
+        let Self { engine, local, store, survivors } = self;
         store.cut_after(0, false);
         survivors.cut_off();
         store.tell_cut();
         drop((engine, local));
-        for _ in 0..1_000_000 {
-            if Arc::get_mut(&mut store).is_some() {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-        panic!("a client or a command still holds the engine that was killed");
+        until_alone(store).await;
     }
 
     fn survivor(&self) -> Arc<Survivor> {
         self.survivors.started().last().cloned().unwrap()
     }
+}
+
+/// Waits until nothing of an engine that was dropped holds its store any more.
+async fn until_alone(mut store: Arc<StoreDouble>) {
+    for _ in 0..1_000_000 {
+        if Arc::get_mut(&mut store).is_some() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("a client or a command still holds the engine");
 }
 
 /// The clients of a daemon that is killed hold it no longer.
@@ -277,24 +282,211 @@ async fn a_job_whose_runner_is_gone_too_is_interrupted() {
     assert_eq!(daemon.survivors.started().len(), 2);
 }
 
+async fn answer_first_ask(client: &Client, value: &str) -> Running {
+    let ask = client.attached.status(client.id).await.unwrap().session.asks[0].ask.ask;
+    let answer = SessionCommand::Answer(command::Answer { ask, value: value.into() });
+    client.send(command(next_id(), Admission::Now, answer))
+}
+
 #[tokio::test]
-async fn a_job_that_knows_a_secret_is_not_gone_on_with() {
+async fn a_job_that_knows_a_secret_goes_on_and_nothing_of_it_is_stored() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;
     let session = daemon.session().await;
     let client = daemon.client(session);
-    let running = client.begin("secret which?\nloop").await;
+    let running = client.begin("secret which?\nask go on?\nreveal").await;
     client.until("askRaised").await;
-    let first = daemon.survivor();
-    let ask = client.attached.status(session).await.unwrap().session.asks[0].ask.ask;
-    let answer = SessionCommand::Answer(command::Answer { ask, value: "hush".into() });
-    assert!(client.submit(answer).await.is_ok());
+    assert!(answer_first_ask(&client, "hush-hush").await.await.unwrap().is_ok());
+    client.until_count("askRaised", 2).await;
     hang_up(client, [running]);
     let daemon = succeed(daemon, folder.path()).await;
-    daemon.client(session).until("evalInterrupted").await;
-    daemon.client(session).until_count("warmUpCompleted", 2).await;
-    assert!(first.is_killed(), "nobody goes on with it");
+    let client = daemon.client(session);
+    assert!(answer_first_ask(&client, "yes").await.await.unwrap().is_ok());
+    client.until("evalCompleted").await;
+    let events = client.attached.events(session, Seq::ZERO, usize::MAX).await.unwrap();
+    let stored = serde_json::to_string(&events).unwrap();
+    assert!(stored.contains("revealed: ***") && !stored.contains("hush-hush"), "{stored}");
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_that_was_stored_as_given_and_is_lost_is_answered_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("secret which?").await;
+    client.until("askRaised").await;
+    daemon.store.cut_after(0, true);
+    daemon.survivors.cut_off();
+    let answered = answer_first_ask(&client, "hush-hush").await;
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [running, answered]);
+    let daemon = succeed(daemon, folder.path()).await;
+    daemon.client(session).until("evalCompleted").await;
+    let answers = daemon.survivor().answers();
+    assert!(matches!(answers[..], [Err(Error::AnswerInvalid { .. })]), "{answers:?}");
+}
+
+#[tokio::test]
+async fn an_answer_reaches_a_runner_that_lives_on_only_once_it_is_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("ask which?").await;
+    client.until("askRaised").await;
+    daemon.store.hold(true);
+    let answered = answer_first_ask(&client, "this").await;
+    breathe().await;
+    assert_eq!(daemon.survivor().answers(), []);
+    daemon.store.hold(false);
+    assert!(answered.await.unwrap().is_ok());
+    assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Completed);
+    assert_eq!(daemon.survivor().answers(), [Ok("this".into())]);
+}
+
+fn withheld(code: &str) -> SessionCommand {
+    SessionCommand::Eval(command::Eval {
+        code: code.to_owned(),
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: true,
+    })
+}
+
+#[tokio::test]
+async fn a_withheld_job_goes_on_where_its_runner_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.send(command(id("mine"), Admission::Now, withheld("loop")));
+    daemon.survivor().until_ran(1).await;
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    assert_eq!(daemon.engine.lost_jobs(), []);
+    let client = daemon.client(session);
+    assert_eq!(client.state().await, SessionState::Evaluating);
+    assert!(client.submit(CANCEL).await.is_ok());
+    client.until("evalCancelled").await;
+    assert_eq!(daemon.survivor().ran(), ["loop"], "its code is stored nowhere, and so not given again");
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_withheld_job_that_never_reached_its_runner_is_interrupted_and_the_runner_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    assert_eq!(client.eval("print before").await.ending, EvalEnding::Completed);
+    let same = || command(id("mine"), Admission::Now, withheld("loop"));
+    daemon.store.cut_after(0, true);
+    daemon.survivors.cut_off();
+    let running = client.send(same());
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    assert_eq!(daemon.engine.lost_jobs().len(), 1);
+    let client = daemon.client(session);
+    client.until("evalInterrupted").await;
+    assert_eq!(evaluated(client.give(same()).await).ending, EvalEnding::Interrupted);
+    assert_eq!(client.eval("print after").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.survivor().ran(), ["print before", "print after"]);
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn an_engine_that_is_dropped_lets_its_runners_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    hang_up(client, [running]);
+    let Mortal { engine, local, store, survivors } = daemon;
+    drop((engine, local));
+    until_alone(store).await;
+    let daemon = Mortal::open(folder.path(), &survivors).await;
+    let client = daemon.client(session);
+    assert_eq!(client.state().await, SessionState::Evaluating);
+    assert!(client.submit(CANCEL).await.is_ok());
+    client.until("evalCancelled").await;
+    assert_eq!(survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_goes_on_with_the_next_use_of_its_session_after_an_append_has_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { store_wait_ms: 0, ..patient() };
+    let daemon = Mortal::open_with(folder.path(), &Arc::default(), limits).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("print one\nask which?\nprint two").await;
+    client.until("askRaised").await;
+    daemon.store.refuse_after(0);
+    let refused = answer_first_ask(&client, "this").await;
+    assert!(matches!(refused.await.unwrap(), Err(Error::StoreFailed { .. })));
+    assert!(running.await.unwrap().is_err());
+    assert!(answer_first_ask(&client, "that").await.await.unwrap().is_ok());
+    client.until("evalCompleted").await;
+    let survivor = daemon.survivor();
+    assert_eq!(survivor.answers(), [Ok("that".into())]);
+    assert_eq!(stored_of(&client).await, said_by(&survivor));
+    assert_eq!((survivor.ran().len(), daemon.survivors.started().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_session_that_stops_kills_its_runner() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    assert!(client.submit(SessionCommand::Stop).await.is_ok());
+    assert!(daemon.survivor().is_killed());
+    assert_eq!(client.eval("print x").await.ending, EvalEnding::Completed);
     assert_eq!(daemon.survivors.started().len(), 2);
+}
+
+#[tokio::test]
+async fn a_runner_that_cannot_be_adopted_is_ended_before_another_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    hang_up(client, [running]);
+    let first = daemon.survivor();
+    first.refuse(Error::WorkerFailed { reason: "it speaks another version".to_owned() });
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    client.until_count("warmUpCompleted", 2).await;
+    assert!(first.is_killed());
+    assert_eq!((daemon.survivors.left_ended(), daemon.survivors.started().len()), (1, 2));
+    assert_eq!(client.count("evalInterrupted").await, 1);
+}
+
+#[tokio::test]
+async fn a_runner_of_a_session_that_was_warming_up_is_ended_before_another_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    // The runner of the next warm-up is there, and of what it says nothing is stored.
+    daemon.store.cut_after(0, true);
+    let reset = client.send(command(next_id(), Admission::Now, SessionCommand::HardReset));
+    daemon.store.is_cut().await;
+    eventually(|| daemon.survivors.started().len() == 2).await;
+    hang_up(client, [reset]);
+    let daemon = succeed(daemon, folder.path()).await;
+    daemon.client(session).until_count("warmUpCompleted", 2).await;
+    let started = daemon.survivors.started();
+    assert_eq!(started.iter().map(|survivor| survivor.is_killed()).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(daemon.survivors.left_ended(), 1);
 }
 
 #[tokio::test]

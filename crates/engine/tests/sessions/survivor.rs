@@ -7,6 +7,7 @@
 //! | `late TEXT` | writes to standard output for the first job |
 //! | `show TEXT` | shows it |
 //! | `ask PROMPT`, `secret PROMPT` | asks, and prints the answer |
+//! | `reveal` | prints the secrets that it was answered |
 //! | `loop` | runs until it is interrupted |
 
 use std::collections::HashMap;
@@ -16,8 +17,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Capabilities, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, NoticeNumber,
-    OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind, TextPosition,
+    AskId, Capabilities, Diagnostic, Display, Epoch, Error, EvalResult, JobEnding, JobId, JobReport,
+    NoticeNumber, OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind,
+    TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -35,6 +37,7 @@ pub(crate) struct Survivors {
     started: Mutex<Vec<Arc<Survivor>>>,
     /// How many daemons are gone.
     gone: AtomicUsize,
+    left_ended: AtomicUsize,
 }
 
 /// What one daemon has the kernels by.
@@ -68,6 +71,16 @@ impl Survivors {
     pub(crate) fn end_all(&self) {
         self.alive.lock().unwrap().clear();
     }
+
+    /// How many kernels were ended that a daemon had left.
+    pub(crate) fn left_ended(&self) -> usize {
+        self.left_ended.load(Ordering::SeqCst)
+    }
+
+    fn alive(&self, session: SessionId) -> Option<Arc<Survivor>> {
+        let survivor = self.alive.lock().unwrap().get(&session).cloned();
+        survivor.filter(|survivor| !survivor.is_killed())
+    }
 }
 
 /// The one kernel that lives on.
@@ -86,8 +99,15 @@ struct Life {
     acknowledged: u64,
     /// What it ran, in order.
     ran: Vec<(JobId, String)>,
+    /// What it asked, in order.
+    asked: Vec<AskId>,
     answers: HashMap<AskId, Result<Value, Error>>,
+    secrets: Vec<Value>,
     interrupts: usize,
+    /// The newest owner that it has obeyed.
+    epoch: Option<Epoch>,
+    /// Why nobody can adopt it.
+    refuses: Option<Error>,
     /// Who has it: one after another.
     connection: u64,
     is_killed: bool,
@@ -125,6 +145,11 @@ impl Survivor {
         self.until(|life| (life.said.len() >= notices).then_some(())).await;
     }
 
+    /// Waits until it was given so many jobs.
+    pub(crate) async fn until_ran(&self, jobs: usize) {
+        self.until(|life| (life.ran.len() >= jobs).then_some(())).await;
+    }
+
     /// Waits until it has been interrupted so often.
     pub(crate) async fn until_interrupted(&self, times: usize) {
         self.until(|life| (life.interrupts >= times).then_some(())).await;
@@ -142,6 +167,33 @@ impl Survivor {
 
     pub(crate) fn is_killed(&self) -> bool {
         self.life().is_killed
+    }
+
+    /// Refuses whoever wants to adopt it.
+    pub(crate) fn refuse(&self, error: Error) {
+        self.life().refuses = Some(error);
+    }
+
+    /// All answers that it has.
+    pub(crate) fn answers(&self) -> Vec<Result<Value, Error>> {
+        let life = self.life();
+        life.asked.iter().filter_map(|ask| life.answers.get(ask).cloned()).collect()
+    }
+
+    fn given(&self) -> GivenToRunner {
+        let life = self.life();
+        GivenToRunner {
+            jobs: life.ran.iter().map(|(job, _)| *job).collect(),
+            unanswered: life.asked.iter().filter(|ask| !life.answers.contains_key(ask)).copied().collect(),
+            secrets: life.secrets.clone(),
+        }
+    }
+
+    /// Whether it obeys the owner of this epoch, and from now on none of an older one.
+    fn obeys(&self, epoch: Epoch) -> bool {
+        let mut life = self.life();
+        life.epoch = life.epoch.max(Some(epoch));
+        life.epoch == Some(epoch)
     }
 
     /// Someone has it from now on, and nobody else.
@@ -200,6 +252,11 @@ impl Survivor {
                     let schema = json!({ "type": "string", "writeOnly": true });
                     self.ask(job, Question { schema, ..Question::text(rest) }).await;
                 }
+                "reveal" => {
+                    let secrets = self.life().secrets.clone();
+                    let texts: Vec<_> = secrets.iter().filter_map(Value::as_str).collect();
+                    self.print(job, OutputStream::Stdout, format!("revealed: {}", texts.join(" ")));
+                }
                 "loop" => {
                     self.until_interrupted(1).await;
                     ending = JobEnding::Interrupted { kept: 0 };
@@ -228,6 +285,7 @@ impl Survivor {
 
     async fn ask(&self, job: JobId, question: Question) {
         let ask = AskId::from_uuid(Uuid::now_v7());
+        self.life().asked.push(ask);
         self.say(RunnerNotice::Asks { job, ask, question, timeout_ms: None });
         let answer = self.until(|life| life.answers.get(&ask).cloned()).await;
         self.print(job, OutputStream::Stdout, format!("{answer:?}"));
@@ -254,9 +312,13 @@ impl RunnerFactory for Access {
             // Who is gone starts nothing.
             std::future::pending::<()>().await;
         }
+        assert!(
+            self.survivors.alive(spec.session).is_none(),
+            "a start meets a kernel of the session that lives"
+        );
         let survivor = Arc::new(Survivor {
             id: RunnerId::from_uuid(Uuid::now_v7()),
-            life: Mutex::default(),
+            life: Mutex::new(Life { epoch: Some(spec.epoch), ..Life::default() }),
             news: watch::Sender::new(()),
         });
         self.survivors.alive.lock().unwrap().insert(spec.session, Arc::clone(&survivor));
@@ -265,12 +327,21 @@ impl RunnerFactory for Access {
     }
 
     async fn adopt(&self, spec: &RunnerSpec, _stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
-        let survivor = self.survivors.alive.lock().unwrap().get(&spec.session).cloned();
-        let found = |survivor: Arc<Survivor>| FoundRunner {
-            started: survivor.hand_out(),
-            given: GivenToRunner::default(),
-        };
-        Ok(survivor.filter(|survivor| !survivor.is_killed()).map(found))
+        let Some(survivor) = self.survivors.alive(spec.session) else { return Ok(None) };
+        let refused = survivor.life().refuses.clone();
+        refused.map_or(Ok(()), Err)?;
+        if !survivor.obeys(spec.epoch) {
+            let reason = "it has obeyed the owner of a newer epoch".to_owned();
+            return Err(Error::WorkerFailed { reason });
+        }
+        Ok(Some(FoundRunner { given: survivor.given(), started: survivor.hand_out() }))
+    }
+
+    async fn end_left(&self, spec: &RunnerSpec) {
+        if let Some(survivor) = self.survivors.alive(spec.session).filter(|it| it.obeys(spec.epoch)) {
+            survivor.change(|life| life.is_killed = true);
+            self.survivors.left_ended.fetch_add(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -297,9 +368,15 @@ impl Process for Handle {
         RunnerInfo { kernel, runtime, language: None, pid: None, references: None, startup: None }
     }
 
-    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
+    async fn answer(&self, AskAnswer { ask, answer, is_secret }: AskAnswer) {
         self.give(|life| {
-            life.answers.entry(ask).or_insert(answer);
+            if life.answers.contains_key(&ask) {
+                return;
+            }
+            if is_secret {
+                life.secrets.extend(answer.clone().ok());
+            }
+            life.answers.insert(ask, answer);
         });
     }
 

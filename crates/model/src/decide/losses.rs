@@ -6,6 +6,7 @@ use super::{Draft, Effect, of};
 use crate::diagnostic::Diagnostic;
 use crate::eval::WorkerExit;
 use crate::event::{Blame, EventBody, Source, WarmUpReason};
+use crate::id::JobId;
 use crate::session::RunningJob;
 use crate::state::SessionState;
 use crate::supervision::{Verdict, judge};
@@ -79,6 +80,23 @@ impl Draft<'_> {
             self.record(of(Source::System), EventBody::SessionStopped);
             self.effect(Effect::KillWorker);
         }
+    }
+
+    /// The daemon that was to give a job to the runner is gone, and nobody else can.
+    pub(super) fn job_lost(&mut self, job: JobId) {
+        if let Some(running) = self.running(job) {
+            self.interrupt_running(&running);
+        }
+    }
+
+    pub(super) fn daemon_stopping(&mut self) {
+        if let Some(running) = self.session.running().cloned() {
+            self.interrupt_running(&running);
+        }
+        if self.session.state() != SessionState::Uninitialized {
+            self.record(of(Source::System), EventBody::SessionStopped);
+        }
+        self.effect(Effect::KillWorker);
     }
 
     pub(super) fn daemon_lost(&mut self) {

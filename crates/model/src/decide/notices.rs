@@ -11,7 +11,6 @@ use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
 use crate::id::JobId;
 use crate::session::Activity;
-use crate::state::SessionState;
 
 /// What to look at when an agent cannot be started.
 const AGENT_SETTINGS: &str = "`mainstay agent list` shows which agents are used.";
@@ -88,16 +87,9 @@ impl Draft<'_> {
             Notice::AskOverdue { ask } => self.ask_overdue(ask),
             Notice::Compacted(compaction) => self.agent_compacted(compaction),
             Notice::Idle => self.rest_while_idle(),
+            Notice::JobLost { job } => self.job_lost(job),
             Notice::DaemonLost => self.daemon_lost(),
-            Notice::DaemonStopping => {
-                if let Some(running) = self.session.running().cloned() {
-                    self.interrupt_running(&running);
-                }
-                if self.session.state() != SessionState::Uninitialized {
-                    self.record(of(Source::System), EventBody::SessionStopped);
-                }
-                self.effect(Effect::KillWorker);
-            }
+            Notice::DaemonStopping => self.daemon_stopping(),
         }
     }
 

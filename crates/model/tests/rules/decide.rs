@@ -76,6 +76,9 @@ enum Step {
     GraceExpired {
         of_running: bool,
     },
+    JobLost {
+        of_running: bool,
+    },
     LookedAt(References),
     /// Files of the session's folder were written.
     Written(Vec<&'static str>),
@@ -157,6 +160,7 @@ impl Step {
                 Notice::Runner(RunnerNotice::Exited { exit, last_words })
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
+            Self::JobLost { of_running } => Notice::JobLost { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
             Self::Written(files) => written(None, files),
             Self::WrittenIn(at, files) => written(Some(second(at)), files),
@@ -240,6 +244,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => usually().prop_map(|of_running| Step::CommTaken { of_running }),
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
+        1 => usually().prop_map(|of_running| Step::JobLost { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
         1 => any_written().prop_map(Step::Written),
         1 => (0_i64..40, any_written()).prop_map(|(at, files)| Step::WrittenIn(at, files)),
