@@ -307,8 +307,10 @@ impl Engine {
     }
 
     /// Ends without an end of what runs: lets the runners go that outlive this daemon, and refuses what comes later. A session whose runner
-    /// does not is stopped. What the runners have said so far is durable and acknowledged then; the next daemon adopts them.
+    /// does not is stopped. What the runners have said so far is durable and acknowledged then; the next daemon adopts them. Nobody who
+    /// waits is answered: the process is to end, and clients that lose their connections ask the next daemon.
     pub async fn let_go(&self) {
+        self.lock().letting_go = true;
         let handles = self.begin_stopping();
         let gone = handles.iter().map(|handle| async move {
             let (reply, done) = oneshot::channel();

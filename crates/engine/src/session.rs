@@ -430,7 +430,6 @@ impl SessionTask {
         if !outlives && self.session.state() != SessionState::WarmingUp {
             return self.shut_down();
         }
-        self.begin_draining();
         self.hear_out();
         self.flush_output();
         self.send(Vec::new());

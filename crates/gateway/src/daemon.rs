@@ -59,10 +59,11 @@ impl Daemon {
 
     /// Stops every session, or lets their runners go where the daemon begins anew, and answers what waited for that.
     pub async fn shut_down(&self) {
-        match self.begins_anew.get() {
-            Some(_) => self.engine.let_go().await,
-            None => self.engine.shut_down().await,
+        if self.begins_anew.get().is_some() {
+            // Who waits is answered by the next daemon.
+            return self.engine.let_go().await;
         }
+        self.engine.shut_down().await;
         self.stopped.cancel();
         self.answering.close();
         if tokio::time::timeout(LAST_ANSWERS, self.answering.wait()).await.is_err() {

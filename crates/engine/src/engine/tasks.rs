@@ -17,6 +17,8 @@ use crate::sync::MutexGuard;
 pub(super) struct Tasks {
     pub(super) handles: HashMap<SessionId, Entry>,
     pub(super) stopping: bool,
+    /// Whether runners are let go: then nobody is answered any more. Clients lose their connections, and ask the next daemon.
+    pub(super) letting_go: bool,
 }
 
 /// What a session's task is going to answer.
@@ -28,7 +30,13 @@ pub(super) struct PendingAnswer<T> {
 impl<T> PendingAnswer<T> {
     /// The answer, or why the task ended without one.
     pub(super) async fn answered(self, engine: &Engine) -> Result<T, Error> {
-        self.answer.await.map_err(|_| engine.gone(&self.ending))
+        match self.answer.await {
+            Ok(answer) => Ok(answer),
+            Err(_) => {
+                engine.unless_letting_go().await;
+                Err(engine.gone(&self.ending))
+            }
+        }
     }
 }
 
@@ -59,6 +67,7 @@ impl Engine {
         if handle.send(request(reply)).await {
             Ok(PendingAnswer { answer, ending })
         } else {
+            self.unless_letting_go().await;
             Err(self.gone(&ending))
         }
     }
@@ -81,7 +90,16 @@ impl Engine {
         ending.reason().unwrap_or_else(|| Error::StoreFailed { reason: failed() })
     }
 
+    /// Waits for ever where runners are let go.
+    async fn unless_letting_go(&self) {
+        let is_letting_go = self.lock().letting_go;
+        if is_letting_go {
+            std::future::pending().await
+        }
+    }
+
     pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
+        self.unless_letting_go().await;
         if let Some(handle) = self.live_handle(session)? {
             return Ok(handle);
         }

@@ -21,6 +21,9 @@ use super::questions::{Asker, Questions};
 /// What has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How many daemons in a row may be lost under one command. More are no accident.
+const LOSSES: u32 = 100;
+
 /// A command, and what is shown of it.
 pub(super) trait AwaitedCommand {
     /// The request that carries it.
@@ -82,11 +85,14 @@ impl<S: AwaitedCommand> CommandWait<S> {
         home: &Home,
         connection: Connection,
     ) -> Result<(<S::Request as Method>::Answer, Client), Error> {
-        match self.attempt(connection).await {
-            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
-            Err(Error::DaemonNotRunning) => self.attempt(connect_or_start(home, "cli").await?).await,
-            answered => answered,
+        let mut answered = self.attempt(connection).await;
+        let mut losses = 0;
+        // The daemon was lost. The command goes on, its outcome is stored, or it never arrived; the same id asks for either.
+        while matches!(answered, Err(Error::DaemonNotRunning)) && losses < LOSSES {
+            losses += 1;
+            answered = self.attempt(connect_or_start(home, "cli").await?).await;
         }
+        answered
     }
 
     async fn attempt(

@@ -48,7 +48,11 @@ async fn begin_anew(home: &Home, program: Option<String>) -> Result<ExitCode, Er
             let before = home.daemon();
             let daemon = connection.client.daemon.clone();
             let asked = connection.client.call(RestartDaemon { program });
-            answered(home, daemon.pid, asked).await?;
+            match answered(home, daemon.pid, asked).await {
+                // It may end before its answer is written.
+                Ok(_) | Err(Error::DaemonNotRunning | Error::DaemonStopping) => {}
+                Err(error) => return Err(error),
+            }
             before.map(|record| (record, daemon.version))
         }
         Err(Error::DaemonNotRunning) => None,
