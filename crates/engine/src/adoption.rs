@@ -14,6 +14,7 @@ use mainstay_runner::{
 use serde_json::Value;
 
 use crate::engine::Engine;
+use crate::session::NamedPrompts;
 use crate::sync::time::timeout;
 use crate::worker::Order;
 
@@ -117,6 +118,23 @@ impl Engine {
         let is_lost = session.running().is_some_and(|job| job.withheld && !known.jobs.contains(&job.job));
         let given = if is_lost { Vec::new() } else { self.given_to_job(session, &known).await? };
         Ok(AdoptedRunner { started, taken, given, secrets: known.secrets, is_job_lost: is_lost })
+    }
+
+    /// What is queued for an agent, with the events that queued it: those of the running turn, or of any where none runs.
+    pub(crate) async fn prompts_in(&self, session: &Session) -> Result<NamedPrompts, Error> {
+        let mut prompts = NamedPrompts::default();
+        if session.queue.is_empty() {
+            return Ok(prompts);
+        }
+        let mut after = session.running().map_or(Seq::ZERO, |running| running.requested);
+        loop {
+            let page = self.shared.log.events(session.id, after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            page.iter().for_each(|event| prompts.take_in(event.seq, &event.body));
+        }
+        prompts.keep(session.last_seq, &session.queue);
+        Ok(prompts)
     }
 
     /// What the running job is given again: itself, unless its code is withheld and so stored nowhere, and the answers that the runner

@@ -14,6 +14,7 @@ mod arrivals;
 mod effects;
 mod handle;
 mod heard_notices;
+mod steering;
 mod takeover;
 mod timers;
 mod turns;
@@ -57,6 +58,7 @@ use crate::worker::Worker;
 
 pub(crate) use self::handle::{Ending, Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
+pub(crate) use self::steering::NamedPrompts;
 pub(crate) use self::takeover::{Inherited, Spared};
 
 /// How long output is held back to be joined with what follows.
@@ -109,6 +111,7 @@ pub(crate) fn spawn(
         door: Arc::downgrade(&door),
         is_open: true,
         output: OutputBuffer::new(&shared.limits),
+        named_prompts: NamedPrompts::default(),
         late: OutputBuffer::late(&shared.limits),
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
@@ -195,6 +198,8 @@ struct SessionTask {
     heard: Option<HeardNotices>,
     /// What was decided and is not yet on its way to the log.
     unsent: UnsentEvents,
+    /// What is queued for an agent.
+    named_prompts: NamedPrompts,
     output: OutputBuffer,
     /// What jobs put out that have ended.
     late: OutputBuffer,

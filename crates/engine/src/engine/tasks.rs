@@ -111,13 +111,14 @@ impl Engine {
         let stored = self.stored(session).await?;
         let answered = self.answered_elsewhere(&stored).await?;
         let lane = self.waiting_in(&stored).await?;
+        let prompts = self.prompts_in(&stored).await?;
         let adopted = self.adopt(&stored, epoch).await?;
         let mut tasks = self.lock();
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
         let (handle, entry) =
-            spawn(Arc::clone(&self.shared), stored, epoch, Inherited { lane, answered, adopted });
+            spawn(Arc::clone(&self.shared), stored, epoch, Inherited { lane, answered, prompts, adopted });
         tasks.handles.retain(|_, handle| handle.upgrade().is_some());
         tasks.handles.insert(session, entry);
         Ok(handle)

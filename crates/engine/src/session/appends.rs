@@ -42,6 +42,7 @@ impl SessionTask {
             // The position is the log's to give, and nothing here depends on it.
             let event = Event { session, seq, position: Position::ZERO, at, metadata, body };
             self.session.evolve(&event);
+            self.named_prompts.take_in(seq, &event.body);
             self.unsent.events.push(NewEvent { at, metadata: event.metadata, body: event.body });
         }
         // Before the worker is dropped, where it is for that.

@@ -29,6 +29,7 @@ impl SessionTask {
                 self.give(Order::Work { job, work, requested });
             }
             Effect::Steer { queued } => {
+                // Its event is the last of the decision.
                 self.order(Order::Steer { queued, requested: self.session.last_seq });
             }
             Effect::Answer { ask, answer } => {

@@ -6,6 +6,7 @@ use mainstay_runner::StartedRunner;
 
 use super::SessionTask;
 use super::heard_notices::HeardNotices;
+use super::steering::NamedPrompts;
 use crate::adoption::AdoptedRunner;
 use crate::claims::CommandKey;
 use crate::lane::{Lane, Queued};
@@ -18,6 +19,8 @@ pub(crate) struct Inherited {
     pub(crate) lane: Vec<Queued>,
     /// The command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
     pub(crate) answered: Option<CommandKey>,
+    /// What is queued for an agent.
+    pub(crate) prompts: NamedPrompts,
     /// The runner that has outlived the daemon that started it.
     pub(crate) adopted: Option<AdoptedRunner>,
 }
@@ -46,8 +49,9 @@ impl Inherited {
 impl SessionTask {
     /// Goes on with what an earlier daemon left.
     pub(super) fn inherit(&mut self, inherited: Inherited) {
-        let Inherited { lane, answered, adopted } = inherited;
+        let Inherited { lane, answered, prompts, adopted } = inherited;
         self.answered = answered;
+        self.named_prompts = prompts;
         match adopted {
             Some(adopted) => self.go_on(lane, adopted),
             None => self.take_over(lane),
@@ -83,6 +87,7 @@ impl SessionTask {
         for order in given {
             self.give(order);
         }
+        self.steer_again();
         let running = self.session.running().map(|running| (running.job, running.cancel_requested));
         if let Some((job, true)) = running
             && !is_job_lost

@@ -150,9 +150,7 @@ impl SessionTask {
                     worker.is_up(runner, grace, committed);
                 }
                 // What the one before had not come to hear.
-                for queued in &self.session.queue {
-                    self.order(Order::Steer { queued: queued.clone(), requested: self.session.last_seq });
-                }
+                self.steer_again();
             }
             FromWorker::CannotReload(because) => self.start_worker_for(Duration::ZERO, Some(because)),
             FromWorker::WarmsUp(progress) => {

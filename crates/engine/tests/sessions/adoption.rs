@@ -8,8 +8,9 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{EventLog, Log};
 use mainstay_model::command;
 use mainstay_model::{
-    Access, Admission, Error, EvalEnding, EventBody, JobId, Limits, NoticeNumber, Outcome, OutputStream,
-    Response, RunnerNotice, Seq, SessionCommand, SessionId, SessionState,
+    Access, Admission, CreateSession, Delivery, Error, EvalEnding, EventBody, JobId, JobSpec, Limits,
+    NoticeNumber, Outcome, OutputStream, Prompt, QueuedPrompt, Response, RunnerNotice, Seq, SessionCommand,
+    SessionId, SessionKind, SessionState,
 };
 use mainstay_runner::RunnerFactory;
 use proptest::prelude::*;
@@ -487,6 +488,44 @@ async fn a_runner_of_a_session_that_was_warming_up_is_ended_before_another_start
     let started = daemon.survivors.started();
     assert_eq!(started.iter().map(|survivor| survivor.is_killed()).collect::<Vec<_>>(), [true, true, false]);
     assert_eq!(daemon.survivors.left_ended(), 1);
+}
+
+#[tokio::test]
+async fn prompts_that_were_queued_reach_an_agent_that_goes_on_once_each_and_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let create = CreateSession {
+        kind: SessionKind::pi(),
+        working_directory: folder.path().display().to_string(),
+        ..create("talk")
+    };
+    let session = match daemon.local.create(next_id(), create).await.unwrap() {
+        Outcome::Done { response: Response::Created { session } } => session,
+        other => panic!("{other:?}"),
+    };
+    let client = daemon.client(session);
+    let turn = SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text("begin") });
+    let running = client.send(command(next_id(), Admission::Queue, turn));
+    client.until("jobRequested").await;
+    daemon.survivor().until_ran(1).await;
+    let steer = |text: &str| {
+        SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears: Delivery::Steer })
+    };
+    assert!(client.submit(steer("heard")).await.is_ok());
+    daemon.survivor().until_steered(1).await;
+    daemon.survivors.cut_off();
+    assert!(client.submit(steer("same")).await.is_ok());
+    assert!(client.submit(steer("same")).await.is_ok());
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    let survivor = daemon.survivor();
+    survivor.until_steered(3).await;
+    let (seqs, texts): (Vec<_>, Vec<_>) = survivor.steered().into_iter().unzip();
+    assert_eq!(texts, ["heard", "same", "same"]);
+    let events = daemon.client(session).attached.events(session, Seq::ZERO, usize::MAX).await.unwrap();
+    let queued = events.iter().filter(|event| matches!(event.body, EventBody::PromptQueued(_)));
+    assert_eq!(seqs, queued.map(|event| event.seq).collect::<Vec<_>>());
+    assert_eq!(daemon.survivors.started().len(), 1);
 }
 
 #[tokio::test]

@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Capabilities, Diagnostic, Display, Epoch, Error, EvalResult, JobEnding, JobId, JobReport,
-    NoticeNumber, OutputStream, Question, RunnerId, RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind,
-    TextPosition,
+    AgentNotice, AskId, Capabilities, Diagnostic, Display, Epoch, Error, EvalResult, JobEnding, JobId,
+    JobReport, JobSpec, NoticeNumber, OutputStream, Question, QueuedPrompt, RunnerId, RunnerInfo,
+    RunnerNotice, Seq, SessionId, SessionKind, TextPosition, WorkEnding,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    AskAnswer, Completions, FoundRunner, GivenToRunner, Kernel, Process, ResourceUsage, Runner,
-    RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress, Submission,
+    Agent, AgentQuestion, AskAnswer, Completions, FoundRunner, GivenToRunner, Kernel, Process, ResourceUsage,
+    Runner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress, Submission,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -86,6 +86,7 @@ impl Survivors {
 /// The one kernel that lives on.
 pub(crate) struct Survivor {
     id: RunnerId,
+    is_agent: bool,
     life: Mutex<Life>,
     /// Changes with everything that it does.
     news: watch::Sender<()>,
@@ -99,6 +100,8 @@ struct Life {
     acknowledged: u64,
     /// What it ran, in order.
     ran: Vec<(JobId, String)>,
+    /// What it was told while it worked, each with its name.
+    steered: Vec<(Seq, String)>,
     /// What it asked, in order.
     asked: Vec<AskId>,
     answers: HashMap<AskId, Result<Value, Error>>,
@@ -169,6 +172,16 @@ impl Survivor {
         self.life().is_killed
     }
 
+    /// All that it was told while it worked.
+    pub(crate) fn steered(&self) -> Vec<(Seq, String)> {
+        self.life().steered.clone()
+    }
+
+    /// Waits until it was told so much while it worked.
+    pub(crate) async fn until_steered(&self, prompts: usize) {
+        self.until(|life| (life.steered.len() >= prompts).then_some(())).await;
+    }
+
     /// Refuses whoever wants to adopt it.
     pub(crate) fn refuse(&self, error: Error) {
         self.life().refuses = Some(error);
@@ -209,7 +222,8 @@ impl Survivor {
         let connection = self.connect();
         let kept_from = self.life().acknowledged;
         let (tell, notices) = mpsc::channel(4);
-        let runner = Runner::Kernel(Arc::new(Handle { survivor: Arc::clone(self), connection }));
+        let handle = Arc::new(Handle { survivor: Arc::clone(self), connection });
+        let runner = if self.is_agent { Runner::Agent(handle) } else { Runner::Kernel(handle) };
         tokio::spawn(Arc::clone(self).tell(connection, kept_from, tell));
         StartedRunner { id: self.id, runner, next: NoticeNumber(kept_from + 1), notices }
     }
@@ -300,7 +314,7 @@ fn shown(text: &str) -> Display {
 #[async_trait]
 impl RunnerFactory for Access {
     fn serves(&self, kind: &SessionKind) -> bool {
-        *kind == SessionKind::fsharp()
+        *kind == SessionKind::fsharp() || *kind == SessionKind::pi()
     }
 
     fn capabilities(&self, kind: &SessionKind) -> Capabilities {
@@ -318,6 +332,7 @@ impl RunnerFactory for Access {
         );
         let survivor = Arc::new(Survivor {
             id: RunnerId::from_uuid(Uuid::now_v7()),
+            is_agent: spec.kind == SessionKind::pi(),
             life: Mutex::new(Life { epoch: Some(spec.epoch), ..Life::default() }),
             news: watch::Sender::new(()),
         });
@@ -398,6 +413,35 @@ impl Process for Handle {
 
     fn usage(&self) -> Option<ResourceUsage> {
         None
+    }
+}
+
+#[async_trait]
+impl Agent for Handle {
+    async fn work(&self, job: JobId, work: JobSpec) {
+        let survivor = Arc::clone(&self.survivor);
+        self.give(|life| {
+            if life.ran.iter().all(|(known, _)| *known != job) {
+                life.ran.push((job, format!("{work:?}")));
+                tokio::spawn(async move {
+                    survivor.until_interrupted(1).await;
+                    let ending = WorkEnding::Interrupted;
+                    survivor.say(RunnerNotice::Agent(AgentNotice::Ended { job, ending }));
+                });
+            }
+        });
+    }
+
+    async fn steer(&self, queued: QueuedPrompt, requested: Seq) {
+        self.give(|life| {
+            if life.steered.last().is_none_or(|(last, _)| *last < requested) {
+                life.steered.push((requested, queued.prompt.text));
+            }
+        });
+    }
+
+    async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
+        Ok(Value::Null)
     }
 }
 

@@ -1,0 +1,71 @@
+//! The prompts that wait in an agent's queue, each with the event that names it for the runner.
+
+use mainstay_model::{EventBody, QueuedPrompt, Seq};
+
+use super::SessionTask;
+use crate::worker::Order;
+
+/// The prompts of a session's queue, in the order of the events that queued them.
+#[derive(Debug, Default)]
+pub(crate) struct NamedPrompts(Vec<(Seq, QueuedPrompt)>);
+
+impl NamedPrompts {
+    /// Takes in an event.
+    pub(crate) fn take_in(&mut self, seq: Seq, body: &EventBody) {
+        match body {
+            EventBody::PromptQueued(queued) => self.0.push((seq, queued.clone())),
+            EventBody::QueueChanged { queue } => self.keep(seq, queue),
+            _ => {}
+        }
+    }
+
+    /// Keeps those that are in the queue. What an agent has of its own accord no event queued: it is named by the event that told of it.
+    pub(crate) fn keep(&mut self, told: Seq, queue: &[QueuedPrompt]) {
+        let mut known = std::mem::take(&mut self.0);
+        // Of two that are the same the first is heard first.
+        for queued in queue.iter().rev() {
+            let seq = known.iter().rposition(|(_, known)| known == queued).map(|index| known.remove(index).0);
+            self.0.push((seq.unwrap_or(told), queued.clone()));
+        }
+        self.0.reverse();
+        self.0.sort_by_key(|(seq, _)| *seq);
+    }
+
+    /// What the runner is told of them.
+    fn orders(&self) -> impl Iterator<Item = Order> {
+        self.0.iter().map(|(seq, queued)| Order::Steer { queued: queued.clone(), requested: *seq })
+    }
+}
+
+impl SessionTask {
+    /// Says to the runner what is queued and nobody knows whether it has heard; of what comes twice, it heeds the first.
+    pub(super) fn steer_again(&self) {
+        for order in self.named_prompts.orders() {
+            self.order(order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::{Delivery, Prompt};
+
+    use super::*;
+
+    fn queued(text: &str) -> QueuedPrompt {
+        QueuedPrompt { prompt: Prompt::text(text), hears: Delivery::Steer }
+    }
+
+    #[test]
+    fn each_prompt_keeps_the_name_that_its_event_gave_it() {
+        let mut prompts = NamedPrompts::default();
+        for (seq, text) in [(3, "a"), (5, "b"), (6, "a"), (8, "c")] {
+            prompts.take_in(Seq(seq), &EventBody::PromptQueued(queued(text)));
+        }
+        let queue = ["c", "a", "own"].map(queued).to_vec();
+        prompts.take_in(Seq(9), &EventBody::QueueChanged { queue });
+        let names: Vec<_> =
+            prompts.0.iter().map(|(seq, queued)| (seq.0, queued.prompt.text.as_str())).collect();
+        assert_eq!(names, [(6, "a"), (8, "c"), (9, "own")]);
+    }
+}
