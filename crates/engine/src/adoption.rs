@@ -8,13 +8,14 @@ use mainstay_model::{
     AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, Seq, Session, SessionState, TakenNotices,
 };
 use mainstay_runner::{
-    AskAnswer, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StartedRunner, StoredProgress,
-    Submission,
+    AskAnswer, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StoredProgress, Submission,
 };
+
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::session::NamedPrompts;
+use crate::inherited::AdoptedRunner;
+use crate::named_prompts::NamedPrompts;
 use crate::sync::time::timeout;
 use crate::worker::Order;
 
@@ -24,19 +25,6 @@ const PAGE: usize = 512;
 /// What a job hears whose secret answer is lost.
 const SECRET_IS_LOST: &str =
     "it was a secret, which is stored nowhere, and is lost with the daemon that had it; ask again";
-
-/// A runner that a session's task goes on with.
-pub(crate) struct AdoptedRunner {
-    pub(crate) started: StartedRunner,
-    /// Which of its notices are taken already.
-    pub(crate) taken: TakenNotices,
-    /// What the running job was given last, which may not have come there.
-    pub(crate) given: Vec<Order>,
-    /// The secrets that the running job was answered.
-    pub(crate) secrets: Vec<Value>,
-    /// Whether the session has a running job that the runner was never given, and whose code is stored nowhere.
-    pub(crate) is_job_lost: bool,
-}
 
 impl Engine {
     /// Adopts the runner of a session that is as the log has it, where it lives and its session can go on with it. One that the

@@ -14,7 +14,6 @@ mod arrivals;
 mod effects;
 mod handle;
 mod heard_notices;
-mod steering;
 mod takeover;
 mod timers;
 mod turns;
@@ -43,7 +42,9 @@ use crate::claims::{CommandKey, key_of};
 use crate::clock::now;
 use crate::commit::{CommitReceivers, Commits, commit_in_order};
 use crate::dependencies::{WaitResult, Waiter};
+use crate::inherited::Inherited;
 use crate::lane::Lane;
+use crate::named_prompts::NamedPrompts;
 use crate::output::OutputBuffer;
 use crate::pending_commands::PendingCommands;
 use crate::retry::Retry;
@@ -58,8 +59,6 @@ use crate::worker::Worker;
 
 pub(crate) use self::handle::{Ending, Entry, OwnTask, Request, SessionHandle};
 use self::handle::{Envelope, KeepAlive, turn_away_all};
-pub(crate) use self::steering::NamedPrompts;
-pub(crate) use self::takeover::{Inherited, Spared};
 
 /// How long output is held back to be joined with what follows.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);

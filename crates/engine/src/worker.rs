@@ -44,7 +44,7 @@ enum LifeStage {
     /// It is not there yet.
     #[default]
     Starting,
-    /// It was started.
+    /// The worker was just started.
     Started(Runner),
     /// It was killed, or is to be when it is there.
     Killed,

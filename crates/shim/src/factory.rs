@@ -53,7 +53,7 @@ pub struct Shims {
 }
 
 impl Shims {
-    /// Around another factory.
+    /// Starts in shims what this factory starts.
     pub fn around(inner: Arc<dyn RunnerFactory>, settings: Arc<ShimSettings>) -> Self {
         Self { inner, settings }
     }

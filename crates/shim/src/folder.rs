@@ -66,7 +66,7 @@ impl ShimFolder {
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
@@ -119,7 +119,7 @@ impl ShimFolder {
         make_private(&self.folder)
     }
 
-    /// Removes it.
+    /// Removes the folder and all in it.
     pub(crate) fn remove(&self) {
         // What stays behind is removed when the session is brought up the next time.
         std::fs::remove_dir_all(&self.folder).ok();

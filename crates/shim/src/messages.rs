@@ -97,7 +97,7 @@ pub enum Welcome {
         protocol: u32,
         /// The process of the shim.
         pid: u32,
-        /// The runner.
+        /// The runner that is adopted.
         runner: RunnerDescription,
         /// The number of the first notice that follows.
         next: NoticeNumber,
@@ -106,7 +106,7 @@ pub enum Welcome {
     },
     /// The shim does not obey this connection, and closes it.
     Refused {
-        /// The reason.
+        /// The reason of the refusal.
         reason: Refusal,
     },
 }
@@ -170,7 +170,7 @@ pub struct RunnerDescription {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToShim {
-    /// Run code.
+    /// Run code as a job.
     Run {
         /// The code and its job, which names the order.
         submission: Submission,
@@ -189,26 +189,26 @@ pub enum ToShim {
     TakeComm {
         /// The job of the message.
         job: JobId,
-        /// The message.
+        /// The message of the front end.
         message: Box<CommMessage>,
     },
     /// Have the agent do something.
     Work {
-        /// The job.
+        /// The job of the work.
         job: JobId,
         /// What is to be done.
         work: JobSpec,
     },
     /// Say something to the agent while it works.
     Steer {
-        /// What is said.
+        /// What the agent is told.
         queued: QueuedPrompt,
         /// The event that queued it, which names it.
         requested: Seq,
     },
     /// An ask is answered.
     Answer {
-        /// The answer.
+        /// The answer to the ask.
         answer: AskAnswer,
     },
     /// Interrupt a job. One that has ended is not meant any more.
@@ -228,11 +228,11 @@ pub enum ToShim {
         /// The last notice that was.
         up_to: NoticeNumber,
     },
-    /// Answer a question.
+    /// Answer a question about the session.
     Question {
         /// Names the question in this connection.
         id: u64,
-        /// The question.
+        /// The question to the runner.
         question: ShimQuestion,
     },
     /// End the runner, and the shim.
@@ -252,26 +252,26 @@ pub enum ShimQuestion {
     Reset,
     /// Check code without running it.
     Check {
-        /// The code.
+        /// The code to be checked.
         code: String,
         /// The file it is from.
         file: Option<String>,
     },
     /// Complete at a cursor.
     Complete {
-        /// The code.
+        /// The code to be completed.
         code: String,
         /// The place of the cursor.
         cursor: TextPosition,
     },
     /// A question to a kernel.
     Query {
-        /// The question.
+        /// The question to the kernel.
         query: KernelQuery,
     },
     /// A question to an agent.
     Tell {
-        /// The question.
+        /// The question to the agent.
         question: AgentQuestion,
     },
 }
@@ -305,29 +305,29 @@ pub enum FromShim {
     },
     /// The last lines that the runner said on its standard error while it starts.
     StartLines {
-        /// The lines.
+        /// The lines, where there are any.
         lines: Option<String>,
     },
     /// The runner takes work.
     Started {
-        /// The runner.
+        /// The runner that has come up.
         runner: RunnerDescription,
     },
     /// The runner did not come up, and the shim ends.
     NotStarted {
-        /// The reason.
+        /// The reason of the failure.
         error: Error,
     },
     /// The runner says something.
     Notice {
         /// The number of the notice in the runner's life.
         number: NoticeNumber,
-        /// What it says.
+        /// What the runner says there.
         notice: RunnerNotice,
     },
     /// The answer to a question.
     Answer {
-        /// The question's name.
+        /// The name of the question.
         id: u64,
         /// The answer, or why there is none.
         answer: Result<ShimAnswer, Error>,

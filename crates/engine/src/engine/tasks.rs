@@ -8,8 +8,9 @@ use tokio::sync::oneshot;
 
 use super::Engine;
 use crate::claims::{CommandKey, key_of};
+use crate::inherited::{Inherited, Spared};
 use crate::lane::Queued;
-use crate::session::{Ending, Entry, Inherited, Request, SessionHandle, Spared, spawn};
+use crate::session::{Ending, Entry, Request, SessionHandle, spawn};
 use crate::sync::MutexGuard;
 
 /// The tasks of the sessions in use.

@@ -9,7 +9,7 @@ use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::takeover::Spared;
+use crate::inherited::Spared;
 use crate::pending_commands::Reply;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};

@@ -6,45 +6,10 @@ use mainstay_runner::StartedRunner;
 
 use super::SessionTask;
 use super::heard_notices::HeardNotices;
-use super::steering::NamedPrompts;
-use crate::adoption::AdoptedRunner;
-use crate::claims::CommandKey;
+use crate::inherited::{AdoptedRunner, Inherited};
 use crate::lane::{Lane, Queued};
 use crate::warm_up::Notices;
 use crate::worker::Worker;
-
-/// What a session's task begins with that an earlier one left.
-pub(crate) struct Inherited {
-    /// The commands that wait for their turn.
-    pub(crate) lane: Vec<Queued>,
-    /// The command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
-    pub(crate) answered: Option<CommandKey>,
-    /// What is queued for an agent.
-    pub(crate) prompts: NamedPrompts,
-    /// The runner that has outlived the daemon that started it.
-    pub(crate) adopted: Option<AdoptedRunner>,
-}
-
-/// What had outlived its daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spared {
-    Nothing,
-    /// The runner; the job that ran, if any, was never given to it.
-    Runner,
-    /// The runner, and the job that ran in it, if any.
-    RunnerAndJob,
-}
-
-impl Inherited {
-    /// What of it had outlived its daemon.
-    pub(super) fn spared(&self) -> Spared {
-        match &self.adopted {
-            None => Spared::Nothing,
-            Some(adopted) if adopted.is_job_lost => Spared::Runner,
-            Some(_) => Spared::RunnerAndJob,
-        }
-    }
-}
 
 impl SessionTask {
     /// Goes on with what an earlier daemon left.

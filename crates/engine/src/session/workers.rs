@@ -127,6 +127,13 @@ impl SessionTask {
         }
     }
 
+    /// Says to the runner what is queued and nobody knows whether it has heard; of what comes twice, it heeds the first.
+    pub(super) fn steer_again(&self) {
+        for order in self.named_prompts.orders() {
+            self.order(order);
+        }
+    }
+
     pub(super) fn order(&self, order: Order) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.order(order))
     }

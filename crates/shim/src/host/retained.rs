@@ -19,7 +19,7 @@ pub(super) struct Retained {
     memory: VecDeque<Bytes>,
     memory_bytes: usize,
     buffer_bytes: usize,
-    /// The newer ones.
+    /// The notices that are newer than those.
     file: Overflow,
     /// The newest, where the file could not take it.
     stranded: Option<Bytes>,

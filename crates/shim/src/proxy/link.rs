@@ -131,7 +131,7 @@ impl Link {
         *lock(&self.last_job)
     }
 
-    /// Gives a job.
+    /// Gives the runner a job.
     pub(super) fn begin(&self, job: JobId, message: &ToShim) {
         *lock(&self.last_job) = Some(job);
         self.tell(message);

@@ -2,7 +2,6 @@
 
 use mainstay_model::{EventBody, QueuedPrompt, Seq};
 
-use super::SessionTask;
 use crate::worker::Order;
 
 /// The prompts of a session's queue, in the order of the events that queued them.
@@ -32,17 +31,8 @@ impl NamedPrompts {
     }
 
     /// What the runner is told of them.
-    fn orders(&self) -> impl Iterator<Item = Order> {
+    pub(crate) fn orders(&self) -> impl Iterator<Item = Order> {
         self.0.iter().map(|(seq, queued)| Order::Steer { queued: queued.clone(), requested: *seq })
-    }
-}
-
-impl SessionTask {
-    /// Says to the runner what is queued and nobody knows whether it has heard; of what comes twice, it heeds the first.
-    pub(super) fn steer_again(&self) {
-        for order in self.named_prompts.orders() {
-            self.order(order);
-        }
     }
 }
 
