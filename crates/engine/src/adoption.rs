@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::{
-    AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, Seq, Session, SessionState, TakenNotices,
+    AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, RunningJob, Seq, Session, SessionState,
+    TakenNotices,
 };
 use mainstay_runner::{
     AskAnswer, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StoredProgress, Submission,
@@ -133,7 +134,7 @@ impl Engine {
         let mut after = Seq(running.requested.0.saturating_sub(1));
         loop {
             let page = self.shared.log.events(session.id, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(given.orders) };
+            let Some(last) = page.last() else { return Ok(given.with_refusals(running, session.last_seq)) };
             after = last.seq;
             page.into_iter().for_each(|event| given.follow(event));
         }
@@ -158,6 +159,19 @@ struct GivenToJob<'a> {
 }
 
 impl GivenToJob<'_> {
+    /// With what a job hears whose every ask is refused, on those that the log does not know.
+    fn with_refusals(mut self, running: &RunningJob, last: Seq) -> Vec<Order> {
+        let refusal = match running {
+            RunningJob { withheld: true, .. } => Error::Withheld { what: "ask".to_owned() },
+            RunningJob { cancel_requested: true, .. } => Error::Cancelled,
+            _ => return self.orders,
+        };
+        let refused = self.unanswered.iter().filter(|ask| !self.asked.contains(ask));
+        let refused = refused.map(|ask| AskAnswer::open(*ask, Err(refusal.clone())));
+        self.orders.extend(refused.map(|answer| Order::Answer { answer, ended: last }));
+        self.orders
+    }
+
     fn follow(&mut self, event: Event) {
         let requested = event.seq;
         match event.body {

@@ -87,7 +87,6 @@ pub(crate) fn spawn(
     let (failed_in, failed) = oneshot::channel();
     let (durable, on_their_way) = (Arc::new(AtomicU64::new(0)), Arc::<AtomicU64>::default());
     let (through_in, through) = watch::channel(0);
-    let hub = Arc::clone(&shared.hub);
     let claims = Arc::clone(&shared.single_process.claims);
     let ending = Ending::default();
     let heard = CommitReceivers {
@@ -101,7 +100,7 @@ pub(crate) fn spawn(
     let wait = Duration::from_millis(shared.limits.store_wait_ms);
     let retry = Retry::new(Arc::downgrade(&shared.log), wait);
     let is_store_away = retry.is_away();
-    let committer = commit_in_order(session.id, hub, claims, heard, retry, commits_out);
+    let committer = commit_in_order(session.id, Arc::clone(&shared.hub), claims, heard, retry, commits_out);
     task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
     let (waiter_in, from_waiter) = mpsc::channel(WAITS);
@@ -138,6 +137,7 @@ pub(crate) fn spawn(
         unsent: UnsentEvents::default(),
         flush_at: None,
         grace: None,
+        cancelled: None,
         live: None,
         given: LastValues::default(),
         answered: None,
@@ -210,6 +210,8 @@ struct SessionTask {
     secrets: Secrets,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
+    /// A job that was told to stop, and that the runner was not given yet.
+    cancelled: Option<JobId>,
     /// Held while the session is not idle, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
     /// What the submissions gave that its workers ran.
@@ -229,6 +231,7 @@ impl SessionTask {
         loop {
             self.send(Vec::new());
             self.acknowledge();
+            self.begin_grace();
             let timer = self.next_timer();
             if self.is_open && self.is_idle() {
                 self.set_door(None);
@@ -262,7 +265,7 @@ impl SessionTask {
                     // Nobody has a way here any more; whoever finds a new one has a new task.
                     None => break,
                 },
-                Ok(()) = self.through.changed(), if self.session.state() == SessionState::Uninitialized => {}
+                Ok(()) = self.through.changed(), if self.waits_for_commits() => {}
                 // Before the worker, which may never stop talking.
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => self.on_timer(),
                 Some(waited) = self.from_waiter.recv() => self.has_waited(waited),
@@ -278,6 +281,11 @@ impl SessionTask {
         if let Some(door) = self.door.upgrade() {
             *door.lock().unwrap_or_else(PoisonError::into_inner) = way;
         }
+    }
+
+    /// Whether it depends on commits that are under way how this task goes on.
+    fn waits_for_commits(&self) -> bool {
+        self.session.state() == SessionState::Uninitialized || self.cancelled.is_some()
     }
 
     /// Whether the session is idle, with nothing that waits and nothing on its way to the disk.

@@ -6,7 +6,6 @@ use mainstay_model::Effect;
 use mainstay_runner::{AskAnswer, Submission};
 
 use super::SessionTask;
-use crate::sync::time::Instant;
 use crate::worker::Order;
 
 impl SessionTask {
@@ -44,8 +43,8 @@ impl SessionTask {
                 self.order(Order::Answer { answer, ended: self.session.last_seq });
             }
             Effect::Interrupt { job } => {
-                let grace = self.grace();
-                self.grace = Some((Instant::now() + grace, job));
+                self.cancelled = Some(job);
+                self.begin_grace();
                 // Where no worker takes it, none runs the job, and its exit is on its way.
                 self.order(Order::Interrupt);
             }

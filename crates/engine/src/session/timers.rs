@@ -29,6 +29,20 @@ impl SessionTask {
         [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
     }
 
+    /// Begins the grace of a job that was told to stop, once the runner was given the job: one that outlives this daemon is given it when it
+    /// is durable.
+    pub(super) fn begin_grace(&mut self) {
+        let Some(job) = self.cancelled else { return };
+        let waits = self.runner().is_some_and(|runner| runner.process().outlives_daemon());
+        let last = self.visible.borrow().last_seq;
+        let running = self.session.running().filter(|running| running.job == job);
+        if waits && running.is_some_and(|running| running.requested > last) {
+            return;
+        }
+        self.cancelled = None;
+        self.grace = Some((Instant::now() + self.grace(), job));
+    }
+
     /// When an agent that has nothing to do is stopped.
     pub(super) fn idle_at(&self) -> Option<Timestamp> {
         let limit_ms = self.shared.limits.agent_idle_ms;

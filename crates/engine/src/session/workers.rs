@@ -99,7 +99,7 @@ impl SessionTask {
             worker.kill();
         }
         self.heard = None;
-        self.grace = None;
+        (self.grace, self.cancelled) = (None, None);
         (self.worker_in, self.from_worker) = mpsc::channel(NOTICES);
     }
 

@@ -491,6 +491,28 @@ async fn a_runner_of_a_session_that_was_warming_up_is_ended_before_another_start
 }
 
 #[tokio::test]
+async fn the_grace_of_a_cancelled_job_begins_when_the_runner_has_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { cancel_grace_ms: 20, ..patient() };
+    let daemon = Mortal::open_with(folder.path(), &Arc::default(), limits).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let first = daemon.survivor();
+    daemon.store.hold(true);
+    let running = client.send(command(id("mine"), Admission::Now, eval("loop")));
+    breathe().await;
+    let cancelled = client.send(command(next_id(), Admission::Now, CANCEL));
+    breathe().await;
+    // Longer than the grace.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert!(!first.is_killed() && first.ran().is_empty());
+    daemon.store.hold(false);
+    assert!(cancelled.await.unwrap().is_ok());
+    assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Cancelled);
+    assert_eq!((first.ran().len(), daemon.survivors.started().len()), (1, 1));
+}
+
+#[tokio::test]
 async fn prompts_that_were_queued_reach_an_agent_that_goes_on_once_each_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;
