@@ -26,6 +26,8 @@ impl SessionTask {
     /// Goes on where an earlier daemon was lost, and the worker with it. Before anyone can ask: a job that was cut off has its outcome
     /// before its command can come again, and a command that waits, for its turn or an answer, is known.
     fn take_over(&mut self, lane: Vec<Queued>) {
+        // Its outcome is on its way to the log for a while, and its key must be known meanwhile.
+        self.expect_running();
         self.expect_waiting(lane);
         self.notice(Notice::DaemonLost);
         self.advance_lane();
@@ -37,10 +39,7 @@ impl SessionTask {
         let AdoptedRunner { started, taken, given, secrets, is_job_lost } = adopted;
         let StartedRunner { runner, next, notices, .. } = started;
         secrets.iter().for_each(|secret| self.secrets.add(secret));
-        // What was answered already is found in the log.
-        if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
-            self.accepted.accept(Identity::of_running(running), None);
-        }
+        self.expect_running();
         runner.process().acknowledge(taken.up_to, self.session.last_seq);
         self.heard = Some(HeardNotices::after(taken));
         if let Some(factory) = self.shared.factory_of(&self.session.kind).cloned() {
@@ -64,6 +63,13 @@ impl SessionTask {
         match running {
             Some((job, _)) if is_job_lost => self.notice(Notice::JobLost { job }),
             Some(_) | None => self.advance_lane(),
+        }
+    }
+
+    /// Knows the command of the running job, unless it was answered already: then it is found in the log.
+    fn expect_running(&mut self) {
+        if let Some(running) = self.session.running().filter(|_| self.answered.is_none()) {
+            self.accepted.accept(Identity::of_running(running), None);
         }
     }
 
