@@ -19,8 +19,12 @@ const FAREWELL: Duration = Duration::from_secs(8);
 
 /// The sessions whose shims live.
 pub fn living(shims: &Path) -> HashSet<SessionId> {
-    let lives = |record: &ShimRecord| ShimProcess { pid: record.pid, started: record.started }.lives();
     ShimFolder::records(shims).into_iter().filter(lives).map(|record| record.session).collect()
+}
+
+/// Whether the shim of a record lives.
+pub(crate) fn lives(record: &ShimRecord) -> bool {
+    ShimProcess { pid: record.pid, started: record.started }.lives()
 }
 
 /// Ends the shims of all sessions but these. For a daemon that has its store alone and has adopted what it goes on with, or for who knows that

@@ -14,7 +14,7 @@ use mainstay_runner::{
 };
 use serde_json::Value;
 
-use crate::ending::end;
+use crate::ending::{end, lives};
 use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
 use crate::leftover::Leftover;
 use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
@@ -62,9 +62,24 @@ impl Shims {
         ShimFolder::of(&self.settings.shims, session)
     }
 
+    /// Waits for the end of the shim that was there before: it was told to end, and what lies on disk for it goes with it.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it is that of an owner who came later.
+    async fn make_way(&self, spec: &RunnerSpec) -> Result<(), Error> {
+        let Some(record) = self.folder(spec.session).record().filter(lives) else { return Ok(()) };
+        if record.epoch > spec.epoch {
+            let newest = record.epoch;
+            return Err(refused(&Refusal::StaleEpoch { newest }));
+        }
+        end(&record).await;
+        Ok(())
+    }
+
     /// Starts the process of a shim, and connects to it.
     async fn spawn(&self, spec: RunnerSpec) -> Result<(Incoming, Outgoing, ShimProcess), Error> {
         let ShimSettings { launch, run, factory, terms, .. } = self.settings.as_ref();
+        self.make_way(&spec).await?;
         let folder = self.folder(spec.session);
         folder.make()?;
         let sockets = make_sockets(run)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use mainstay_model::{Error, SessionId, SessionKind};
+use mainstay_model::{Epoch, Error, SessionId, SessionKind};
 use serde::{Deserialize, Serialize};
 
 /// The name of a shim's socket in its folder.
@@ -31,6 +31,8 @@ pub struct ShimRecord {
     pub socket: PathBuf,
     /// The secret that whoever connects must show.
     pub token: String,
+    /// The newest epoch of those who had the session: whoever owns it in an older one has no business with the shim.
+    pub epoch: Epoch,
     /// The newest version of the runner protocol that it speaks.
     pub protocol: u32,
     /// The version of Mainstay that it is of.

@@ -26,7 +26,7 @@ use self::deliver::{Order, deliver, runner_answer};
 use self::heeded::Heeded;
 use self::retained::Retained;
 use self::start::Started;
-use crate::folder::ShimFolder;
+use crate::folder::{ShimFolder, ShimRecord};
 use crate::leftover::Leftover;
 use crate::messages::{
     FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, RunnerDescription, Terms, ToShim, Welcome,
@@ -339,6 +339,11 @@ impl Host {
             }
         };
         self.epoch = visitor.hello.epoch;
+        if let Some(record) = self.folder.record()
+            && let Err(error) = self.folder.write_record(&ShimRecord { epoch: self.epoch, ..record })
+        {
+            tracing::warn!(%error, "the record of the shim does not say whose it is");
+        }
         // Nothing that the one before has sent is heeded any more.
         self.connection = None;
         let pid = std::process::id();

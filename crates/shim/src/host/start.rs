@@ -135,6 +135,7 @@ fn record(
         started: mainstay_os::system::started_at(rustix::process::getpid()),
         socket,
         token: hello.token.clone(),
+        epoch: hello.epoch,
         protocol: PROTOCOL,
         version: version.to_owned(),
     })

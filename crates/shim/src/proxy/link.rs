@@ -36,8 +36,11 @@ impl ShimProcess {
         self.lives() && pid_of(self.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 
-    /// Whether it is there.
+    /// Whether it is there. It is never this process, although a record may say so where processes were given new numbers.
     pub(crate) fn lives(&self) -> bool {
+        if self.pid == std::process::id() {
+            return false;
+        }
         let now = pid_of(self.pid).and_then(mainstay_os::system::started_at);
         self.started.is_some() && now == self.started
     }
