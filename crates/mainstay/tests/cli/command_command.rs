@@ -56,30 +56,51 @@ fn an_eval_has_its_conditions() {
 }
 
 #[test]
-fn what_waited_when_the_daemon_was_killed_runs_all_the_same() {
+fn what_waited_when_the_daemon_was_killed_runs_when_what_ran_has_ended() {
     let world = World::scripted();
+    let worker = queued(&world);
+    world.kill_daemon();
+    assert_eq!(world.worker_pid(), worker);
+    assert_eq!(shown(&world, "waits")["state"], "waits");
+    std::fs::write(world.work().join("go"), "").unwrap();
+    assert_eq!(world.eval("late")["value"], "42");
+    assert_eq!(shown(&world, "waits")["outcome"]["response"]["ending"], "completed");
+    assert_eq!(shown(&world, "runs")["outcome"]["response"]["ending"], "completed");
+    assert_eq!(world.worker_pid(), worker);
+}
+
+#[test]
+fn what_waited_when_the_machine_restarted_runs_all_the_same() {
+    let world = World::scripted();
+    queued(&world);
+    world.kill_everything();
+    assert_eq!(world.eval("late")["value"], "42");
+    assert_eq!(shown(&world, "waits")["outcome"]["response"]["ending"], "completed");
+    assert_eq!(shown(&world, "runs")["outcome"]["response"]["ending"], "interrupted");
+}
+
+/// Has code run until a file is there, and other code wait for its turn; their clients are gone. Gives the worker.
+fn queued(world: &World) -> i32 {
     let before = world.eval("let kept = 41");
-    let mut running = world.start_eval("System.Threading.Thread.Sleep -1");
+    let begin = |id: &str, code: &str| {
+        let mut command = world.command();
+        command.args(["eval", "--id", id, code]);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
     let mut events = world.follow(before["seq"].as_u64().unwrap());
+    let mut running =
+        begin("runs", "while not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 5");
     events.wait_for("evalRequested");
-    let mut waiting = world
-        .command()
-        .args(["eval", "--id", "waits", "let late = kept + 1"])
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut waiting = begin("waits", "let late = kept + 1");
     events.wait_for("commandQueued");
     let status = world.run(["status"]).stdout;
     assert!(status.contains("2 commands under way") && status.contains("waits: waits"), "{status}");
-    assert_eq!(shown(&world, "waits")["state"], "waits");
+    assert_eq!(shown(world, "waits")["state"], "waits");
     for client in [&mut running, &mut waiting] {
         client.kill().unwrap();
         client.wait().unwrap();
     }
-    world.kill_daemon();
-    assert_eq!(world.eval("late")["value"], "42");
-    assert_eq!(shown(&world, "waits")["outcome"]["response"]["ending"], "completed");
+    world.worker_pid()
 }
 
 #[test]

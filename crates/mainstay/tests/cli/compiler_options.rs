@@ -22,7 +22,7 @@ fn options_of_the_settings_and_of_its_creator_outlive_a_sessions_workers_and_go_
     assert_eq!(created.code, 0, "{created:?}");
     assert_eq!(defined(&world, "lab"), "[1; 2]");
     settings("");
-    world.kill_daemon();
+    world.kill_everything();
     assert_eq!(defined(&world, "lab"), "[1; 2]");
     assert_eq!(world.run(["session", "fork", "lab", "--name", "fork"]).code, 0);
     assert_eq!(defined(&world, "fork"), "[1; 2]");

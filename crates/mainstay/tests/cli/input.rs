@@ -97,7 +97,7 @@ fn a_rebuilt_session_has_what_it_was_answered_and_does_not_ask_again() {
     begun.events.wait_for("askRaised");
     answer(&world, "Ada");
     begun.end();
-    world.kill_daemon();
+    world.kill_everything();
     assert_eq!(world.eval("name")["value"], "\"Ada\"");
     let events = world.events();
     assert_eq!(events.iter().filter(|event| event["kind"] == "askRaised").count(), 1);
@@ -315,7 +315,7 @@ fn a_pipe_is_the_input_of_python_whole_and_with_its_end() {
         let counted = "print(sum(len(chunk) for chunk in iter(lambda: sys.stdin.buffer.read(1000), b'')))";
         assert_eq!(printed(counted, &bytes), "300000\n");
         printed("kept = [sys.stdin.readline(), sys.stdin.buffer.read()]", b"a\n\xff");
-        world.kill_daemon();
+        world.kill_everything();
         let kept = world.run(["eval", "--session", "py", "print(kept)"]).stdout;
         assert_eq!(kept, "['a\\n', b'\\xff']\n", "a rebuilt session has its input");
         assert_eq!(world.run(["ask", "list"]).stdout, "nothing waits for an answer\n");

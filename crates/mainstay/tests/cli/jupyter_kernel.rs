@@ -175,14 +175,14 @@ fn nbclient_keeps_the_widgets_of_a_notebook_and_not_what_was_cleared() {
 }
 
 #[test]
-fn a_notebook_goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
+fn a_notebook_goes_on_when_the_machine_restarts_in_the_middle_of_a_cell() {
     let world = registered(&["python3"]);
     let mut child = front_end(&world, "drive_kernel.py", &["crash"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     assert_eq!(line, "begun\n");
-    world.kill_daemon();
+    world.kill_everything();
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());

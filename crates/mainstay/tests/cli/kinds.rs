@@ -84,17 +84,27 @@ fn is_brought_back_when_its_worker_is_killed(tongue: &Tongue) {
     assert_eq!(spoken.shown(), "41");
 }
 
-fn is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell(tongue: &Tongue) {
+fn is_brought_back_when_the_machine_restarts_in_the_middle_of_a_cell(tongue: &Tongue) {
     let spoken = Spoken::to(tongue);
     let mut running = spoken.run_on();
-    let worker = support::watch(spoken.world.worker_pid());
-    spoken.world.kill_daemon();
+    spoken.world.kill_everything();
     running.wait().unwrap();
-    // No worker outlives its daemon.
-    support::wait_for_end(&worker);
     assert_eq!(spoken.shown(), "41");
     let events = spoken.world.events();
     assert!(events.iter().any(|event| event["kind"] == "evalInterrupted"), "{events:?}");
+}
+
+fn goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell(tongue: &Tongue) {
+    let spoken = Spoken::to(tongue);
+    let running = spoken.run_on();
+    let worker = spoken.world.worker_pid();
+    spoken.world.kill_daemon();
+    assert_eq!(spoken.world.worker_pid(), worker);
+    assert_eq!(spoken.world.session()["state"], "Evaluating");
+    assert_eq!(spoken.world.run(["cancel"]).code, 0);
+    let ended: Value = serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(ended["ending"], "cancelled", "{ended}");
+    assert_eq!(spoken.shown(), "41");
 }
 
 fn keeps_what_it_has_when_code_is_cancelled(tongue: &Tongue) {
@@ -135,8 +145,13 @@ macro_rules! of_kernels {
             }
 
             #[test]
-            fn is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
-                super::is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell(&$tongue);
+            fn is_brought_back_when_the_machine_restarts_in_the_middle_of_a_cell() {
+                super::is_brought_back_when_the_machine_restarts_in_the_middle_of_a_cell(&$tongue);
+            }
+
+            #[test]
+            fn goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
+                super::goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell(&$tongue);
             }
 
             #[test]

@@ -24,14 +24,31 @@ fn count(world: &World, kind: &str) -> usize {
 }
 
 #[test]
-fn a_call_under_which_the_daemon_is_killed_is_answered_and_the_session_goes_on() {
+fn a_call_under_which_daemons_are_killed_is_answered_with_what_its_code_gave() {
+    let (world, mut client, running) = waiting_for_go();
+    let worker = world.worker_pid();
+    for _ in 0..2 {
+        world.kill_daemon();
+        assert_eq!(world.worker_pid(), worker);
+    }
+    std::fs::write(world.work().join("go"), "").unwrap();
+    let (is_failure, text) = client.called(running);
+    assert!(!is_failure && text.contains("begun") && text.contains("40"), "{text}");
+    assert_eq!((count(&world, "evalRequested"), count(&world, "evalCompleted")), (2, 2));
+    let (is_failure, text) = client.eval("kept + 1");
+    assert!(!is_failure && text.contains("21"), "{text}");
+    assert_eq!(world.worker_pid(), worker);
+}
+
+#[test]
+fn a_call_under_which_the_machine_restarts_is_answered_and_the_session_goes_on() {
     let world = World::scripted();
     let mut client = Bridged::begin(&world);
     assert!(client.eval("let kept = 20").1.contains("val kept: int = 20"));
     let session = world.session()["session"].clone();
     for evals in [2, 4] {
         let running = endless(&world, &mut client);
-        world.kill_daemon();
+        world.kill_everything();
         let (is_failure, text) = client.called(running);
         assert!(is_failure && text.contains("Interrupted") && text.contains("begun"), "{text}");
         assert!(text.contains("then send it again"), "{text}");

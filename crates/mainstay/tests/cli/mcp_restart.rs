@@ -51,7 +51,7 @@ fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_
     assert_eq!(world.eval("let kept = 20")["success"], true);
     let before = world.events().len() as u64;
     let id = begin(&world, port);
-    let code = "printfn \"begun\"; System.Threading.Thread.Sleep -1";
+    let code = "printfn \"begun\"; while not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 5; kept * 2";
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "send_code", "arguments": { "code": code, "idempotencyKey": "once" } } });
     std::thread::scope(|scope| {
@@ -66,8 +66,12 @@ fn a_lost_daemon_leaves_a_clean_end_of_the_transport_session_and_the_outcome_of_
     let gone = say(&world, port, Some(&id), &call);
     assert!(gone.starts_with("HTTP/1.1 404 "), "{gone}");
     let id = begin(&world, port);
-    let found = say(&world, port, Some(&id), &call);
-    assert!(found.contains(r#""kind":"Interrupted""#), "{found}");
+    let found = std::thread::scope(|scope| {
+        let found = scope.spawn(|| say(&world, port, Some(&id), &call));
+        std::fs::write(world.work().join("go"), "").unwrap();
+        found.join().unwrap()
+    });
+    assert!(found.contains(r#""value":"40""#) && found.contains(r#""output":"begun\n""#), "{found}");
     let evals = world.events().iter().filter(|event| event["kind"] == "evalRequested").count();
     assert_eq!(evals, 2, "it ran once");
     assert_eq!(world.eval("kept + 1")["value"], "21");

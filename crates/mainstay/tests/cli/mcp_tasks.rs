@@ -26,20 +26,42 @@ fn ask(world: &World, method: &str, mut params: Value) -> Value {
     answer["result"].clone()
 }
 
-#[test]
-fn a_task_that_a_crash_cut_off_is_found_by_its_id_in_the_next_daemon() {
+/// A world with a task that has begun to run: it waits for a file.
+fn begun() -> (World, Value) {
     let world = World::scripted();
     std::fs::write(world.home().join("config.toml"), "[limits]\ntask-after-ms = 1\n").unwrap();
     world.eval("let a = 3");
-    let code = json!({ "code": "printfn \"begun\"\nSystem.Threading.Thread.Sleep 600000" });
+    let code = json!({ "code": "printfn \"begun\"\nwhile not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 5\na * 2" });
     let begun = ask(&world, "tools/call", json!({ "name": "send_code", "arguments": code }));
     assert_eq!((&begun["resultType"], &begun["status"]), (&json!("task"), &json!("working")));
-    let of_task = json!({ "taskId": begun["taskId"] });
-    assert_eq!(ask(&world, "tasks/get", of_task.clone())["status"], json!("working"));
+    assert_eq!(ask(&world, "tasks/get", of(&begun))["status"], json!("working"));
     world.follow(0).wait_for("outputProduced");
+    (world, begun)
+}
 
+fn of(task: &Value) -> Value {
+    json!({ "taskId": task["taskId"] })
+}
+
+#[test]
+fn a_task_goes_on_under_the_next_daemon_which_finds_it_by_its_id() {
+    let (world, begun) = begun();
     world.kill_daemon();
-    let ended = ask(&world, "tasks/get", of_task);
+    assert_eq!(ask(&world, "tasks/get", of(&begun))["status"], json!("working"));
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    std::fs::write(world.work().join("go"), "").unwrap();
+    world.follow(since).wait_for("evalCompleted");
+    let ended = ask(&world, "tasks/get", of(&begun));
+    assert_eq!((&ended["taskId"], &ended["status"]), (&begun["taskId"], &json!("completed")));
+    let answer = &ended["result"]["structuredContent"];
+    assert_eq!((&answer["value"], &answer["output"]), (&json!("6"), &json!("begun\n")), "{ended}");
+}
+
+#[test]
+fn a_task_that_a_restart_of_the_machine_cut_off_is_found_by_its_id_in_the_next_daemon() {
+    let (world, begun) = begun();
+    world.kill_everything();
+    let ended = ask(&world, "tasks/get", of(&begun));
     assert_eq!((&ended["taskId"], &ended["status"]), (&begun["taskId"], &json!("completed")));
     let answer = &ended["result"];
     assert_eq!(answer["isError"], json!(true));

@@ -289,7 +289,7 @@ fn a_python_notebook_goes_on_after_its_daemon_was_killed_in_the_middle_of_a_cell
     events.wait_until(|event| {
         event["kind"] == "outputProduced" && event["body"]["text"].as_str().unwrap().contains("waits")
     });
-    world.kill_daemon();
+    world.kill_everything();
     let cut_off = running.wait_with_output().unwrap();
     assert_eq!(cut_off.status.code(), Some(1), "{cut_off:?}");
 

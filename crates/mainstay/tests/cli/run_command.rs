@@ -146,7 +146,7 @@ fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cel
     events.wait_until(|event| {
         event["kind"] == "outputProduced" && event["body"]["text"].as_str().unwrap().contains("waits")
     });
-    world.kill_daemon();
+    world.kill_everything();
     let cut_off = running.wait_with_output().unwrap();
     assert_eq!(cut_off.status.code(), Some(1), "{cut_off:?}");
     let told: Vec<(Value, Value, Value)> = lines(&String::from_utf8(cut_off.stdout).unwrap())

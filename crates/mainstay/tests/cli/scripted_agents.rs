@@ -4,7 +4,6 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::terminal::{ALT_ENTER, CTRL_C, Terminal};
 use crate::support::{Finished, World, interrupt};
-use serde_json::Value;
 
 /// The prompt of the working folder's session.
 const PROMPT: &str = "work>";
@@ -296,6 +295,15 @@ fn begin_to_wait(terminal: &Terminal) {
     terminal.wait_until("Begun.", |screen| screen.lines().any(|line| line == "Begun."));
 }
 
+/// Waits until the agent has said this, which stands in what it was told, too.
+fn has_said(world: &World, since: u64, text: &str) {
+    let mut events = world.follow(since);
+    for _ in ["told", "said"] {
+        events
+            .wait_until(|event| event["kind"] == "messageAdded" && event["body"].to_string().contains(text));
+    }
+}
+
 /// The turn that was cut off is said to be so once, and the next one is as any other.
 fn goes_on(terminal: &Terminal) {
     terminal.enter("say And on.");
@@ -308,24 +316,24 @@ fn goes_on(terminal: &Terminal) {
 }
 
 #[test]
-fn a_turn_whose_daemon_was_killed_is_said_to_be_cut_off_once_and_the_next_one_works() {
+fn a_turn_that_a_restart_of_the_machine_cut_off_is_said_to_be_so_once_and_the_next_one_works() {
     let world = World::new();
     let terminal = open(&world);
     begin_to_wait(&terminal);
-    world.kill_daemon();
+    world.kill_everything();
     terminal.wait_for("cut off");
     terminal.wait_for_last_line(PROMPT);
     goes_on(&terminal);
 }
 
 #[test]
-fn what_is_typed_when_the_daemon_is_killed_stands_in_the_next_line() {
+fn what_is_typed_when_everything_is_killed_stands_in_the_next_line() {
     let world = World::new();
     let terminal = open(&world);
     begin_to_wait(&terminal);
     terminal.press("say half");
     terminal.wait_for_last_line("steer> say half");
-    world.kill_daemon();
+    world.kill_everything();
     terminal.wait_for("cut off");
     terminal.wait_for_last_line("work> say half");
     terminal.enter(" of it");
@@ -335,23 +343,53 @@ fn what_is_typed_when_the_daemon_is_killed_stands_in_the_next_line() {
 }
 
 #[test]
-fn a_prompt_whose_daemon_was_killed_is_answered_by_the_next_one() {
+fn a_prompt_that_a_restart_of_the_machine_cut_off_says_so_and_the_next_one_works() {
     let world = World::new();
     prompt(&world, &["say hi"]);
     let waiting = begin(&world, "say Begun.\nwait");
-    let has_begun =
-        |event: &Value| event["kind"] == "messageAdded" && event["body"].to_string().contains("Begun.");
-    // What was said to it says so, too.
-    let mut events = world.follow(0);
-    events.wait_until(has_begun);
-    events.wait_until(has_begun);
-    world.kill_daemon();
+    has_said(&world, 0, "Begun.");
+    world.kill_everything();
     let cut_off = waiting.wait_with_output().unwrap();
     assert_eq!(cut_off.status.code(), Some(1));
     assert_eq!(String::from_utf8(cut_off.stdout).unwrap(), "Begun.\n");
     let told = String::from_utf8(cut_off.stderr).unwrap();
     assert_eq!(told.matches("cut off").count(), 1, "{told}");
     assert_eq!(prompt(&world, &["say And on."]).stdout, "And on.\n");
+}
+
+#[test]
+fn a_turn_goes_on_while_daemons_are_killed_and_is_steered_to_its_end() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_to_wait(&terminal);
+    world.kill_daemon();
+    terminal.wait_for("connected again");
+    terminal.enter("go on");
+    terminal.wait_until("I hear now: go on", |screen| screen.lines().any(|line| line == "I hear now: go on"));
+    terminal.wait_for_last_line(PROMPT);
+    assert!(!terminal.screen().contains("cut off"), "{}", terminal.screen());
+
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let waiting = begin(&world, "say Begun again.\nwait");
+    has_said(&world, since, "Begun again.");
+    world.kill_daemon();
+    assert_eq!(prompt(&world, &["--steer", "end"]).code, 0);
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(ended.stdout).unwrap(), "Begun again.\nI hear now: end\n");
+    assert_eq!(ended.status.code(), Some(0));
+}
+
+#[test]
+fn an_ask_of_an_agent_waits_over_the_death_of_its_daemon() {
+    let world = World::new();
+    prompt(&world, &["say hi"]);
+    let asking = begin(&world, "ask Sure?");
+    world.follow(0).wait_for("askRaised");
+    world.kill_daemon();
+    let ask = world.run(["ask", "list", "--json"]).json()[0]["ask"].as_str().unwrap().to_owned();
+    assert_eq!(world.run(["ask", "answer", &ask, "yes"]).code, 0);
+    let done = asking.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), "you said \"yes\"\n");
 }
 
 #[test]

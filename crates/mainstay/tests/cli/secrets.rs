@@ -75,8 +75,8 @@ fn is_kept_nowhere(world: &World, language: &Language) {
     let told = world.run(["events", "--session", "work"]).stdout;
     assert!(told.contains("with a secret, which is not kept") && !told.contains(SECRET), "{told}");
     assert_nowhere(world, "while the daemon runs");
-    world.kill_daemon();
-    assert_nowhere(world, "after the daemon was killed");
+    world.kill_everything();
+    assert_nowhere(world, "after everything was killed");
     assert_eq!(world.run(["eval", "--session", "work", language.has_it]).code, 1, "nothing has it any more");
     let shown = world.run(["session", "show", "work"]).stdout;
     assert!(shown.contains("was left out: it asks for a secret, which is not kept; run it again"), "{shown}");

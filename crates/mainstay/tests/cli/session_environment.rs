@@ -28,7 +28,7 @@ fn a_session_has_its_creators_environment_and_keeps_it() {
     let others = eval_with(&world, &[("PROJECT_SECRET", "other")], LENGTH);
     assert_eq!(others["value"], SECRET.len().to_string(), "it is its creator's: {others}");
 
-    world.kill_daemon();
+    world.kill_everything();
     let rebuilt = eval_with(&world, &[], LENGTH);
     assert_eq!(rebuilt["value"], SECRET.len().to_string(), "{rebuilt}");
 

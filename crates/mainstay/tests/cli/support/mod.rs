@@ -225,6 +225,22 @@ impl World {
         kill(self.daemon_pid().expect("a daemon runs"));
     }
 
+    /// Kills the daemon, the shims and what runs in them at once, as a restart of the machine does.
+    pub fn kill_everything(&self) {
+        let shims = self.shim_pids();
+        let workers: Vec<i32> = shims.iter().flat_map(|shim| descendants(*shim)).collect();
+        kill_at_once(self.daemon_pid().into_iter().chain(shims).chain(workers));
+    }
+
+    /// The process ids of the shims that the home has.
+    pub fn shim_pids(&self) -> Vec<i32> {
+        let Ok(folders) = std::fs::read_dir(self.home().join("shims")) else { return Vec::new() };
+        let records =
+            folders.filter_map(|folder| std::fs::read(folder.unwrap().path().join("shim.json")).ok());
+        let pid = |record: Vec<u8>| serde_json::from_slice::<Value>(&record).unwrap()["pid"].as_i64();
+        records.map(|record| i32::try_from(pid(record).unwrap()).unwrap()).collect()
+    }
+
     /// The process id of the session's worker.
     pub fn worker_pid(&self) -> i32 {
         i32::try_from(self.session()["worker"]["pid"].as_i64().expect("a worker runs")).unwrap()
@@ -299,10 +315,8 @@ pub fn kill(pid: i32) {
 }
 
 /// Kills these processes, none of which learns of the end of another before its own, and waits until they are gone.
-pub fn kill_at_once<const N: usize>(pids: [i32; N]) {
-    let pids = pids.map(|pid| rustix::process::Pid::from_raw(pid).unwrap());
-    let watches =
-        pids.map(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap());
+pub fn kill_at_once(pids: impl IntoIterator<Item = i32>) {
+    let watches: Vec<_> = pids.into_iter().map(watch).collect();
     for watch in &watches {
         rustix::process::pidfd_send_signal(watch, rustix::process::Signal::STOP).unwrap();
     }
@@ -310,6 +324,17 @@ pub fn kill_at_once<const N: usize>(pids: [i32; N]) {
         rustix::process::pidfd_send_signal(watch, rustix::process::Signal::KILL).unwrap();
     }
     watches.iter().for_each(wait_for_end);
+}
+
+/// The processes that a process started, and those that they did.
+fn descendants(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let started =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("children")).ok());
+    let children: Vec<i32> = started
+        .flat_map(|line| line.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
+        .collect();
+    children.iter().flat_map(|child| descendants(*child).into_iter().chain([*child])).collect()
 }
 
 /// Does to a process what Ctrl-C does.
