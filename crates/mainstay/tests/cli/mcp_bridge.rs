@@ -294,7 +294,29 @@ fn what_a_client_follows_it_follows_in_the_next_daemon() {
 }
 
 #[test]
-fn what_a_dead_daemon_asked_is_taken_back() {
+fn what_a_dead_daemon_asked_is_taken_back_and_asked_by_the_next_one() {
+    let world = World::scripted();
+    let mut client = Bridged::begin(&world);
+    client.eval("let kept = 20");
+    let code = json!({ "code": "System.Console.ReadLine()" });
+    let running = client.begin_call("send_fsharp_code", code);
+    let is_ask = |message: &Value| message["method"] == "elicitation/create";
+    let first = client.wait_until(is_ask);
+    world.kill_daemon();
+    let taken_back = client.wait_until(|message| message["method"] == "notifications/cancelled");
+    assert_eq!(taken_back["params"]["requestId"], first["id"]);
+
+    let second = client.wait_until(is_ask);
+    assert_ne!(second["id"], first["id"]);
+    client.say(&reply(&first, "late"));
+    client.say(&reply(&second, "in time"));
+    let (is_failure, text) = client.called(running);
+    assert!(!is_failure && text.contains("in time"), "{text}");
+    assert_eq!((count(&world, "askRaised"), count(&world, "evalRequested")), (1, 2), "the code asked once");
+}
+
+#[test]
+fn what_is_asked_by_code_that_a_restart_of_the_machine_cut_off_is_taken_back() {
     let world = World::scripted();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
@@ -302,7 +324,7 @@ fn what_a_dead_daemon_asked_is_taken_back() {
     let running = client.begin_call("send_fsharp_code", code.clone());
     let is_ask = |message: &Value| message["method"] == "elicitation/create";
     let first = client.wait_until(is_ask);
-    world.kill_daemon();
+    world.kill_everything();
     let taken_back = client.wait_until(|message| message["method"] == "notifications/cancelled");
     assert_eq!(taken_back["params"]["requestId"], first["id"]);
     client.called(running);
@@ -310,14 +332,16 @@ fn what_a_dead_daemon_asked_is_taken_back() {
     let running = client.begin_call("send_fsharp_code", code);
     let second = client.wait_until(is_ask);
     assert_ne!(second["id"], first["id"]);
-    let reply = |to: &Value, answer: &str| {
-        let content = json!({ "answer": answer });
-        json!({ "jsonrpc": "2.0", "id": to["id"], "result": { "action": "accept", "content": content } })
-    };
     client.say(&reply(&first, "late"));
     client.say(&reply(&second, "in time"));
     let (is_failure, text) = client.called(running);
     assert!(!is_failure && text.contains("in time"), "{text}");
+}
+
+/// The answer of a person to what an elicitation asks.
+fn reply(to: &Value, answer: &str) -> Value {
+    let content = json!({ "answer": answer });
+    json!({ "jsonrpc": "2.0", "id": to["id"], "result": { "action": "accept", "content": content } })
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Agents: the real pi behind the real daemon, with a scripted model, spoken to over `mainstay pi`.
 
+use std::sync::Arc;
+
 use crate::support::agents::{Agents, LONG, PiClient};
 use crate::support::{is_gone, kill, kill_at_once, watch, within};
 use mainstay_test_support::model::{Step, call, say};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 fn prompt(id: &str, message: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": message })
@@ -118,8 +121,8 @@ fn a_collection_removes_an_agents_files_of_deleted_sessions_and_of_no_others() {
 #[derive(Clone, Copy, PartialEq)]
 enum Killed {
     Pi,
-    Daemon,
-    Both,
+    PiAndDaemon,
+    Everything,
 }
 
 #[test]
@@ -128,13 +131,46 @@ fn a_turn_whose_pi_was_killed_is_answered_and_the_next_one_goes_on_from_it() {
 }
 
 #[test]
-fn a_turn_whose_daemon_was_killed_has_one_outcome_for_ever_and_its_session_goes_on() {
-    kill_in_mid_turn(Killed::Daemon);
+fn a_turn_that_a_restart_of_the_machine_cut_off_has_one_outcome_for_ever_and_its_session_goes_on() {
+    kill_in_mid_turn(Killed::Everything);
 }
 
 #[test]
 fn a_turn_whose_pi_and_daemon_were_killed_has_one_outcome_for_ever_and_its_session_goes_on() {
-    kill_in_mid_turn(Killed::Both);
+    kill_in_mid_turn(Killed::PiAndDaemon);
+}
+
+#[test]
+fn a_turn_goes_on_while_daemons_are_killed_and_its_model_is_asked_once() {
+    let agents = Agents::new();
+    let mut client = agents.client();
+    client.session("main");
+    agents.model.will(say(&["Good day."]));
+    assert_eq!(client.ask(&prompt("p0", "good day"))["success"], true);
+    let pi = agents.pi_pid();
+    let go_on = Arc::new(Notify::new());
+    let (half, wait) = (Step::Text("half of it, ".to_owned()), Step::Wait(Arc::clone(&go_on)));
+    let (rest, end) = (Step::Text("and the rest".to_owned()), Step::Finish("stop", 100));
+    agents.model.will(vec![half, wait, rest, end]);
+    client.send(&prompt("p1", "tell me all"));
+    client.says("half of it, ");
+    agents.has_stored("half of it, ");
+    for _ in 0..2 {
+        agents.world.kill_daemon();
+        client.ends();
+        client = agents.client();
+        client.hear("main");
+        assert_eq!(agents.pi_pid(), pi);
+    }
+    client.send(&prompt("p1", "tell me all"));
+    go_on.notify_one();
+    let outcome = client.answer("p1");
+    assert_eq!(outcome["success"], true, "{outcome}");
+    assert_eq!(said_in(&mut client), ["good day", "Good day.", "tell me all", "half of it, and the rest"]);
+    assert_eq!(agents.model.asked(), 2);
+    agents.model.will(say(&["I remember."]));
+    assert_eq!(client.ask(&prompt("p2", "where were we?"))["success"], true);
+    assert_eq!(agents.pi_pid(), pi);
 }
 
 fn kill_in_mid_turn(killed: Killed) {
@@ -147,11 +183,10 @@ fn kill_in_mid_turn(killed: Killed) {
     client.send(&prompt("p1", "tell me all"));
     client.says("half");
     agents.has_stored("half");
-    let (pi, daemon) = (agents.pi_pid(), agents.world.daemon_pid().unwrap());
     match killed {
-        Killed::Pi => kill(pi),
-        Killed::Daemon => kill(daemon),
-        Killed::Both => kill_at_once([pi, daemon]),
+        Killed::Pi => kill(agents.pi_pid()),
+        Killed::PiAndDaemon => kill_at_once([agents.pi_pid(), agents.world.daemon_pid().unwrap()]),
+        Killed::Everything => agents.world.kill_everything(),
     }
     let outcome = if killed == Killed::Pi {
         client.answer("p1")
@@ -183,13 +218,17 @@ fn kill_in_mid_turn(killed: Killed) {
     assert_eq!(agents.model.asked(), 3);
 }
 
-/// How a daemon ends while its agent has started something.
+/// What is lost while an agent has started something.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
+    /// Nothing: the daemon is stopped.
     Stopped,
-    Killed,
-    /// With its agent, so that nobody ends what that has started.
+    /// The daemon, and the next one is stopped.
+    DaemonKilled,
+    /// The daemon and the agent, whose shim ends what that has started.
     KilledWithPi,
+    /// The shim as well, so that nobody ends what the agent has started before the next daemon does.
+    ShimKilledToo,
 }
 
 #[test]
@@ -198,13 +237,18 @@ fn what_an_agents_tools_started_ends_when_the_daemon_stops() {
 }
 
 #[test]
-fn what_an_agents_tools_started_is_ended_by_the_next_daemon_where_one_was_killed() {
-    end_with_servers(Ends::Killed);
+fn what_an_agents_tools_started_goes_on_while_a_daemon_is_killed_and_ends_when_the_next_one_stops() {
+    end_with_servers(Ends::DaemonKilled);
 }
 
 #[test]
-fn what_an_agents_tools_started_is_ended_by_the_next_daemon_where_pi_was_killed_too() {
+fn what_an_agents_tools_started_has_ended_under_the_next_daemon_where_pi_was_killed_too() {
     end_with_servers(Ends::KilledWithPi);
+}
+
+#[test]
+fn what_an_agents_tools_started_is_ended_by_the_next_daemon_where_its_shim_was_killed_too() {
+    end_with_servers(Ends::ShimKilledToo);
 }
 
 fn end_with_servers(ends: Ends) {
@@ -240,10 +284,22 @@ fn end_with_servers(ends: Ends) {
         .unwrap();
     match ends {
         Ends::Stopped => assert_eq!(agents.world.run(["stop"]).code, 0),
-        Ends::Killed => agents.world.kill_daemon(),
+        Ends::DaemonKilled => {
+            let pi = agents.pi_pid();
+            agents.world.kill_daemon();
+            assert_eq!(agents.pi_pid(), pi);
+            assert!(started.iter().all(|process| !is_gone(process)), "they go on");
+            assert_eq!(agents.world.run(["stop"]).code, 0);
+        }
         Ends::KilledWithPi => kill_at_once([agents.pi_pid(), agents.world.daemon_pid().unwrap()]),
+        Ends::ShimKilledToo => {
+            let pi = agents.pi_pid();
+            kill_at_once(
+                agents.world.shim_pids().into_iter().chain([pi, agents.world.daemon_pid().unwrap()]),
+            );
+        }
     }
-    if ends != Ends::Stopped {
+    if [Ends::KilledWithPi, Ends::ShimKilledToo].contains(&ends) {
         assert_eq!(agents.world.run(["-d"]).code, 0);
     }
     for process in &started {
