@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use mainstay_model::secret::Secrets;
-use mainstay_model::{AgentNotice, AskId, JobId, RunnerNotice, Seq};
+use mainstay_model::{AgentNotice, AskId, JobId, NoticeNumber, RunnerNotice, Seq};
 use mainstay_runner::{AskAnswer, GivenToRunner};
 use serde_json::Value;
 
@@ -18,6 +18,11 @@ const JOBS: usize = 64;
 pub(super) struct Heeded {
     jobs: VecDeque<JobId>,
     running: Option<JobId>,
+    /// The notice that told the end of the last job.
+    ended: NoticeNumber,
+    /// The last job, where a daemon that has just adopted the runner does not know its end: that daemon gives it again. A job that
+    /// comes again otherwise is run again, as a reload has it.
+    comes_again: Option<JobId>,
     unanswered: Vec<AskId>,
     steered: Seq,
     secrets: Vec<Value>,
@@ -25,11 +30,12 @@ pub(super) struct Heeded {
 }
 
 impl Heeded {
-    /// Whether a job is new; it runs from now on.
+    /// Whether a job is to be run; it runs from now on. It is not where a daemon only makes sure that it was given.
     pub(super) fn begins(&mut self, job: JobId) -> bool {
-        if self.jobs.contains(&job) {
+        if self.comes_again.take() == Some(job) {
             return false;
         }
+        self.jobs.retain(|known| *known != job);
         if self.jobs.len() == JOBS {
             self.jobs.pop_front();
         }
@@ -39,6 +45,12 @@ impl Heeded {
         self.secrets.clear();
         self.masks.clear();
         true
+    }
+
+    /// Hears that a daemon has adopted the runner, which has not taken the notices from this one on.
+    pub(super) fn is_adopted(&mut self, first: NoticeNumber) {
+        let may_run = self.is_busy() || self.ended >= first;
+        self.comes_again = self.jobs.back().copied().filter(|_| may_run);
     }
 
     /// Whether a prompt is new that an event queued.
@@ -69,26 +81,27 @@ impl Heeded {
         self.running.is_some()
     }
 
-    /// Hears what the runner says, and takes secrets out of it: it may come to lie in a file.
-    pub(super) fn hears(&mut self, notice: &mut RunnerNotice) {
+    /// Hears what the runner says in the notice of this number, and takes secrets out of it: it may come to lie in a file.
+    pub(super) fn hears(&mut self, number: NoticeNumber, notice: &mut RunnerNotice) {
         match notice {
             RunnerNotice::Asks { ask, .. } => self.unanswered.push(*ask),
             RunnerNotice::Output { text, .. } => self.masks.mask(text),
             RunnerNotice::Display { display, .. } => self.masks.mask_display(display),
             RunnerNotice::Finished { job, report } => {
                 self.masks.mask_report(report);
-                self.ends(*job);
+                self.ends(number, *job);
             }
             RunnerNotice::Built { job, .. }
             | RunnerNotice::CommTaken { job }
-            | RunnerNotice::Agent(AgentNotice::Ended { job, .. }) => self.ends(*job),
+            | RunnerNotice::Agent(AgentNotice::Ended { job, .. }) => self.ends(number, *job),
             RunnerNotice::Exited { .. } => self.running = None,
             RunnerNotice::Cleared { .. } | RunnerNotice::Comm { .. } | RunnerNotice::Agent(_) => {}
         }
     }
 
-    fn ends(&mut self, job: JobId) {
+    fn ends(&mut self, number: NoticeNumber, job: JobId) {
         if self.running == Some(job) {
+            self.ended = number;
             self.running = None;
             self.unanswered.clear();
         }
@@ -112,6 +125,8 @@ mod tests {
 
     use super::*;
 
+    const FIRST: NoticeNumber = NoticeNumber(1);
+
     fn job(number: u128) -> JobId {
         JobId::from_uuid(Uuid::from_u128(number))
     }
@@ -119,7 +134,7 @@ mod tests {
     fn asks(heeded: &mut Heeded, of: JobId) -> AskId {
         let ask = AskId::from_uuid(Uuid::new_v4());
         let question = Question::text("?");
-        heeded.hears(&mut RunnerNotice::Asks { job: of, ask, question, timeout_ms: None });
+        heeded.hears(FIRST, &mut RunnerNotice::Asks { job: of, ask, question, timeout_ms: None });
         ask
     }
 
@@ -127,6 +142,7 @@ mod tests {
     fn a_job_a_prompt_and_an_answer_that_come_twice_are_heeded_once() {
         let mut heeded = Heeded::default();
         assert!(heeded.begins(job(1)));
+        heeded.is_adopted(FIRST);
         assert!(!heeded.begins(job(1)));
         assert!(heeded.steers(Seq(7)));
         assert!(!heeded.steers(Seq(7)));
@@ -137,11 +153,31 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_a_reload_gives_again_is_run_again_whichever_daemon_gave_it_first() {
+        let ended = |heeded: &mut Heeded, number| {
+            heeded.hears(NoticeNumber(number), &mut RunnerNotice::CommTaken { job: job(1) });
+        };
+        let mut heeded = Heeded::default();
+        assert!(heeded.begins(job(1)));
+        ended(&mut heeded, 1);
+        assert!(heeded.begins(job(1)));
+        ended(&mut heeded, 2);
+        // Who knows that it has ended does not give it again to make sure.
+        heeded.is_adopted(NoticeNumber(3));
+        assert!(heeded.begins(job(1)));
+        ended(&mut heeded, 3);
+        heeded.is_adopted(NoticeNumber(3));
+        assert!(!heeded.begins(job(1)), "its end was not known");
+        assert!(heeded.begins(job(1)));
+        assert_eq!(heeded.given().jobs, [job(1)]);
+    }
+
+    #[test]
     fn an_interrupt_for_a_job_that_has_ended_does_not_hit_the_next() {
         let mut heeded = Heeded::default();
         heeded.begins(job(1));
         assert!(heeded.interrupts(Some(job(1))));
-        heeded.hears(&mut RunnerNotice::CommTaken { job: job(1) });
+        heeded.hears(FIRST, &mut RunnerNotice::CommTaken { job: job(1) });
         assert!(!heeded.is_busy());
         heeded.begins(job(2));
         assert!(!heeded.interrupts(Some(job(1))));
@@ -160,7 +196,7 @@ mod tests {
             stream: OutputStream::Stdout,
             text: "it is tops3cret\n".to_owned(),
         };
-        heeded.hears(&mut notice);
+        heeded.hears(FIRST, &mut notice);
         assert!(matches!(notice, RunnerNotice::Output { text, .. } if text == "it is ***\n"));
         assert_eq!(heeded.given().secrets, [json!("tops3cret")]);
         heeded.begins(job(2));

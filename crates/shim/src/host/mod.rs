@@ -213,8 +213,9 @@ impl Host {
             self.notices = None;
             return self.is_over();
         };
-        self.heeded.hears(&mut notice);
-        let frame = encode(&FromShim::Notice { number: self.retained.next(), notice });
+        let number = self.retained.next();
+        self.heeded.hears(number, &mut notice);
+        let frame = encode(&FromShim::Notice { number, notice });
         match frame {
             Ok(frame) => {
                 if let Err(error) = self.retained.keep(frame) {
@@ -361,6 +362,7 @@ impl Host {
             }
         }
         let next = self.retained.first();
+        self.heeded.is_adopted(next);
         let mut connection = Connection::new(visitor.incoming, visitor.outgoing, next.previous());
         let (runner, given) = (self.description(), self.heeded.given());
         connection.send(&Welcome::Adopted { protocol, pid, runner, next, given });
@@ -410,8 +412,8 @@ impl Host {
         let gone = async {
             while let Some(notices) = &mut notices {
                 let Some(mut notice) = notices.recv().await else { return };
-                heeded.hears(&mut notice);
                 let number = retained.next();
+                heeded.hears(number, &mut notice);
                 if let Ok(frame) = encode(&FromShim::Notice { number, notice })
                     && let Err(error) = retained.keep(frame)
                 {
