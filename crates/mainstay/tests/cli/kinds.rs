@@ -98,7 +98,7 @@ fn goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell(tongue: &Tongue) {
     let spoken = Spoken::to(tongue);
     let running = spoken.run_on();
     let worker = spoken.world.worker_pid();
-    spoken.world.kill_daemon();
+    spoken.world.replace_daemon();
     assert_eq!(spoken.world.worker_pid(), worker);
     assert_eq!(spoken.world.session()["state"], "Evaluating");
     assert_eq!(spoken.world.run(["cancel"]).code, 0);

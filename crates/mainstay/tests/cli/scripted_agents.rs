@@ -372,7 +372,7 @@ fn a_turn_goes_on_while_daemons_are_killed_and_is_steered_to_its_end() {
     let since = world.session()["lastSeq"].as_u64().unwrap();
     let waiting = begin(&world, "say Begun again.\nwait");
     has_said(&world, since, "Begun again.");
-    world.kill_daemon();
+    world.replace_daemon();
     assert_eq!(prompt(&world, &["--steer", "end"]).code, 0);
     let ended = waiting.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(ended.stdout).unwrap(), "Begun again.\nI hear now: end\n");
@@ -385,7 +385,7 @@ fn an_ask_of_an_agent_waits_over_the_death_of_its_daemon() {
     prompt(&world, &["say hi"]);
     let asking = begin(&world, "ask Sure?");
     world.follow(0).wait_for("askRaised");
-    world.kill_daemon();
+    world.replace_daemon();
     let ask = world.run(["ask", "list", "--json"]).json()[0]["ask"].as_str().unwrap().to_owned();
     assert_eq!(world.run(["ask", "answer", &ask, "yes"]).code, 0);
     let done = asking.wait_with_output().unwrap();

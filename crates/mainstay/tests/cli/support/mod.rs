@@ -225,6 +225,12 @@ impl World {
         kill(self.daemon_pid().expect("a daemon runs"));
     }
 
+    /// Kills the daemon, and starts the next one.
+    pub fn replace_daemon(&self) {
+        self.kill_daemon();
+        assert_eq!(self.run(["-d", "--port", "0"]).code, 0);
+    }
+
     /// Kills the daemon, the shims and what runs in them at once, as a restart of the machine does.
     pub fn kill_everything(&self) {
         let shims = self.shim_pids();
