@@ -56,11 +56,15 @@ pub(crate) async fn end(record: &ShimRecord) -> bool {
             process.signal(Signal::KILL);
         }
     }
-    // What lies there for it goes with it.
+    remove_sockets(record).await;
+    was_there
+}
+
+/// Removes what lies among the sockets for a shim that is gone.
+pub(crate) async fn remove_sockets(record: &ShimRecord) {
     if let Some(sockets) = record.socket.parent() {
         tokio::fs::remove_dir_all(sockets).await.ok();
     }
-    was_there
 }
 
 /// Waits for the end of a connection to a shim, which is the end of the shim.

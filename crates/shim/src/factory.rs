@@ -14,7 +14,7 @@ use mainstay_runner::{
 };
 use serde_json::Value;
 
-use crate::ending::{end, lives};
+use crate::ending::{end, lives, remove_sockets};
 use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
 use crate::leftover::Leftover;
 use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
@@ -210,8 +210,9 @@ impl RunnerFactory for Shims {
                 Ok(None) => true,
                 Ok(Some(_)) | Err(_) => false,
             };
-            if !has_ended {
-                end(&record).await;
+            match has_ended {
+                true => remove_sockets(&record).await,
+                false => drop(end(&record).await),
             }
         }
         folder.remove();
