@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::engine::Engine;
 use crate::inherited::AdoptedRunner;
 use crate::named_prompts::NamedPrompts;
+use crate::output::PutOutSoFar;
 use crate::sync::time::timeout;
 use crate::worker::Order;
 
@@ -105,8 +106,11 @@ impl Engine {
     ) -> Result<AdoptedRunner, Error> {
         let FoundRunner { started, given: known } = found;
         let is_lost = session.running().is_some_and(|job| job.withheld && !known.jobs.contains(&job.job));
-        let given = if is_lost { Vec::new() } else { self.given_to_job(session, &known).await? };
-        Ok(AdoptedRunner { started, taken, given, secrets: known.secrets, is_job_lost: is_lost })
+        let (given, put_out) = match is_lost {
+            true => (Vec::new(), PutOutSoFar::default()),
+            false => self.given_to_job(session, &known).await?,
+        };
+        Ok(AdoptedRunner { started, taken, given, put_out, secrets: known.secrets, is_job_lost: is_lost })
     }
 
     /// What is queued for an agent, with the events that queued it: those of the running turn, or of any where none runs.
@@ -127,15 +131,24 @@ impl Engine {
     }
 
     /// What the running job is given again: itself, unless its code is withheld and so stored nowhere, and the answers that the runner
-    /// does not have. Nobody knows whether the job came there; of what comes twice, the runner heeds the first.
-    async fn given_to_job(&self, session: &Session, known: &GivenToRunner) -> Result<Vec<Order>, Error> {
-        let Some(running) = session.running() else { return Ok(Vec::new()) };
+    /// does not have. Nobody knows whether the job came there; of what comes twice, the runner heeds the first. Beside it, how much is
+    /// stored of what the job has put out.
+    async fn given_to_job(
+        &self,
+        session: &Session,
+        known: &GivenToRunner,
+    ) -> Result<(Vec<Order>, PutOutSoFar), Error> {
+        let mut put_out = PutOutSoFar::default();
+        let Some(running) = session.running() else { return Ok((Vec::new(), put_out)) };
         let mut given = GivenToJob { orders: Vec::new(), asked: Vec::new(), unanswered: &known.unanswered };
         let mut after = Seq(running.requested.0.saturating_sub(1));
         loop {
             let page = self.shared.log.events(session.id, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(given.with_refusals(running, session.last_seq)) };
+            let Some(last) = page.last() else {
+                return Ok((given.with_refusals(running, session.last_seq), put_out));
+            };
             after = last.seq;
+            page.iter().for_each(|event| put_out.take_in(running.job, &event.body));
             page.into_iter().for_each(|event| given.follow(event));
         }
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::claims::CommandKey;
 use crate::lane::Queued;
 use crate::named_prompts::NamedPrompts;
+use crate::output::PutOutSoFar;
 use crate::worker::Order;
 
 /// What a session's task begins with that an earlier one left.
@@ -49,6 +50,8 @@ pub(crate) struct AdoptedRunner {
     pub(crate) taken: TakenNotices,
     /// What the running job was given last, which may not have come there.
     pub(crate) given: Vec<Order>,
+    /// How much is stored of what the running job has put out.
+    pub(crate) put_out: PutOutSoFar,
     /// The secrets that the running job was answered.
     pub(crate) secrets: Vec<Value>,
     /// Whether the session has a running job that the runner was never given, and whose code is stored nowhere.

@@ -5,11 +5,13 @@
 //! Pure: the session's task says what came and when to flush. Output that belongs to no job shares one allowance between
 //! two jobs, so that a process left behind cannot fill the disk either.
 
+mod so_far;
 mod tail;
 
 use mainstay_model::outcome::OutputItem;
 use mainstay_model::{Bundle, CommMessage, Display, JobId, Limits, OutputStream};
 
+pub(crate) use self::so_far::PutOutSoFar;
 use self::tail::Tail;
 
 /// A chunk is written out at this size, or when the flush interval ends.
@@ -94,6 +96,18 @@ impl OutputBuffer {
     pub(crate) fn late(limits: &Limits) -> Self {
         let late = Self::new(limits);
         Self { is_late: true, limits: StoredOutput { tail: 0, ..late.limits }, ..late }
+    }
+
+    /// Goes on with a job of which so much is stored. Its end that an earlier daemon held is lost, and the job's output says so.
+    pub(crate) fn go_on(&mut self, job: JobId, so_far: PutOutSoFar) {
+        let PutOutSoFar { text, forms, is_cut } = so_far;
+        self.renew();
+        self.owner = Some(job);
+        (self.kept.text, self.kept.forms, self.cut) = (text, forms, is_cut);
+        if is_cut {
+            self.kept.text = self.limits.text;
+            self.tail.lacks_more();
+        }
     }
 
     /// Forgets what was put out so far, since another job begins: there is room for as much again.
@@ -228,7 +242,7 @@ impl OutputBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{Base64, CommId, CommStep};
+    use mainstay_model::{Base64, CommId, CommStep, EventBody};
     use proptest::prelude::*;
 
     fn job(n: u128) -> JobId {
@@ -285,6 +299,30 @@ mod tests {
         let mut all = late.push(Some(job(1)), OutputStream::Stdout, "jkl");
         all.extend(late.flush());
         assert_eq!(printed(all), [(Some(job(1)), "jkl".to_owned())]);
+    }
+
+    #[test]
+    fn a_job_that_goes_on_with_another_daemon_has_no_more_room_than_with_one() {
+        let produced = |text: &str| EventBody::OutputProduced {
+            job: Some(job(1)),
+            stream: OutputStream::Stdout,
+            text: text.to_owned(),
+        };
+        let mut so_far = PutOutSoFar::default();
+        so_far.take_in(job(1), &produced("abcd"));
+        so_far.take_in(job(2), &produced("of another job"));
+        let mut next = buffer(6, 0, 0);
+        next.go_on(job(1), so_far);
+        let pieces = next.push(Some(job(1)), OutputStream::Stdout, "efgh");
+        assert_eq!(pieces, [chunk(Some(job(1)), OutputStream::Stdout, "ef"), OutputPiece::Cut(job(1))]);
+        so_far.take_in(job(1), &produced("ef"));
+        so_far.take_in(job(1), &EventBody::OutputCut { job: job(1), limit: 6 });
+        let mut last = buffer(6, 0, 0);
+        last.go_on(job(1), so_far);
+        assert_eq!(last.push(Some(job(1)), OutputStream::Stdout, "end"), []);
+        let lost = "\n[… what an earlier daemon had left out is not counted …]\n";
+        let told = [lost, "end"].map(|text| chunk(Some(job(1)), OutputStream::Stdout, text));
+        assert_eq!(last.end(), told);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use mainstay_model::outcome::OutputItem;
 
 use super::DISPLAY_BYTES;
 
+/// What stands in the place of what an earlier daemon has left out.
+const MORE: &str = "\n[… what an earlier daemon had left out is not counted …]\n";
+
 /// The newest output of one job, and how much older output it has displaced.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
@@ -21,6 +24,8 @@ struct OmittedOutput {
     stdout: usize,
     stderr: usize,
     displays: usize,
+    /// Whether more was left out than was counted: by a daemon that is gone.
+    is_more: bool,
 }
 
 impl Tail {
@@ -53,10 +58,16 @@ impl Tail {
     pub(super) fn end(&mut self, limit: usize) -> Vec<OutputItem> {
         self.shrink(limit);
         self.begin_at_a_line();
-        let OmittedOutput { stdout, stderr, displays } = std::mem::take(&mut self.left_out);
+        let OmittedOutput { stdout, stderr, displays, is_more } = std::mem::take(&mut self.left_out);
         self.bytes = 0;
         let marks = [(OutputStream::Stdout, stdout, displays), (OutputStream::Stderr, stderr, 0)];
-        marks.into_iter().filter_map(mark).chain(self.held.drain(..)).collect()
+        let more = is_more.then(|| OutputItem::Printed(OutputStream::Stdout, MORE.to_owned()));
+        more.into_iter().chain(marks.into_iter().filter_map(mark)).chain(self.held.drain(..)).collect()
+    }
+
+    /// Notes that an earlier daemon has left out what nobody counted.
+    pub(super) fn lacks_more(&mut self) {
+        self.left_out.is_more = true;
     }
 
     /// Forgets what is held, and that anything was left out.

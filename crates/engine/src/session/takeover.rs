@@ -36,10 +36,13 @@ impl SessionTask {
     /// Goes on with a runner that has outlived the daemon that started it. The job that runs goes on running, and the client that sent
     /// its command again waits for its end.
     fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
-        let AdoptedRunner { started, taken, given, secrets, is_job_lost } = adopted;
+        let AdoptedRunner { started, taken, given, put_out, secrets, is_job_lost } = adopted;
         let StartedRunner { runner, next, notices, .. } = started;
         secrets.iter().for_each(|secret| self.secrets.add(secret));
         self.expect_running();
+        if let Some(running) = self.session.running() {
+            self.output.go_on(running.job, put_out);
+        }
         runner.process().acknowledge(taken.up_to, self.session.last_seq);
         self.heard = Some(HeardNotices::after(taken));
         if let Some(factory) = self.shared.factory_of(&self.session.kind).cloned() {
