@@ -137,6 +137,7 @@ async fn run(
         version: VERSION.to_owned(),
         started_at: Timestamp::now(),
         socket: listeners.socket.clone(),
+        begins_anew: false,
     };
     let daemon = Daemon {
         engine,
@@ -156,7 +157,7 @@ async fn run(
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
-    let (pid, socket, sockets) = (record.pid, listeners.socket.clone(), listeners.folder.clone());
+    let (socket, sockets) = (listeners.socket.clone(), listeners.folder.clone());
     announce_ready(&record, options.announce, ready);
     if let Some(telemetry) = telemetry {
         tasks.spawn(telemetry.measure(http.daemon(daemon.clone())));
@@ -166,8 +167,7 @@ async fn run(
     tokio::spawn(async move { protocols.run(&beside).await });
     daemon.stop.cancelled().await;
     tracing::info!("the daemon stops");
-    daemon.shut_down().await;
-    home.clear_daemon(pid);
+    shut_down(home, &daemon, record).await?;
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
     tasks.abort_all();
@@ -176,6 +176,18 @@ async fn run(
         mainstay_shim::see_off_all(&shims).await;
     }
     Ok(begins_anew.map_or(Ended::Stopped, |program| Ended::BeginsAnew(program.clone())))
+}
+
+/// Shuts the daemon down. Its record goes with it, or says before any client misses it that it begins anew.
+async fn shut_down(home: &Home, daemon: &Daemon, record: DaemonRecord) -> Result<(), Error> {
+    if daemon.begins_anew.get().is_some() {
+        home.write_daemon(&DaemonRecord { begins_anew: true, ..record })?;
+        daemon.shut_down().await;
+    } else {
+        daemon.shut_down().await;
+        home.clear_daemon(record.pid);
+    }
+    Ok(())
 }
 
 /// Says that the daemon serves: to the process that started it in the background, or by `ready`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use mainstay_model::{Position, Timestamp};
 use mainstay_protocol::view::ErrorView;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 /// This program's version; a daemon and its clients must have the same.
@@ -23,6 +24,17 @@ pub struct DaemonRecord {
     pub started_at: Timestamp,
     /// The local socket it listens on.
     pub socket: PathBuf,
+    /// Whether it has ended and begins anew in the same process: whoever needs a daemon waits for it, and starts none beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_anew: bool,
+}
+
+impl DaemonRecord {
+    /// Whether the process of the daemon lives.
+    pub fn is_alive(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        pid.is_some_and(|pid| test_kill_process(pid).is_ok())
+    }
 }
 
 /// What a starting daemon writes for the process that started it: one line when it is ready or has failed, and lines before that while it is not

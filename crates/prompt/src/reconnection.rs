@@ -8,7 +8,6 @@ use mainstay_protocol::operations::GetSession;
 use mainstay_terminal::{note, printable, show_error};
 use mainstay_terminal_client::connect::{Connection, connect, connect_or_start};
 use mainstay_terminal_client::link::Link;
-use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
 use crate::prompt_loop::{CLIENT_NAME, PromptLoop};
@@ -103,7 +102,7 @@ async fn fate(home: &Home, pid: u32) -> DaemonFate {
         let record = home.daemon();
         match record {
             None => return DaemonFate::Stopped,
-            Some(record) if record.pid == pid && !is_alive(pid) => {
+            Some(record) if record.pid == pid && !record.is_alive() => {
                 let crashed_at = *crashed_at.get_or_insert_with(Instant::now);
                 if crashed_at.elapsed() >= SUPERVISOR {
                     return DaemonFate::Crashed;
@@ -120,8 +119,4 @@ async fn fate(home: &Home, pid: u32) -> DaemonFate {
         }
         sleep(PAUSE).await;
     }
-}
-
-fn is_alive(pid: u32) -> bool {
-    i32::try_from(pid).ok().and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid).is_ok())
 }

@@ -90,9 +90,17 @@ pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Err
 }
 
 /// Starts a daemon in the background and waits until it serves. One that another client has just started will do, and one
-/// that is just stopping is waited for.
+/// that is just stopping, or begins anew, is waited for.
 pub async fn start(home: &Home, options: StartOptions) -> Result<(), Error> {
     let until = Instant::now() + RIVAL_SETTLES;
+    let begins_anew = || home.daemon().is_some_and(|record| record.begins_anew && record.is_alive());
+    let has_begun_anew = begins_anew();
+    while begins_anew() && Instant::now() < until {
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    if has_begun_anew && connect_any_version(home, "cli").await.is_ok() {
+        return Ok(());
+    }
     loop {
         let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
         match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
