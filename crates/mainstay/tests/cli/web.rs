@@ -154,9 +154,10 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     assert!(own.text("#away").contains("mainstay web"), "{}", own.text("#away"));
     // Someone else works on before the pages are back.
     site.starts();
+    assert_eq!(site.world.run(["cancel"]).code, 0, "it goes on");
     site.world.eval("printfn \"meanwhile\"");
     for tab in [&own, &other] {
-        tab.until("document.querySelector('#cells').innerText.includes('cut off')");
+        tab.until("document.querySelector('#cells').innerText.includes('cancelled by local')");
         tab.until("document.querySelector('#cells').innerText.includes('meanwhile')");
     }
     own.until("document.getElementById('away').hidden");
