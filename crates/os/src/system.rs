@@ -129,7 +129,9 @@ mod linux {
     }
 
     pub(super) fn started_at(pid: Pid) -> Option<u64> {
-        Some(Process::new(pid.as_raw_nonzero().get()).ok()?.stat().ok()?.starttime)
+        let stat = Process::new(pid.as_raw_nonzero().get()).ok()?.stat().ok()?;
+        // One that has ended has its number until its parent looks for it, which may take its time.
+        (!['Z', 'X'].contains(&stat.state)).then_some(stat.starttime)
     }
 
     pub(super) fn has_open(pid: Pid, file: &File) -> bool {
@@ -288,5 +290,18 @@ mod tests {
     async fn a_bound_process_that_cannot_be_started_is_an_error() {
         let error = spawn_bound(Command::new("/no/such/program")).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_and_was_not_looked_for_yet_is_gone() {
+        use std::os::fd::AsFd;
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let watch = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        let mut poll = [rustix::event::PollFd::from_borrowed_fd(watch.as_fd(), rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut poll, None).unwrap();
+        assert_eq!(started_at(pid), None);
+        child.wait().unwrap();
+        assert!(started_at(rustix::process::getpid()).is_some());
     }
 }
