@@ -44,8 +44,20 @@ impl Daemon {
     }
 }
 
+impl Daemon {
+    /// Kills it as a crash would; returns its home.
+    pub(crate) fn lose(mut self) -> Result<PathBuf, Failure> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.home.clone())
+    }
+}
+
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
         self.child.wait().ok();

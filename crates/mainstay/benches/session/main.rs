@@ -1,11 +1,12 @@
-//! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, and evals and questions by each road, beside
-//! the bare worker, `dotnet fsi` of the same SDK and the bare disk. `cargo xtask bench` runs it with the release build.
+//! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, evals and questions by each road, and shims,
+//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
 
 mod bare_worker;
 mod daemon;
 mod fsi;
 mod mcp;
 mod roads;
+mod shims;
 mod spread;
 mod until_ready;
 
@@ -42,6 +43,10 @@ async fn main() -> Result<(), Failure> {
     let target =
         Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).ok_or("no target folder")?.to_owned();
     let folder = tempfile::Builder::new().prefix("bench").tempdir_in(&target)?;
+    let beside = folder.path().join("shims");
+    if std::env::args().any(|argument| argument == "shims") {
+        return shims::beside_the_daemon(&beside).await;
+    }
     let home = folder.path().join("home");
     std::fs::create_dir(&home)?;
     println!("| what | median | p99 |\n|---|---|---|");
@@ -59,7 +64,8 @@ async fn main() -> Result<(), Failure> {
     replay(&fresh, &dotnet, folder.path()).await?;
     roads(&daemon, &dotnet, folder.path(), disk).await?;
     drop(daemon);
-    live_fork(&Daemon::start(&fresh)?, folder.path()).await
+    live_fork(&Daemon::start(&fresh)?, folder.path()).await?;
+    shims::beside_the_daemon(&beside).await
 }
 
 /// How many definitions a session has that is forked live, and how often it is.
