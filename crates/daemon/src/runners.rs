@@ -18,7 +18,7 @@ use crate::pi;
 /// Everything that the factories of the runners need to know. It may hold secrets, in what pi finds in its environment or is told by its
 /// arguments: [`Debug`] shows only the home.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct RunnerSettings {
     /// The home folder of the daemon.
     home: Home,

@@ -15,6 +15,7 @@ use mainstay_mcp::Mcp;
 use mainstay_model::{Error, Timestamp};
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_rpc::Rpc;
+use mainstay_shim::ShimFolder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -118,6 +119,7 @@ async fn run(
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;
     settings.end_earlier(mainstay_shim::living(&shims)).await;
+    let mut earlier = ShimFolder::records(&shims);
     let runners = shims::factories(home, &settings, &listeners.folder, &config.daemon)?;
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
@@ -126,8 +128,10 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
-    // The store is this daemon's alone: nobody goes on with what it has not adopted.
-    mainstay_shim::end_all_but(&shims, &engine.adopted_sessions()).await;
+    // The store is this daemon's alone: nobody goes on with what it has not adopted. Those that it has started since are others.
+    let adopted = engine.adopted_sessions();
+    earlier.retain(|shim| !adopted.contains(&shim.session));
+    mainstay_shim::end_all(earlier).await;
     let mut tasks = JoinSet::new();
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     tasks.spawn(watcher::watch(engine.clone(), watch, config.limits));

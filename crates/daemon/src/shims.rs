@@ -24,8 +24,8 @@ pub const COMMAND: &str = "shim";
 /// How many bytes the log of a shim holds.
 const LOG_BYTES: u64 = 256 * 1024;
 
-/// The factories of the machine, each of which starts its runners in shims. Without `orphan-ms` runners end with the daemon, and are started
-/// in its process.
+/// The factories of the machine, each of which starts its runners in shims. With an `orphan-ms` of 0 it starts them in the daemon's process,
+/// and still finds those that were started in shims before.
 pub(crate) fn factories(
     home: &Home,
     settings: &RunnerSettings,
@@ -33,9 +33,6 @@ pub(crate) fn factories(
     config: &DaemonConfig,
 ) -> Result<Vec<Arc<dyn RunnerFactory>>, Error> {
     let inner = settings.factories(sockets);
-    if config.orphan_ms == 0 {
-        return Ok(inner);
-    }
     let failed = |error: serde_json::Error| Error::DaemonFailed { reason: error.to_string() };
     let launch: LaunchShim = Arc::new(launch);
     let settings = Arc::new(ShimSettings {

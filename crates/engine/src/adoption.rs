@@ -104,13 +104,21 @@ impl Engine {
         taken: TakenNotices,
         found: FoundRunner,
     ) -> Result<AdoptedRunner, Error> {
-        let FoundRunner { started, given: known } = found;
+        let FoundRunner { started, given: known, is_gone } = found;
         let is_lost = session.running().is_some_and(|job| job.withheld && !known.jobs.contains(&job.job));
         let (given, put_out) = match is_lost {
             true => (Vec::new(), PutOutSoFar::default()),
             false => self.given_to_job(session, &known).await?,
         };
-        Ok(AdoptedRunner { started, taken, given, put_out, secrets: known.secrets, is_job_lost: is_lost })
+        Ok(AdoptedRunner {
+            started,
+            taken,
+            given,
+            put_out,
+            secrets: known.secrets,
+            is_gone,
+            is_job_lost: is_lost,
+        })
     }
 
     /// What is queued for an agent, with the events that queued it: those of the running turn, or of any where none runs.

@@ -54,6 +54,8 @@ pub(crate) struct AdoptedRunner {
     pub(crate) put_out: PutOutSoFar,
     /// The secrets that the running job was answered.
     pub(crate) secrets: Vec<Value>,
+    /// Whether the runner has ended meanwhile, so that it is given nothing more.
+    pub(crate) is_gone: bool,
     /// Whether the session has a running job that the runner was never given, and whose code is stored nowhere.
     pub(crate) is_job_lost: bool,
 }

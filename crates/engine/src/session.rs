@@ -85,7 +85,7 @@ pub(crate) fn spawn(
     let (visible_in, visible) = watch::channel(Arc::new(session.clone()));
     let (commits, commits_out) = mpsc::unbounded_channel();
     let (failed_in, failed) = oneshot::channel();
-    let (durable, on_their_way) = (Arc::new(AtomicU64::new(0)), Arc::<AtomicU64>::default());
+    let (durable, on_their_way) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
     let (through_in, through) = watch::channel(0);
     let claims = Arc::clone(&shared.single_process.claims);
     let ending = Ending::default();
@@ -133,6 +133,7 @@ pub(crate) fn spawn(
         worker: None,
         from_worker,
         worker_in,
+        is_runner_gone: false,
         heard: None,
         unsent: UnsentEvents::default(),
         flush_at: None,
@@ -145,8 +146,7 @@ pub(crate) fn spawn(
         drained: None,
         ending: ending.clone(),
     };
-    let after = task.session.last_seq;
-    let spared = inherited.spared();
+    let (after, spared) = (task.session.last_seq, inherited.spared());
     task.inherit(inherited);
     task::spawn(task.run(mailbox, failed));
     let entry = Entry {
@@ -193,6 +193,8 @@ struct SessionTask {
     worker: Option<Worker>,
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
+    /// Whether the worker has ended, though its last notices were not heard yet: what waits in the lane waits for the next.
+    is_runner_gone: bool,
     /// What was heard of the worker's notices; none before it accepts code.
     heard: Option<HeardNotices>,
     /// What was decided and is not yet on its way to the log.

@@ -28,8 +28,9 @@ pub fn spawn(mut command: Command) -> io::Result<()> {
     reason = "the standard library has no safe way to start a process that is no child of this one"
 )]
 fn detach(command: &mut Command) {
-    // SAFETY: the closure runs between `fork` and `exec`, where only async-signal-safe functions may be called. `setsid`, `fork` and `_exit`
-    // are such, and `close_fds` promises it of its own. Nothing is allocated and no lock is taken: an error is a number. Both processes go
+    // SAFETY: the closure runs between `fork` and `exec`, where only async-signal-safe functions may be called. `setsid` and `_exit` are
+    // such, `fork` is one as long as no library has registered handlers for it, which none of this program does, and `close_fds` promises
+    // it of its own. Nothing is allocated and no lock is taken: an error is a number. Both processes go
     // on with what the first `fork` has copied, and the one in between ends without running any destructor.
     unsafe {
         command.pre_exec(|| {

@@ -210,6 +210,8 @@ pub struct FoundRunner {
     pub started: StartedRunner,
     /// What it remembers of what it was given.
     pub given: GivenToRunner,
+    /// Whether it has ended meanwhile: it takes nothing more, and [`RunnerNotice::Exited`] is among what it still has to say.
+    pub is_gone: bool,
 }
 
 /// What a runner remembers of what it was given. It is for whoever adopts the runner.

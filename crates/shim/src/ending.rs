@@ -8,14 +8,17 @@ use futures::future::join_all;
 use mainstay_model::SessionId;
 use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::folder::{ShimFolder, ShimRecord};
+use crate::folder::{SOCKET, ShimFolder, ShimRecord, is_of_shim};
 use crate::proxy::ShimProcess;
 use crate::stream::connect;
 
 /// How long a shim that was told to end may take to do so, its worker with it. Then it is killed.
-const FAREWELL: Duration = Duration::from_secs(8);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(8);
+
+/// How often it is looked whether a process is gone that does not listen any more.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The sessions whose shims live.
 pub fn living(shims: &Path) -> HashSet<SessionId> {
@@ -27,18 +30,17 @@ pub(crate) fn lives(record: &ShimRecord) -> bool {
     ShimProcess { pid: record.pid, started: record.started }.lives()
 }
 
-/// Ends the shims of all sessions but these. For a daemon that has its store alone and has adopted what it goes on with, or for who knows that
-/// no daemon runs. What they had to say and nobody has taken is left in their folders. Returns how many there were.
-pub async fn end_all_but(shims: &Path, kept: &HashSet<SessionId>) -> usize {
-    let others = ShimFolder::records(shims).into_iter().filter(|record| !kept.contains(&record.session));
-    let ended = join_all(others.map(|record| async move { end(&record).await })).await;
+/// Ends these shims, where they live: nobody goes on with them. What they had to say and nobody has taken is left in their folders. Returns
+/// how many there were.
+pub async fn end_all(records: Vec<ShimRecord>) -> usize {
+    let ended = join_all(records.iter().map(end)).await;
     ended.into_iter().filter(|was_there| *was_there).count()
 }
 
 /// Waits until the shims that were told to end have ended, and ends those that have not in time.
 pub async fn see_off_all(shims: &Path) {
     join_all(ShimFolder::records(shims).into_iter().map(|record| async move {
-        if timeout(FAREWELL, has_ended(&record)).await.is_err() {
+        if timeout(FAREWELL, wait_for_end(&record)).await.is_err() {
             end(&record).await;
         }
     }))
@@ -51,7 +53,7 @@ pub(crate) async fn end(record: &ShimRecord) -> bool {
     let was_there = process.signal(Signal::TERM);
     if was_there {
         tracing::info!(session = %record.session, pid = record.pid, "a shim that nobody goes on with is ended");
-        if timeout(FAREWELL, has_ended(record)).await.is_err() {
+        if timeout(FAREWELL, wait_for_end(record)).await.is_err() {
             tracing::warn!(session = %record.session, pid = record.pid, "a shim does not end, and is killed");
             process.signal(Signal::KILL);
         }
@@ -62,15 +64,22 @@ pub(crate) async fn end(record: &ShimRecord) -> bool {
 
 /// Removes what lies among the sockets for a shim that is gone.
 pub(crate) async fn remove_sockets(record: &ShimRecord) {
-    if let Some(sockets) = record.socket.parent() {
+    let is_socket = record.socket.file_name().is_some_and(|name| name == SOCKET);
+    if let Some(sockets) = record.socket.parent().filter(|folder| is_socket && is_of_shim(folder)) {
         tokio::fs::remove_dir_all(sockets).await.ok();
     }
 }
 
-/// Waits for the end of a connection to a shim, which is the end of the shim.
-async fn has_ended(record: &ShimRecord) {
-    while let Ok(Some(mut stream)) = connect(&record.socket).await {
-        let mut nothing = [0; 64];
-        while matches!(stream.read(&mut nothing).await, Ok(1..)) {}
+/// Waits until the process of a shim is gone.
+pub(crate) async fn wait_for_end(record: &ShimRecord) {
+    while lives(record) {
+        // The end of a connection is the end of the shim, or of its listening.
+        if let Ok(Some(mut stream)) = connect(&record.socket).await {
+            let mut nothing = [0; 64];
+            while matches!(stream.read(&mut nothing).await, Ok(1..)) {}
+        }
+        if lives(record) {
+            sleep(LOOK).await;
+        }
     }
 }

@@ -13,19 +13,17 @@ use mainstay_runner::{
     Environment, FoundRunner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress,
 };
 use serde_json::Value;
+use tokio::time::timeout;
 
-use crate::ending::{end, lives, remove_sockets};
+use crate::ending::{FAREWELL, end, lives, remove_sockets, wait_for_end};
 use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
 use crate::leftover::Leftover;
 use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
 use crate::proxy::{ShimProcess, started};
 use crate::stream::{Incoming, Outgoing, connect, greet};
 
-/// How long a shim may take to say that it obeys.
-const GREETING: Duration = Duration::from_secs(5);
-
-/// How long a shim that is told to end may take to do so, its worker with it. Then it is killed.
-const FAREWELL: Duration = Duration::from_secs(8);
+/// How long a shim may take to answer. One whose machine is busy or whose disk is slow must not lose what it runs.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// Starts the process of a shim ([`host::serve`](crate::host::serve)), for this folder of a session and with this socket. It must belong
 /// to nobody: neither the end of this process nor that of its group or terminal may reach it. It may block for some milliseconds.
@@ -42,7 +40,8 @@ pub struct ShimSettings {
     pub run: PathBuf,
     /// What a shim makes the runner's factory from. It may hold secrets of the user.
     pub factory: Value,
-    /// How shims behave without a daemon.
+    /// How shims behave without a daemon. Where they are not to live without one at all (`orphan_ms` is 0), runners are started in this
+    /// process.
     pub terms: Terms,
 }
 
@@ -167,6 +166,9 @@ impl RunnerFactory for Shims {
     }
 
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        if self.settings.terms.orphan_ms == 0 {
+            return self.inner.start(spec, observer).await;
+        }
         let (mut incoming, outgoing, process) = self.spawn(spec).await?;
         loop {
             match incoming.next::<FromShim>().await? {
@@ -187,12 +189,24 @@ impl RunnerFactory for Shims {
         let folder = self.folder(spec.session);
         let left = || Leftover::of(&folder, stored, spec.epoch);
         let Some(record) = folder.record() else { return Ok(left()) };
-        match self.visit(&record, spec, Purpose::Adopt { stored }).await? {
-            Some((incoming, outgoing, Welcome::Adopted { pid, runner, next, given, .. })) => {
+        let visited = match self.visit(&record, spec, Purpose::Adopt { stored }).await {
+            Ok(visited) => visited,
+            // It may be just ending, and leaves then what it has to say.
+            Err(_) if timeout(FAREWELL, wait_for_end(&record)).await.is_ok() => return Ok(left()),
+            Err(error) => return Err(error),
+        };
+        match visited {
+            Some((incoming, outgoing, Welcome::Adopted { pid, runner, next, given, is_gone, .. })) => {
                 let started = started(runner, next, ShimProcess::of(pid), incoming, outgoing);
-                Ok(Some(FoundRunner { started, given }))
+                Ok(Some(FoundRunner { started, given, is_gone }))
             }
-            Some((_, _, Welcome::Refused { reason: Refusal::NoRunner })) | None => Ok(left()),
+            Some((_, _, Welcome::Refused { reason: Refusal::NoRunner })) => Ok(left()),
+            None => match timeout(FAREWELL, wait_for_end(&record)).await {
+                Ok(()) => Ok(left()),
+                Err(_) => Err(Error::WorkerFailed {
+                    reason: format!("its shim (process {}) lives, and its socket is gone", record.pid),
+                }),
+            },
             Some((_, _, Welcome::Refused { reason })) => Err(refused(&reason)),
             Some((_, _, Welcome::Obeys { .. })) => Ok(None),
         }
@@ -205,9 +219,9 @@ impl RunnerFactory for Shims {
             let has_ended = match visited {
                 Ok(Some((mut incoming, _outgoing, Welcome::Obeys { .. }))) => {
                     let end = async { while let Ok(Some(_)) = incoming.next::<FromShim>().await {} };
-                    tokio::time::timeout(FAREWELL, end).await.is_ok()
+                    timeout(FAREWELL, end).await.is_ok()
                 }
-                Ok(None) => true,
+                Ok(None) => !lives(&record),
                 Ok(Some(_)) | Err(_) => false,
             };
             match has_ended {

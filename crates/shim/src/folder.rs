@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use mainstay_model::{Epoch, Error, SessionId, SessionKind};
 use serde::{Deserialize, Serialize};
 
+use crate::ending::lives;
+
 /// The name of a shim's socket in its folder.
-const SOCKET: &str = "shim.sock";
+pub(crate) const SOCKET: &str = "shim.sock";
 
 /// How many characters the name of a folder of sockets has: an address in it must fit into the system's 108 bytes.
 const NAME: usize = 8;
@@ -27,6 +29,8 @@ pub struct ShimRecord {
     /// When the process was started, in the system's own terms: a process of the same number that was started at another time is
     /// another. None where the system does not tell.
     pub started: Option<u64>,
+    /// The folder of the record.
+    pub folder: PathBuf,
     /// The socket on which it is spoken to.
     pub socket: PathBuf,
     /// The secret that whoever connects must show.
@@ -75,11 +79,25 @@ impl ShimFolder {
 
     /// The record of the shim; none where there was none, or it is not whole.
     pub fn record(&self) -> Option<ShimRecord> {
-        serde_json::from_slice(&std::fs::read(self.folder.join("shim.json")).ok()?).ok()
+        let record: ShimRecord =
+            serde_json::from_slice(&std::fs::read(self.folder.join("shim.json")).ok()?).ok()?;
+        // A copy of a home has no business with the shims of the original.
+        (record.folder == self.folder).then_some(record)
     }
 
+    /// Writes the record of a shim, unless that of another is there which lives.
     pub(crate) fn write_record(&self, record: &ShimRecord) -> std::io::Result<()> {
-        self.write("shim.json", &serde_json::to_vec_pretty(record)?)
+        match self.record().is_some_and(|known| known.token != record.token && lives(&known)) {
+            true => Err(std::io::ErrorKind::AlreadyExists.into()),
+            false => self.write("shim.json", &serde_json::to_vec_pretty(record)?),
+        }
+    }
+
+    /// Removes the folder with all in it, where it is that of this shim: another of the session's may have moved in.
+    pub(crate) fn remove_of(&self, token: &str) {
+        if self.record().is_some_and(|known| known.token == token) {
+            self.remove();
+        }
     }
 
     /// Writes a small file whole or not at all.
@@ -137,6 +155,12 @@ pub(crate) fn make_sockets(run: &Path) -> Result<PathBuf, Error> {
     let folder = run.join(name);
     make_private(&folder)?;
     Ok(folder)
+}
+
+/// Whether a folder has the name of one for the sockets of a shim.
+pub(crate) fn is_of_shim(sockets: &Path) -> bool {
+    let name = sockets.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == NAME && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The shim's socket in the folder of its sockets.

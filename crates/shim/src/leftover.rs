@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo,
+    CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId, RunnerInfo,
     RunnerNotice, Seq, SessionId, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::ending::lives;
 use crate::folder::ShimFolder;
 use crate::host::read_frames;
 use crate::messages::{FromShim, RunnerDescription, decode};
@@ -44,10 +45,20 @@ impl Leftover {
         // Secrets are for a job that runs, and none does any more.
         let given = GivenToRunner { secrets: Vec::new(), ..self.given.clone() };
         let text = serde_json::to_vec_pretty(&Self { given, ..self.clone() })?;
-        std::fs::remove_file(folder.path().join("shim.json")).ok();
         let path = folder.leftover();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         folder.write(name, &text)
+    }
+
+    /// Removes what this runner has left, unless another has moved in meanwhile.
+    fn remove(folder: &ShimFolder, runner: RunnerId) {
+        let left = std::fs::read(folder.leftover()).ok();
+        let left: Option<Self> = left.and_then(|text| serde_json::from_slice(&text).ok());
+        if left.is_some_and(|left| left.runner.id == runner)
+            && !folder.record().is_some_and(|record| lives(&record))
+        {
+            folder.remove();
+        }
     }
 
     /// What a session's shim has left; none where it has left nothing, or not for who has so much of the session.
@@ -62,9 +73,15 @@ impl Leftover {
         let Self { runner: RunnerDescription { id, is_agent, info }, next: first, given, .. } = left;
         let next = first.max(stored.taken.up_to.next());
         let is_taken = usize::try_from(next.0 - first.0).unwrap_or(usize::MAX);
-        let notices: Vec<RunnerNotice> =
-            frames.ok()?.iter().skip(is_taken).filter_map(|frame| notice(frame)).collect();
-        let gone = Arc::new(Gone { info, folder: folder.clone(), last: last_of(next, notices.len()) });
+        let frames = frames.ok()?;
+        // A gap would be taken for notices that led to nothing.
+        let Some(notices) =
+            frames.iter().skip(is_taken).map(|frame| notice(frame)).collect::<Option<Vec<_>>>()
+        else {
+            tracing::error!(session = %left.session, "what a shim of another version has left is not understood");
+            return None;
+        };
+        let gone = Arc::new(Gone { id, info, folder: folder.clone(), last: last_of(next, notices.len()) });
         let runner = if is_agent { Runner::Agent(gone) } else { Runner::Kernel(gone) };
         let (tell, heard) = mpsc::channel(NOTICES);
         tokio::spawn(async move {
@@ -76,7 +93,8 @@ impl Leftover {
                 }
             }
         });
-        Some(FoundRunner { started: StartedRunner { id, runner, next, notices: heard }, given })
+        let started = StartedRunner { id, runner, next, notices: heard };
+        Some(FoundRunner { started, given, is_gone: true })
     }
 }
 
@@ -93,6 +111,7 @@ fn last_of(next: NoticeNumber, count: usize) -> NoticeNumber {
 
 /// A runner that is gone, of which notices are left. It takes nothing; that it is gone is the last notice.
 struct Gone {
+    id: RunnerId,
     info: RunnerInfo,
     folder: ShimFolder,
     /// The last notice that is left.
@@ -115,7 +134,7 @@ impl Process for Gone {
 
     fn acknowledge(&self, up_to: NoticeNumber, _: Seq) {
         if up_to >= self.last {
-            self.folder.remove();
+            Leftover::remove(&self.folder, self.id);
         }
     }
 

@@ -19,6 +19,6 @@ pub mod messages;
 mod proxy;
 mod stream;
 
-pub use ending::{end_all_but, living, see_off_all};
+pub use ending::{end_all, living, see_off_all};
 pub use factory::{LaunchShim, ShimSettings, Shims};
 pub use folder::{ShimFolder, ShimRecord};

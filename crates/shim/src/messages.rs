@@ -103,6 +103,9 @@ pub enum Welcome {
         next: NoticeNumber,
         /// What the runner was given.
         given: GivenToRunner,
+        /// Whether it has ended meanwhile, so that it takes nothing more.
+        #[serde(default)]
+        is_gone: bool,
     },
     /// The shim does not obey this connection, and closes it.
     Refused {

@@ -203,7 +203,7 @@ async fn a_job_goes_on_without_a_daemon_and_the_next_hears_all_that_was_not_take
     let progress = stored(&started, taken, 5);
     drop((first, started));
 
-    let FoundRunner { started: mut adopted, given } = place.adopt(2, progress).await.unwrap().unwrap();
+    let FoundRunner { started: mut adopted, given, .. } = place.adopt(2, progress).await.unwrap().unwrap();
     assert_eq!((adopted.id, adopted.next), (id, NoticeNumber(taken + 1)));
     assert_eq!(
         (given.jobs.as_slice(), given.unanswered.as_slice()),
@@ -328,7 +328,8 @@ async fn one_that_nobody_comes_for_ends_after_its_job_and_leaves_what_it_said() 
     drop((first, started));
     assert_eq!(place.ended().await, BTreeSet::from([session().to_string()]));
 
-    let FoundRunner { started: mut left, .. } = place.adopt(2, progress).await.unwrap().unwrap();
+    let FoundRunner { started: mut left, is_gone, .. } = place.adopt(2, progress).await.unwrap().unwrap();
+    assert!(is_gone, "it takes nothing more");
     let heard = heard(&mut left, |notice| matches!(notice, RunnerNotice::Exited { .. })).await;
     let (first, last) = first_and_last(&heard);
     assert_eq!(first, taken + 1);

@@ -74,7 +74,14 @@ fn the_first_messages_stay_as_they_are() {
     let given = GivenToRunner { jobs: vec![job()], unanswered: vec![ask()], secrets: vec![json!("secret")] };
     let welcomes = [
         Welcome::Obeys { protocol: 1, pid: 8 },
-        Welcome::Adopted { protocol: 1, pid: 8, runner: runner(), next: NoticeNumber(6), given },
+        Welcome::Adopted {
+            protocol: 1,
+            pid: 8,
+            runner: runner(),
+            next: NoticeNumber(6),
+            given,
+            is_gone: false,
+        },
     ];
     let refused = refusals.into_iter().map(|reason| Welcome::Refused { reason });
     insta::assert_snapshot!(lines(&welcomes.into_iter().chain(refused).collect::<Vec<_>>()));

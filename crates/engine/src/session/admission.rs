@@ -266,7 +266,7 @@ impl SessionTask {
             return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
         }
         let is_offered = availability(state, action) != Availability::Refused;
-        let has_turn = is_offered && self.lane.is_empty();
+        let has_turn = is_offered && self.lane.is_empty() && !self.is_runner_gone;
         if is_offered && !command.is_serial() || has_turn && command.depends_on.is_empty() {
             return Ok(QueuePlace::Now);
         }

@@ -36,7 +36,8 @@ impl SessionTask {
     /// Goes on with a runner that has outlived the daemon that started it. The job that runs goes on running, and the client that sent
     /// its command again waits for its end.
     fn go_on(&mut self, lane: Vec<Queued>, adopted: AdoptedRunner) {
-        let AdoptedRunner { started, taken, given, put_out, secrets, is_job_lost } = adopted;
+        let AdoptedRunner { started, taken, given, put_out, secrets, is_gone, is_job_lost } = adopted;
+        self.is_runner_gone = is_gone;
         let StartedRunner { runner, next, notices, .. } = started;
         secrets.iter().for_each(|secret| self.secrets.add(secret));
         self.expect_running();
@@ -54,7 +55,7 @@ impl SessionTask {
         for order in given {
             self.give(order);
         }
-        self.steer_again();
+        self.steer_again_adopted();
         let running = self.session.running().map(|running| (running.job, running.cancel_requested));
         if let Some((job, true)) = running
             && !is_job_lost

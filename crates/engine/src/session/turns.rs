@@ -15,8 +15,8 @@ impl SessionTask {
     /// Lets the commands in the lane go as far as the state allows; refuses them where it never will. Each that goes comes
     /// back here when it is decided.
     pub(super) fn advance_lane(&mut self) {
-        // The next daemon carries out what waits.
-        if self.is_draining {
+        // The next daemon, or the next worker, carries out what waits.
+        if self.is_draining || self.is_runner_gone {
             return;
         }
         let first = self.lane.first().map(Queued::key);

@@ -99,6 +99,7 @@ impl SessionTask {
             worker.kill();
         }
         self.heard = None;
+        self.is_runner_gone = false;
         (self.grace, self.cancelled) = (None, None);
         (self.worker_in, self.from_worker) = mpsc::channel(NOTICES);
     }
@@ -130,6 +131,13 @@ impl SessionTask {
     /// Says to the runner what is queued and nobody knows whether it has heard; of what comes twice, it heeds the first.
     pub(super) fn steer_again(&self) {
         for order in self.named_prompts.orders() {
+            self.order(order);
+        }
+    }
+
+    /// The same to a runner that was adopted: what it has queued of its own accord it has already.
+    pub(super) fn steer_again_adopted(&self) {
+        for order in self.named_prompts.orders_of_events() {
             self.order(order);
         }
     }

@@ -349,7 +349,7 @@ impl RunnerFactory for Access {
             let reason = "it has obeyed the owner of a newer epoch".to_owned();
             return Err(Error::WorkerFailed { reason });
         }
-        Ok(Some(FoundRunner { given: survivor.given(), started: survivor.hand_out() }))
+        Ok(Some(FoundRunner { given: survivor.given(), started: survivor.hand_out(), is_gone: false }))
     }
 
     async fn end_left(&self, spec: &RunnerSpec) {

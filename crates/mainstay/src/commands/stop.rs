@@ -1,7 +1,6 @@
 //! The command `mainstay stop`, which stops the daemon.
 
-use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use mainstay_log::sqlite::LOCK_FILE;
 use mainstay_model::{Error, Limits};
 use mainstay_os::system::has_open;
 use mainstay_protocol::operations::StopDaemon;
+use mainstay_shim::ShimFolder;
 use mainstay_terminal as terminal;
 use mainstay_terminal::counted;
 use mainstay_terminal_client::connect::{answered, connect_any_version};
@@ -89,9 +89,16 @@ async fn stop(home: &Home) -> Result<String, Failure> {
     }
 }
 
-/// Ends the runners that have outlived a daemon which was lost; returns how many there were.
+/// Ends the runners that have outlived a daemon which was lost; returns how many there were. Where a daemon has the store, they are its own.
 async fn end_orphans(home: &Home) -> Result<usize, Error> {
-    Ok(mainstay_shim::end_all_but(&home.shims()?, &HashSet::new()).await)
+    let lock = File::open(home.store().join(LOCK_FILE));
+    if lock.as_ref().is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
+        return Ok(0);
+    }
+    // Held meanwhile, so that no daemon adopts them.
+    let ended = mainstay_shim::end_all(ShimFolder::records(&home.shims()?)).await;
+    drop(lock);
+    Ok(ended)
 }
 
 /// Stops both as [`stop`] does, and kills those that do not end.
@@ -114,7 +121,10 @@ async fn kill(home: &Home) -> Result<String, Failure> {
             end_orphans(home).await?;
             Ok(format!("the daemon (pid {pid}) was killed; its sessions are rebuilt when they are next used"))
         }
-        (None, Some(pid)) => Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran")),
+        (None, Some(pid)) => {
+            end_orphans(home).await?;
+            Ok(format!("the supervisor (pid {pid}) was killed; no daemon ran"))
+        }
         (None, None) => Err(Error::DaemonNotRunning.into()),
     }
 }

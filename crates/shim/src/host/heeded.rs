@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use mainstay_model::secret::Secrets;
-use mainstay_model::{AgentNotice, AskId, JobId, NoticeNumber, RunnerNotice, Seq};
+use mainstay_model::{AgentNotice, AskId, JobId, LastWords, NoticeNumber, OutputStream, RunnerNotice, Seq};
 use mainstay_runner::{AskAnswer, GivenToRunner};
 use serde_json::Value;
 
@@ -76,6 +76,16 @@ impl Heeded {
         job.is_none() || job == self.running
     }
 
+    /// Whether the last job was given secrets. What it says may have a part of one that is not found in a single notice.
+    pub(super) fn has_secrets(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
+    /// The runner is gone, and with it what it ran.
+    pub(super) fn is_gone(&mut self) {
+        self.running = None;
+    }
+
     /// Whether a job runs.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some()
@@ -114,6 +124,24 @@ impl Heeded {
             unanswered: self.unanswered.clone(),
             secrets: self.secrets.clone(),
         }
+    }
+}
+
+/// What may lie in a file of a notice of a job that was given secrets: nothing that its code wrote.
+pub(super) fn without_texts(notice: RunnerNotice) -> RunnerNotice {
+    let left_out = |job| {
+        let text = "[left out, since a secret had been typed]\n".to_owned();
+        RunnerNotice::Output { job, stream: OutputStream::Stdout, text }
+    };
+    match notice {
+        RunnerNotice::Output { job, .. }
+        | RunnerNotice::Display { job, .. }
+        | RunnerNotice::Comm { job, .. } => left_out(job),
+        RunnerNotice::Exited { exit, last_words } => RunnerNotice::Exited {
+            exit,
+            last_words: last_words.map(|words| LastWords { reason: None, ..words }),
+        },
+        notice => notice,
     }
 }
 

@@ -9,30 +9,31 @@ mod deliver;
 mod heeded;
 mod retained;
 mod start;
+mod visitor;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mainstay_model::{Epoch, NoticeNumber, RunnerId, RunnerNotice, Seq, SessionId, SessionKind};
 use mainstay_runner::{Runner, RunnerFactory, StartedRunner};
 use serde_json::Value;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::connection::Connection;
 use self::deliver::{Order, deliver, runner_answer};
-use self::heeded::Heeded;
+use self::heeded::{Heeded, without_texts};
 use self::retained::Retained;
 use self::start::Started;
+use self::visitor::{Visitor, common_protocol};
 use crate::folder::{ShimFolder, ShimRecord};
 use crate::leftover::Leftover;
 use crate::messages::{
-    FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, RunnerDescription, Terms, ToShim, Welcome,
-    encode,
+    FromShim, Hello, Purpose, Refusal, RunnerDescription, Terms, ToShim, Welcome, decode, encode,
 };
-use crate::stream::{Incoming, Outgoing, framed};
 
 pub(crate) use self::retained::read_frames;
 
@@ -48,44 +49,13 @@ pub type MakeFactory = Box<dyn Fn(&Value, &SessionKind) -> Option<Arc<dyn Runner
 /// Hosts the runner of one session until it is done. The daemon that started this process connects to `listener`.
 pub async fn serve(listener: UnixListener, folder: ShimFolder, version: &str, make: MakeFactory) {
     let socket = listener.local_addr().ok().and_then(|address| address.as_pathname().map(ToOwned::to_owned));
-    match start::started(&listener, &folder, version, &make).await {
-        Some(started) => Host::new(started, folder.clone()).run(listener).await,
-        None => folder.remove(),
+    // Where it does not start, it has removed what is its own.
+    if let Some(started) = start::started(&listener, &folder, version, &make).await {
+        Host::new(started, folder).run(listener).await;
     }
     if let Some(sockets) = socket.as_deref().and_then(std::path::Path::parent) {
         // What stays behind does no harm.
         std::fs::remove_dir_all(sockets).ok();
-    }
-}
-
-/// Someone who has said hello.
-struct Visitor {
-    hello: Hello,
-    incoming: Incoming,
-    outgoing: Outgoing,
-}
-
-impl Visitor {
-    /// Hears who it is that has connected; none where it says nothing that is understood.
-    async fn of(stream: UnixStream) -> Option<Self> {
-        let (mut incoming, outgoing) = framed(stream);
-        let hello = timeout(FIRST_MESSAGE, incoming.next::<Hello>()).await;
-        let hello = hello.ok()?.ok()??;
-        Some(Self { hello, incoming, outgoing })
-    }
-
-    async fn refuse(mut self, reason: Refusal) {
-        tracing::warn!(%reason, "a daemon is refused");
-        self.outgoing.send(&Welcome::Refused { reason }).await.ok();
-    }
-}
-
-/// The version that both sides speak, where there is one.
-fn common_protocol(hello: &Hello) -> Result<u32, Refusal> {
-    let common = PROTOCOL.min(hello.protocol);
-    match common >= OLDEST_PROTOCOL && common >= hello.oldest_protocol {
-        true => Ok(common),
-        false => Err(Refusal::Protocol { newest: PROTOCOL, oldest: OLDEST_PROTOCOL }),
     }
 }
 
@@ -102,6 +72,8 @@ struct Host {
     orders: mpsc::UnboundedSender<Order>,
     retained: Retained,
     heeded: Heeded,
+    /// The last notice of a job that was given secrets.
+    secret_up_to: NoticeNumber,
     /// The newest epoch of those who had the session.
     epoch: Epoch,
     /// The event up to which the session is known to be stored.
@@ -124,7 +96,10 @@ enum Next {
 #[derive(PartialEq, Eq)]
 enum Goes {
     On,
+    /// It ends: what nobody has taken is left.
     Over,
+    /// It was told to end: nobody wants what it has to say.
+    Killed,
 }
 
 impl Host {
@@ -147,6 +122,7 @@ impl Host {
             orders,
             retained,
             heeded: Heeded::default(),
+            secret_up_to: NoticeNumber::default(),
             epoch: hello.epoch,
             stored: Seq::ZERO,
             connection: Some(connection),
@@ -186,7 +162,7 @@ impl Host {
                 Next::Orphaned | Next::Terminated => Goes::Over,
             };
         }
-        self.end().await;
+        self.end(goes).await;
         door.abort();
     }
 
@@ -196,7 +172,11 @@ impl Host {
         terminate: &mut Option<unix::Signal>,
     ) -> Next {
         let ends_at = self.ends_at;
-        let has_room = self.retained.has_room();
+        // What a secret may stand in waits rather than come to lie in a file.
+        let has_room = match self.heeded.has_secrets() {
+            true => self.retained.has_room_in_memory(),
+            false => self.retained.has_room(),
+        };
         tokio::select! {
             biased;
             () = terminated(terminate) => Next::Terminated,
@@ -211,10 +191,15 @@ impl Host {
     fn hear(&mut self, notice: Option<RunnerNotice>) -> Goes {
         let Some(mut notice) = notice else {
             self.notices = None;
+            self.heeded.is_gone();
+            self.look_whether_orphaned();
             return self.is_over();
         };
         let number = self.retained.next();
         self.heeded.hears(number, &mut notice);
+        if self.heeded.has_secrets() {
+            self.secret_up_to = number;
+        }
         let frame = encode(&FromShim::Notice { number, notice });
         match frame {
             Ok(frame) => {
@@ -289,7 +274,7 @@ impl Host {
                     });
                 }
             }
-            ToShim::Kill => return Goes::Over,
+            ToShim::Kill => return Goes::Killed,
         }
         Goes::On
     }
@@ -340,11 +325,6 @@ impl Host {
             }
         };
         self.epoch = visitor.hello.epoch;
-        if let Some(record) = self.folder.record()
-            && let Err(error) = self.folder.write_record(&ShimRecord { epoch: self.epoch, ..record })
-        {
-            tracing::warn!(%error, "the record of the shim does not say whose it is");
-        }
         // Nothing that the one before has sent is heeded any more.
         self.connection = None;
         let pid = std::process::id();
@@ -352,7 +332,7 @@ impl Host {
             tracing::info!("a daemon ends the runner");
             visitor.outgoing.send(&Welcome::Obeys { protocol, pid }).await.ok();
             self.connection = Some(Connection::new(visitor.incoming, visitor.outgoing, self.retained.next()));
-            return Goes::Over;
+            return Goes::Killed;
         };
         if stored.taken.runner == self.id {
             self.stored = self.stored.max(stored.last_seq);
@@ -364,13 +344,23 @@ impl Host {
         let next = self.retained.first();
         self.heeded.is_adopted(next);
         let mut connection = Connection::new(visitor.incoming, visitor.outgoing, next.previous());
-        let (runner, given) = (self.description(), self.heeded.given());
-        connection.send(&Welcome::Adopted { protocol, pid, runner, next, given });
+        let (runner, given, is_gone) = (self.description(), self.heeded.given(), self.notices.is_none());
+        connection.send(&Welcome::Adopted { protocol, pid, runner, next, given, is_gone });
         connection.tell(&self.retained);
         self.connection = Some(connection);
+        self.note_epoch();
         self.look_whether_orphaned();
         tracing::info!(epoch = self.epoch.0, "a daemon has adopted the runner");
         Goes::On
+    }
+
+    /// Says in the record under which epoch it is had.
+    fn note_epoch(&self) {
+        if let Some(record) = self.folder.record().filter(|record| record.token == self.token)
+            && let Err(error) = self.folder.write_record(&ShimRecord { epoch: self.epoch, ..record })
+        {
+            tracing::warn!(%error, "the record of the shim does not say whose it is");
+        }
     }
 
     /// The version that is spoken with a visitor, or why it is not obeyed.
@@ -392,7 +382,7 @@ impl Host {
     }
 
     /// Ends the runner. What nobody has taken stays in a file where nobody is there to take it.
-    async fn end(self) {
+    async fn end(self, goes: Goes) {
         let description = self.description();
         let Self {
             folder,
@@ -404,7 +394,9 @@ impl Host {
             mut heeded,
             epoch,
             stored,
-            connection,
+            mut connection,
+            secret_up_to,
+            token,
             ..
         } = self;
         runner.process().kill();
@@ -414,6 +406,9 @@ impl Host {
                 let Some(mut notice) = notices.recv().await else { return };
                 let number = retained.next();
                 heeded.hears(number, &mut notice);
+                if heeded.has_secrets() {
+                    notice = without_texts(notice);
+                }
                 if let Ok(frame) = encode(&FromShim::Notice { number, notice })
                     && let Err(error) = retained.keep(frame)
                 {
@@ -425,21 +420,39 @@ impl Host {
         if timeout(FAREWELL, gone).await.is_err() {
             tracing::warn!("the runner is not gone in time");
         }
+        if let Some(connection) = &mut connection
+            && goes == Goes::Over
+        {
+            connection.tell(&retained);
+        }
         if let Some(connection) = connection {
             connection.close(FAREWELL).await;
-            return folder.remove();
         }
-        if retained.is_empty() {
-            return folder.remove();
+        if goes == Goes::Killed || retained.is_empty() {
+            return folder.remove_of(&token);
+        }
+        if folder.record().is_none_or(|record| record.token != token) {
+            // Another shim of the session has moved in.
+            return;
         }
         let (next, given) = (retained.first(), heeded.given());
         let left = Leftover { runner: description, session, next, given, stored, epoch };
-        let written = retained.write_to(&folder.left_notices()).and_then(|()| left.write(&folder));
+        let for_file = |number, frame| if number <= secret_up_to { without_secrets(frame) } else { frame };
+        let written = retained.write_to(&folder.left_notices(), for_file).and_then(|()| left.write(&folder));
         match written {
             Ok(()) => tracing::info!("nobody came for the runner; what it said is left in a file"),
             Err(error) => tracing::error!(%error, "what the runner said is lost"),
         }
     }
+}
+
+/// A notice of a job that was given secrets, as it may lie in a file.
+fn without_secrets(frame: Bytes) -> Bytes {
+    let notice = match decode::<FromShim>(&frame) {
+        Ok(FromShim::Notice { number, notice }) => FromShim::Notice { number, notice: without_texts(notice) },
+        Ok(_) | Err(_) => return Bytes::new(),
+    };
+    encode(&notice).unwrap_or_default()
 }
 
 async fn terminated(signal: &mut Option<unix::Signal>) {

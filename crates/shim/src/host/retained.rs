@@ -64,6 +64,11 @@ impl Retained {
         self.stranded.is_none() && (self.fits() || self.file.has_room())
     }
 
+    /// Whether another notice is taken that must not come to lie in the file.
+    pub(super) fn has_room_in_memory(&self) -> bool {
+        self.stranded.is_none() && self.fits()
+    }
+
     /// Whether the next notice goes to memory. One always fits, lest it could never be told.
     fn fits(&self) -> bool {
         self.file.is_empty() && (self.memory.is_empty() || self.memory_bytes < self.buffer_bytes)
@@ -122,15 +127,20 @@ impl Retained {
         Ok(())
     }
 
-    /// Writes all that is kept to a file of its own, durably, and forgets it.
+    /// Writes all that is kept to a file of its own, durably, and forgets it. Each is written as `written` has it.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn write_to(&mut self, path: &Path) -> std::io::Result<()> {
+    pub(super) fn write_to(
+        &mut self,
+        path: &Path,
+        written: impl Fn(NoticeNumber, Bytes) -> Bytes,
+    ) -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         loop {
             for frame in self.memory.drain(..) {
-                write_frame(&mut file, &frame)?;
+                write_frame(&mut file, &written(self.first, frame))?;
+                self.first = self.first.next();
             }
             self.memory_bytes = 0;
             self.refill()?;
@@ -203,6 +213,8 @@ impl Overflow {
 
     fn read(&mut self) -> std::io::Result<Option<Bytes>> {
         if self.is_empty() {
+            // There is room again, and it is tried again.
+            self.is_broken = false;
             return Ok(None);
         }
         let Some(file) = &mut self.file else { return Ok(None) };
@@ -308,7 +320,7 @@ mod tests {
                 prop_assert!(gone == kept || retained.get(NoticeNumber(gone + 1)).is_some());
             }
             let left = folder.path().join("left");
-            retained.write_to(&left).unwrap();
+            retained.write_to(&left, |_, frame| frame).unwrap();
             let frames = read_frames(&left).unwrap();
             prop_assert_eq!(frames.len() as u64, kept - gone);
             for (frame, number) in frames.iter().zip(gone + 1..) {

@@ -3,13 +3,17 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+
 use mainstay_model::Error;
 use mainstay_runner::{Report, RunnerFactory, RunnerSpec, StartLines, StartObserver, StartedRunner};
 use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::{interval, timeout};
 
-use super::{FAREWELL, FIRST_MESSAGE, MakeFactory, Visitor, common_protocol};
+use super::visitor::{Visitor, common_protocol};
+use super::{FAREWELL, FIRST_MESSAGE, MakeFactory};
 use crate::folder::{ShimFolder, ShimRecord};
 use crate::messages::{FromShim, Hello, PROTOCOL, Purpose, Refusal, Terms, Welcome};
 use crate::stream::{Incoming, Outgoing};
@@ -66,13 +70,20 @@ pub(super) async fn started(
     let runner = tokio::select! {
         started = start(factory, spec, &mut outgoing) => started,
         // The daemon that is lost, and any other that comes, find nothing that is worth keeping.
-        _ = incoming.next::<serde_json::Value>() => return None,
-        () = refuse_others(listener) => return None,
+        _ = incoming.next::<serde_json::Value>() => {
+            folder.remove_of(&hello.token);
+            return None;
+        }
+        () = refuse_others(listener, &hello.token) => {
+            folder.remove_of(&hello.token);
+            return None;
+        }
     };
     match runner {
         Ok(runner) => Some(Started { hello, terms, runner, incoming, outgoing }),
         Err(error) => {
             timeout(FAREWELL, outgoing.send(&FromShim::NotStarted { error })).await.ok();
+            folder.remove_of(&hello.token);
             None
         }
     }
@@ -111,12 +122,24 @@ async fn start(
 }
 
 /// Refuses who connects while the runner is being started. The first that knows the token has the start undone.
-async fn refuse_others(listener: &UnixListener) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let Some(visitor) = Visitor::of(stream).await else { continue };
-        return visitor.refuse(Refusal::NoRunner).await;
+async fn refuse_others(listener: &UnixListener, token: &str) {
+    let mut visitors = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => visitors.push(Visitor::of(stream)),
+                Err(_) => pending().await,
+            },
+            Some(visitor) = visitors.next() => {
+                let Some(visitor) = visitor else { continue };
+                let is_of_home = visitor.hello.token == token;
+                visitor.refuse(if is_of_home { Refusal::NoRunner } else { Refusal::Stranger }).await;
+                if is_of_home {
+                    return;
+                }
+            }
+        }
     }
-    pending().await
 }
 
 fn record(
@@ -133,6 +156,7 @@ fn record(
         kind: spec.kind.clone(),
         pid: std::process::id(),
         started: mainstay_os::system::started_at(rustix::process::getpid()),
+        folder: folder.path().to_owned(),
         socket,
         token: hello.token.clone(),
         epoch: hello.epoch,

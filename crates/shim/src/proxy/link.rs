@@ -1,22 +1,19 @@
 //! The connection to a shim: what is sent, in order, and the questions that wait for their answers.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use mainstay_model::{Error, JobId, RunnerInfo, RunnerNotice};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::reader::Told;
+use crate::ending::FAREWELL;
 use crate::messages::{ShimAnswer, ShimQuestion, ToShim, WINDOW, encode};
 use crate::stream::{Incoming, Outgoing};
-
-/// How long a shim that is told to end may take to close the connection. Then its process is killed.
-const FAREWELL: Duration = Duration::from_secs(8);
 
 /// The process of a shim, which is killed where it does not obey.
 #[derive(Clone, Debug)]
@@ -65,6 +62,10 @@ pub(crate) struct Link {
 pub(super) struct Questions {
     last: AtomicU64,
     waiting: Mutex<Waiting>,
+    /// Whether the shim was told to end.
+    is_killed: AtomicBool,
+    /// Whether the connection has ended.
+    is_closed: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -81,7 +82,18 @@ impl Questions {
         waiting.map(|waiting| waiting.send(answer).ok());
     }
 
-    /// The shim is gone.
+    /// Whether the shim was told to end.
+    pub(super) fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::Acquire)
+    }
+
+    /// The connection has ended: the shim is gone, or obeys another.
+    pub(super) fn is_closed(&self) {
+        self.end();
+        self.is_closed.send_replace(true);
+    }
+
+    /// Nobody is answered any more.
     pub(super) fn end(&self) {
         let mut waiting = lock(&self.waiting);
         waiting.is_over = true;
@@ -96,10 +108,6 @@ impl Questions {
             waiting.answers.insert(id, answer);
         }
         (id, answered)
-    }
-
-    fn is_over(&self) -> bool {
-        lock(&self.waiting).is_over
     }
 }
 
@@ -158,12 +166,15 @@ impl Link {
 
     /// Has the runner ended. A shim that does not see to it is killed.
     pub(super) fn kill(&self) {
+        if self.questions.is_killed.swap(true, Ordering::AcqRel) {
+            return;
+        }
         self.tell(&ToShim::Kill);
-        let (frames, process, questions) =
-            (self.frames.clone(), self.process.clone(), Arc::clone(&self.questions));
+        let process = self.process.clone();
+        let mut closed = self.questions.is_closed.subscribe();
         tokio::spawn(async move {
-            // The connection ends with the shim.
-            if timeout(FAREWELL, frames.closed()).await.is_err() && !questions.is_over() {
+            // A shim that obeys another by now has closed the connection too.
+            if timeout(FAREWELL, closed.wait_for(|is_closed| *is_closed)).await.is_err() {
                 tracing::warn!(pid = process.pid, "a shim does not end, and is killed");
                 process.signal(Signal::KILL);
             }

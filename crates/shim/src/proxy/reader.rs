@@ -32,13 +32,21 @@ pub(crate) async fn read(mut incoming: Incoming, told: Told) {
     while is_open || !waiting.is_empty() {
         tokio::select! {
             room = told.tell.reserve(), if !waiting.is_empty() => {
-                let Ok(room) = room else { break };
+                let Ok(room) = room else { continue };
                 let Some((number, notice)) = waiting.pop_front() else { continue };
                 has_exited |= matches!(notice, RunnerNotice::Exited { .. });
                 room.send(notice);
                 told.consumed(number, &mut said_consumed);
             }
-            () = told.tell.closed() => break,
+            () = told.tell.closed() => {
+                told.questions.end();
+                if told.questions.is_killed() {
+                    // What it still says nobody wants; its end is waited for.
+                    while let Ok(Some(_)) = incoming.next::<FromShim>().await {}
+                    told.questions.is_closed();
+                }
+                return;
+            }
             message = incoming.next::<FromShim>(), if is_open => match message {
                 Ok(Some(FromShim::Notice { number, notice })) => waiting.push_back((number, notice)),
                 Ok(Some(FromShim::Answer { id, answer })) => told.questions.answer(id, answer),
@@ -52,7 +60,7 @@ pub(crate) async fn read(mut incoming: Incoming, told: Told) {
             },
         }
     }
-    told.questions.end();
+    told.questions.is_closed();
     if !has_exited && !is_open {
         // The shim is gone, and its worker with it; or another daemon has the session.
         let exited = RunnerNotice::Exited { exit: WorkerExit::Unknown, last_words: None };
