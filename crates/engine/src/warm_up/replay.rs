@@ -175,6 +175,10 @@ async fn end_of(
 ) -> Result<JobReport, ReplayFailed> {
     loop {
         let (number, notice) = notices.next().await.unzip();
+        // What a replay says leads to nothing that is stored, and nobody adopts a runner in a warm-up.
+        if let Some(number) = number {
+            runner.acknowledge(number, Seq::ZERO);
+        }
         if let (Some(others), Some(number), Some(notice)) = (others, number, &notice)
             && says_another(notice, job)
         {

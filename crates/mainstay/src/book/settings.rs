@@ -20,7 +20,7 @@ fn the_reference_of_the_settings_is_what_their_types_say() {
 
 const INTRODUCTION: &str = "\
 The settings are in `config.toml` in Mainstay's home: `~/.mainstay`, or the folder that `MAINSTAY_HOME` names. Every setting has a default, and the file may be
-missing. The daemon reads it when it starts: run `mainstay stop` after a change. A name that does not exist, or a number outside of its
+missing. The daemon reads it when it starts: run `mainstay restart` after a change. A name that does not exist, or a number outside of its
 range, stops the daemon from starting, and the error names it. `mainstay status --limits` shows the limits that apply.
 
 ```toml

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use mainstay_home::config::Config;
 use mainstay_home::{DaemonRecord, Home, VERSION, program};
 use mainstay_model::Error;
 use mainstay_protocol::operations::RestartDaemon;
@@ -45,6 +46,8 @@ impl Upgrade {
 async fn begin_anew(home: &Home, program: Option<String>) -> Result<ExitCode, Error> {
     let before = match connect_any_version(home, "cli").await {
         Ok(connection) => {
+            // A daemon that begins anew with settings that are invalid would be none.
+            Config::load(home)?;
             let before = home.daemon();
             let daemon = connection.client.daemon.clone();
             let asked = connection.client.call(RestartDaemon { program });

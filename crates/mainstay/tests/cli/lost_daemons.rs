@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::bridged::Bridged;
 use crate::support::terminal::Terminal;
-use crate::support::{World, is_gone, wait_for_end, watch, within};
+use crate::support::{World, is_gone, kill, wait_for_end, watch, within};
 
 /// Told apart from everything else in a home.
 const SECRET: &str = "hunter-27c0de";
@@ -211,6 +211,18 @@ fn a_flood_over_several_kills_is_complete_and_in_order() {
 #[test]
 fn a_flood_that_a_shim_keeps_in_a_small_file_is_complete_and_in_order() {
     floods_over_kills("[daemon]\nshim-buffer-bytes = 100\nshim-file-bytes = 4096\n");
+}
+
+#[test]
+fn a_replay_that_prints_more_than_a_shim_keeps_comes_to_its_end() {
+    let world = World::scripted();
+    let limits = "[daemon]\nshim-buffer-bytes = 1000\nshim-file-bytes = 4096\n";
+    std::fs::write(world.home().join("config.toml"), limits).unwrap();
+    let code = "let kept = 41; for line in 1 .. 2000 do printfn \"line %d\" line";
+    let since = world.eval(code)["seq"].as_u64().unwrap();
+    kill(world.worker_pid());
+    world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(world.eval("kept + 1")["value"], "42");
 }
 
 /// A folder with a project whose build waits for the file `go` once the file `slow` is there, and says so by the file `reached`.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use mainstay_model::secret::Secrets;
-use mainstay_model::{AgentNotice, AskId, JobId, LastWords, NoticeNumber, OutputStream, RunnerNotice, Seq};
+use mainstay_model::{AgentNotice, AskId, JobId, NoticeNumber, RunnerNotice, Seq};
 use mainstay_runner::{AskAnswer, GivenToRunner};
 use serde_json::Value;
 
@@ -81,6 +81,11 @@ impl Heeded {
         !self.secrets.is_empty()
     }
 
+    /// What takes them out of texts.
+    pub(super) const fn masks(&self) -> &Secrets {
+        &self.masks
+    }
+
     /// The runner is gone, and with it what it ran.
     pub(super) fn is_gone(&mut self) {
         self.running = None;
@@ -124,24 +129,6 @@ impl Heeded {
             unanswered: self.unanswered.clone(),
             secrets: self.secrets.clone(),
         }
-    }
-}
-
-/// What may lie in a file of a notice of a job that was given secrets: nothing that its code wrote.
-pub(super) fn without_texts(notice: RunnerNotice) -> RunnerNotice {
-    let left_out = |job| {
-        let text = "[left out, since a secret had been typed]\n".to_owned();
-        RunnerNotice::Output { job, stream: OutputStream::Stdout, text }
-    };
-    match notice {
-        RunnerNotice::Output { job, .. }
-        | RunnerNotice::Display { job, .. }
-        | RunnerNotice::Comm { job, .. } => left_out(job),
-        RunnerNotice::Exited { exit, last_words } => RunnerNotice::Exited {
-            exit,
-            last_words: last_words.map(|words| LastWords { reason: None, ..words }),
-        },
-        notice => notice,
     }
 }
 

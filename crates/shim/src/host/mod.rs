@@ -8,6 +8,7 @@ mod connection;
 mod deliver;
 mod heeded;
 mod retained;
+mod secrets_out;
 mod start;
 mod visitor;
 
@@ -25,8 +26,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::connection::Connection;
 use self::deliver::{Order, deliver, runner_answer};
-use self::heeded::{Heeded, without_texts};
-use self::retained::Retained;
+use self::heeded::Heeded;
+use self::retained::{Retained, write_frames};
+use self::secrets_out::secrets_out;
 use self::start::Started;
 use self::visitor::{Visitor, common_protocol};
 use crate::folder::{ShimFolder, ShimRecord};
@@ -172,7 +174,6 @@ impl Host {
         terminate: &mut Option<unix::Signal>,
     ) -> Next {
         let ends_at = self.ends_at;
-        // What a secret may stand in waits rather than come to lie in a file.
         let has_room = match self.heeded.has_secrets() {
             true => self.retained.has_room_in_memory(),
             false => self.retained.has_room(),
@@ -202,6 +203,8 @@ impl Host {
         }
         let frame = encode(&FromShim::Notice { number, notice });
         match frame {
+            // What a secret may stand in does not come to lie in a file.
+            Ok(frame) if self.heeded.has_secrets() => self.retained.keep_in_memory(frame),
             Ok(frame) => {
                 if let Err(error) = self.retained.keep(frame) {
                     tracing::error!(%error, "notices cannot be kept in the file; the worker waits");
@@ -395,7 +398,7 @@ impl Host {
             epoch,
             stored,
             mut connection,
-            secret_up_to,
+            mut secret_up_to,
             token,
             ..
         } = self;
@@ -407,14 +410,11 @@ impl Host {
                 let number = retained.next();
                 heeded.hears(number, &mut notice);
                 if heeded.has_secrets() {
-                    notice = without_texts(notice);
+                    secret_up_to = number;
                 }
-                if let Ok(frame) = encode(&FromShim::Notice { number, notice })
-                    && let Err(error) = retained.keep(frame)
-                {
-                    tracing::error!(%error, "what the runner said last is lost");
-                    return;
-                }
+                let Ok(frame) = encode(&FromShim::Notice { number, notice }) else { return };
+                // There is no file any more, and soon no process that has it in memory.
+                retained.keep_in_memory(frame);
             }
         };
         if timeout(FAREWELL, gone).await.is_err() {
@@ -437,8 +437,9 @@ impl Host {
         }
         let (next, given) = (retained.first(), heeded.given());
         let left = Leftover { runner: description, session, next, given, stored, epoch };
-        let for_file = |number, frame| if number <= secret_up_to { without_secrets(frame) } else { frame };
-        let written = retained.write_to(&folder.left_notices(), for_file).and_then(|()| left.write(&folder));
+        let frames = retained.give_up().map(|frames| for_file(next, frames, secret_up_to, &heeded));
+        let written = frames.and_then(|frames| write_frames(&folder.left_notices(), &frames));
+        let written = written.and_then(|()| left.write(&folder));
         match written {
             Ok(()) => tracing::info!("nobody came for the runner; what it said is left in a file"),
             Err(error) => tracing::error!(%error, "what the runner said is lost"),
@@ -446,13 +447,25 @@ impl Host {
     }
 }
 
-/// A notice of a job that was given secrets, as it may lie in a file.
-fn without_secrets(frame: Bytes) -> Bytes {
-    let notice = match decode::<FromShim>(&frame) {
-        Ok(FromShim::Notice { number, notice }) => FromShim::Notice { number, notice: without_texts(notice) },
-        Ok(_) | Err(_) => return Bytes::new(),
-    };
-    encode(&notice).unwrap_or_default()
+/// Notices as they may lie in a file: those up to one are of a job that was given secrets, or came before it.
+fn for_file(
+    first: NoticeNumber,
+    frames: Vec<Bytes>,
+    secret_up_to: NoticeNumber,
+    heeded: &Heeded,
+) -> Vec<Bytes> {
+    let secret = usize::try_from((secret_up_to.0 + 1).saturating_sub(first.0)).unwrap_or(usize::MAX);
+    let (secret, rest) = frames.split_at(secret.min(frames.len()));
+    let notices = secret.iter().filter_map(|frame| match decode::<FromShim>(frame) {
+        Ok(FromShim::Notice { notice, .. }) => Some(notice),
+        Ok(_) | Err(_) => None,
+    });
+    let masks = heeded.has_secrets().then(|| heeded.masks());
+    let numbers = std::iter::successors(Some(first), |number| Some(number.next()));
+    let masked = secrets_out(notices.collect(), masks).into_iter().zip(numbers);
+    let masked =
+        masked.map(|(notice, number)| encode(&FromShim::Notice { number, notice }).unwrap_or_default());
+    masked.chain(rest.iter().cloned()).collect()
 }
 
 async fn terminated(signal: &mut Option<unix::Signal>) {

@@ -64,9 +64,16 @@ impl Retained {
         self.stranded.is_none() && (self.fits() || self.file.has_room())
     }
 
-    /// Whether another notice is taken that must not come to lie in the file.
+    /// Whether another notice is taken that must not come to lie in the file. As much more fits into memory then as else into the file.
     pub(super) fn has_room_in_memory(&self) -> bool {
-        self.stranded.is_none() && self.fits()
+        let most = self.buffer_bytes as u64 + self.file.limit;
+        self.stranded.is_none() && self.file.is_empty() && (self.memory_bytes as u64) < most
+    }
+
+    /// Keeps the next notice in memory. Only where there is room for it ([`Retained::has_room_in_memory`]).
+    pub(super) fn keep_in_memory(&mut self, frame: Bytes) {
+        self.next = self.next.next();
+        self.push(frame);
     }
 
     /// Whether the next notice goes to memory. One always fits, lest it could never be told.
@@ -127,32 +134,34 @@ impl Retained {
         Ok(())
     }
 
-    /// Writes all that is kept to a file of its own, durably, and forgets it. Each is written as `written` has it.
+    /// Gives up all that is kept, in order.
     ///
     /// # Errors
-    /// What the system says.
-    pub(super) fn write_to(
-        &mut self,
-        path: &Path,
-        written: impl Fn(NoticeNumber, Bytes) -> Bytes,
-    ) -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    /// The file could not be read. What it has is lost.
+    pub(super) fn give_up(&mut self) -> std::io::Result<Vec<Bytes>> {
+        let mut frames = Vec::new();
         loop {
-            for frame in self.memory.drain(..) {
-                write_frame(&mut file, &written(self.first, frame))?;
-                self.first = self.first.next();
-            }
+            frames.extend(self.memory.drain(..));
             self.memory_bytes = 0;
             self.refill()?;
             if self.memory.is_empty() {
-                break;
+                return Ok(frames);
             }
         }
-        file.sync_all()
     }
 }
 
-/// Reads a file that [`Retained::write_to`] wrote.
+/// Writes frames to a file of their own, durably.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn write_frames(path: &Path, frames: &[Bytes]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    frames.iter().try_for_each(|frame| write_frame(&mut file, frame))?;
+    file.sync_all()
+}
+
+/// Reads a file that [`write_frames`] wrote.
 ///
 /// # Errors
 /// What the system says, also where the last frame is not whole.
@@ -320,7 +329,7 @@ mod tests {
                 prop_assert!(gone == kept || retained.get(NoticeNumber(gone + 1)).is_some());
             }
             let left = folder.path().join("left");
-            retained.write_to(&left, |_, frame| frame).unwrap();
+            write_frames(&left, &retained.give_up().unwrap()).unwrap();
             let frames = read_frames(&left).unwrap();
             prop_assert_eq!(frames.len() as u64, kept - gone);
             for (frame, number) in frames.iter().zip(gone + 1..) {

@@ -12,6 +12,9 @@ use super::link::Questions;
 use crate::messages::{FromShim, ToShim, WINDOW, encode};
 use crate::stream::Incoming;
 
+/// The signal that a worker gets when its shim ends.
+const SIGKILL: i32 = 9;
+
 /// After so many notices that were taken the shim is told.
 const TOLD_AFTER: u64 = WINDOW / 4;
 
@@ -62,8 +65,8 @@ pub(crate) async fn read(mut incoming: Incoming, told: Told) {
     }
     told.questions.is_closed();
     if !has_exited && !is_open {
-        // The shim is gone, and its worker with it; or another daemon has the session.
-        let exited = RunnerNotice::Exited { exit: WorkerExit::Unknown, last_words: None };
+        // The shim is gone, and its worker was killed with it; or another daemon has the session.
+        let exited = RunnerNotice::Exited { exit: WorkerExit::Signal(SIGKILL), last_words: None };
         told.tell.send(exited).await.ok();
     }
 }
