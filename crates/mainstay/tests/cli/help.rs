@@ -15,6 +15,8 @@ fn the_first_help_shows_every_command_and_examples() {
 
     Commands:
       stop         Stop the daemon; its sessions start again when they are next used
+      restart      Begin the daemon anew; what runs in its sessions goes on
+      upgrade      Have the daemon go on as this version of Mainstay; what runs in its sessions goes on
       status       Show the daemon and its sessions
       serve        Run the daemon in the foreground
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions
@@ -157,7 +159,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 32 + 17 + 5 + 3 + 1 + 3 + 2 + 2,
+        1 + 34 + 17 + 5 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }
