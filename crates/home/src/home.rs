@@ -12,11 +12,9 @@ use crate::DaemonRecord;
 
 /// Names the folder, if it is not `~/.mainstay`.
 pub const HOME_VARIABLE: &str = "MAINSTAY_HOME";
-/// The longest path of the folder of sockets, in bytes: a shim's folder in it adds [`LONGEST_SHIM_NAME`] and 1, a socket's own name adds 38,
+/// The longest path of the folder of sockets, in bytes: a shim's folder in it adds 9 (`mainstay-shim` names it), a socket's own name adds 38,
 /// and the whole must fit into the system's address structure, which has 104 at the least.
 const LONGEST_RUN_FOLDER: usize = 55;
-/// The longest name of a shim's folder of sockets, in bytes.
-const LONGEST_SHIM_NAME: usize = 8;
 
 /// The folder, and what lies where in it. One that a process of this program tells another is taken as it is: it is open already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,22 +148,6 @@ impl Home {
     /// The folder cannot be made.
     pub fn shims(&self) -> Result<PathBuf, Error> {
         let folder = self.folder.join("shims");
-        make_private(&folder)?;
-        Ok(folder)
-    }
-
-    /// The folder of a shim's sockets, the user's alone, in the folder of the sockets. Its name has at most 8 characters of ASCII.
-    ///
-    /// # Errors
-    /// The name is too long for the address of a socket, or the folder cannot be made.
-    pub fn shim_sockets(&self, name: &str) -> Result<PathBuf, Error> {
-        let folder = self.run_folder()?.join(name);
-        if name.len() > LONGEST_SHIM_NAME {
-            return Err(unusable(
-                &folder,
-                &std::io::Error::other("its name is too long for a socket's address"),
-            ));
-        }
         make_private(&folder)?;
         Ok(folder)
     }
@@ -362,6 +344,13 @@ mod tests {
         Home { folder: folder.to_owned() }
     }
 
+    /// A folder in that of the sockets, as a shim has it.
+    fn sockets_of_shim(home: &Home) -> PathBuf {
+        let folder = home.run_folder().unwrap().join("0a1b2c3d");
+        std::fs::create_dir(&folder).unwrap();
+        folder
+    }
+
     fn mode(path: &Path) -> u32 {
         std::fs::symlink_metadata(path).unwrap().mode() & 0o777
     }
@@ -370,8 +359,8 @@ mod tests {
     fn the_folders_of_shims_are_private_and_outlive_the_sockets_of_a_daemon() {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let home = home_in(folder.path());
-        let (shims, sockets) = (home.shims().unwrap(), home.shim_sockets("0a1b2c3d").unwrap());
-        assert_eq!((mode(&shims), mode(&sockets)), (0o700, 0o700));
+        let (shims, sockets) = (home.shims().unwrap(), sockets_of_shim(&home));
+        assert_eq!(mode(&shims), 0o700);
         let run = home.run_folder().unwrap();
         assert_eq!((sockets.parent(), shims), (Some(run.as_path()), folder.path().join("shims")));
         let of_daemon = run.join("daemon.sock");
@@ -388,7 +377,7 @@ mod tests {
     fn a_run_folder_elsewhere_stays_while_a_shim_has_sockets_in_it() {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let home = home_in(&folder.path().join("a".repeat(LONGEST_RUN_FOLDER)));
-        let (run, sockets) = (home.run_folder().unwrap(), home.shim_sockets("0a1b2c3d").unwrap());
+        let (run, sockets) = (home.run_folder().unwrap(), sockets_of_shim(&home));
         assert!(!run.starts_with(folder.path()));
         home.clear_run_folder(&run);
         assert!(sockets.is_dir());
@@ -399,10 +388,7 @@ mod tests {
 
     #[test]
     fn a_socket_of_a_shim_fits_into_an_address() {
-        let longest = LONGEST_RUN_FOLDER + 1 + LONGEST_SHIM_NAME + 38;
+        let longest = LONGEST_RUN_FOLDER + "/0a1b2c3d".len() + 38;
         assert!(longest < 104, "{longest}");
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let refused = home_in(folder.path()).shim_sockets("0a1b2c3d4").unwrap_err();
-        assert!(refused.to_string().contains("too long"), "{refused}");
     }
 }

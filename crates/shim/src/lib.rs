@@ -8,7 +8,6 @@
 //!   starts in a shim. Its kernels and agents ([`proxy`]) pass on what they are told.
 //! - [`host`] is the shim's side: it keeps notices until they are acknowledged, heeds what comes twice once, and obeys only the owner of
 //!   the newest epoch.
-//!
 
 mod ending;
 mod factory;
