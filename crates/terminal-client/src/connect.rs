@@ -17,6 +17,9 @@ const RIVAL_SETTLES: Duration = Duration::from_secs(15);
 /// How long to wait before it is looked for again.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// How many daemons may be lost under one thing that a client has done. More are no accident.
+pub const MOST_LOSSES: u32 = 100;
+
 /// A connection, and the events of its subscriptions.
 pub struct Connection {
     /// Sends requests to the daemon.
@@ -86,6 +89,23 @@ pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Err
             connect(home, name).await
         }
         connected => connected,
+    }
+}
+
+/// Connects, and has something done over the connection. Where the daemon is lost meanwhile it is done again with the next one: it must be
+/// the same whether it is done once or more often.
+pub async fn connected<T>(
+    home: &Home,
+    name: &str,
+    mut done: impl AsyncFnMut(&Connection) -> Result<T, Error>,
+) -> Result<(Connection, T), Error> {
+    let mut losses = 0;
+    loop {
+        let connection = connect_or_start(home, name).await?;
+        match done(&connection).await {
+            Err(Error::DaemonNotRunning) if losses < MOST_LOSSES => losses += 1,
+            done => return done.map(|done| (connection, done)),
+        }
     }
 }
 

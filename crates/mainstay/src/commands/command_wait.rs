@@ -11,7 +11,7 @@ use mainstay_protocol::operations::Follow;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::{Conditions, Sent};
 use mainstay_terminal as terminal;
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_or_start};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
@@ -20,9 +20,6 @@ use super::questions::{Asker, Questions};
 
 /// What has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How many daemons in a row may be lost under one command. More are no accident.
-const LOSSES: u32 = 100;
 
 /// A command, and what is shown of it.
 pub(super) trait AwaitedCommand {
@@ -88,7 +85,7 @@ impl<S: AwaitedCommand> CommandWait<S> {
         let mut answered = self.attempt(connection).await;
         let mut losses = 0;
         // The daemon was lost. The command goes on, its outcome is stored, or it never arrived; the same id asks for either.
-        while matches!(answered, Err(Error::DaemonNotRunning)) && losses < LOSSES {
+        while matches!(answered, Err(Error::DaemonNotRunning)) && losses < MOST_LOSSES {
             losses += 1;
             answered = self.attempt(connect_or_start(home, "cli").await?).await;
         }

@@ -17,7 +17,7 @@ use mainstay_protocol::view::EvalView;
 use mainstay_terminal::{
     self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
 };
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
 use mainstay_terminal_client::exit::own_exit_code;
 use mainstay_terminal_client::fault::{HardReset, show_refusal};
 use mainstay_terminal_client::session_text::startup_text;
@@ -276,8 +276,8 @@ impl Run {
         target: Target,
         sent: SentArgs,
     ) -> Result<Option<Answer>, Error> {
-        let connection = connect_or_start(home, "cli").await?;
-        let OpenedSession { session, was_idle } = target.settled(home, &connection.client).await?;
+        let settled = async |connection: &Connection| target.settled(home, &connection.client).await;
+        let (connection, OpenedSession { session, was_idle }) = connected(home, "cli", settled).await?;
         if was_idle {
             eprint!("{}", startup_text(&session, Paint::stderr()));
         }
