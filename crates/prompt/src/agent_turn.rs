@@ -26,7 +26,7 @@ use tokio::time::sleep;
 use crate::agent_start::start;
 use crate::command::{self, Command, PromptLanguage};
 use crate::editor::{Editor, Typed};
-use crate::evaluation::Progress;
+use crate::evaluation::{Progress, tell_cancelled};
 use crate::line_prompt::LinePrompt;
 use crate::prompt_loop::{PromptLoop, no_terminal};
 
@@ -49,6 +49,8 @@ pub(crate) struct AgentTurn {
     screen: Screen,
     /// What was said to it meanwhile.
     steered: Vec<CommandId>,
+    /// What was said to it last, while no daemon has said that it has it.
+    unheard: Option<SteerSession>,
     has_ended: bool,
 }
 
@@ -59,6 +61,7 @@ impl AgentTurn {
             renderer: TurnRenderer::of(session),
             screen: Screen::new(":output"),
             steered: Vec::new(),
+            unheard: None,
             has_ended: false,
         }
     }
@@ -109,18 +112,10 @@ impl PromptLoop {
     pub(crate) async fn do_work(&mut self, work: JobSpec) -> Result<(), Error> {
         let command = CommandId::from_uuid(uuid::Uuid::now_v7());
         let mut progress = Progress::of_turn(command, &self.link.session);
-        let done = match self.work(&work, &mut progress).await {
-            Err(error) if is_loss(&error) && self.reconnect().await => self.work(&work, &mut progress).await,
-            done => done,
-        };
+        let run = async |prompt: &mut Self, progress: &mut Progress| prompt.work(&work, progress).await;
+        let done = self.over_losses(&mut progress, run).await;
         progress.end_line();
-        match done {
-            Err(error @ Error::Cancelled) => {
-                eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
-                Ok(())
-            }
-            done => done,
-        }
+        done.or_else(tell_cancelled)
     }
 
     async fn work(&mut self, work: &JobSpec, progress: &mut Progress) -> Result<(), Error> {
@@ -189,12 +184,25 @@ impl PromptLoop {
     ) -> Result<(), Error> {
         let QueuedPrompt { prompt, hears } = queued;
         let command = CommandId::from_uuid(uuid::Uuid::now_v7());
-        let is_ours = turn.is_some();
-        turn.into_iter().for_each(|turn| turn.steered.push(command.clone()));
-        let (session, sent) = (self.link.reference(), Sent::named(command));
-        match self.link.client.call(SteerSession { session, prompt, hears, sent }).await {
+        let (session, sent) = (self.link.reference(), Sent::named(command.clone()));
+        let steer = SteerSession { session, prompt, hears, sent };
+        let Some(turn) = turn else { return self.link.client.call(steer).await.map(drop) };
+        turn.steered.push(command);
+        turn.unheard = Some(steer);
+        self.steer_again(turn).await
+    }
+
+    /// Says to the agent what a daemon that was lost may not have taken.
+    pub(crate) async fn steer_again(&mut self, turn: &mut AgentTurn) -> Result<(), Error> {
+        let Some(steer) = turn.unheard.clone() else { return Ok(()) };
+        let heard = self.link.client.call(steer).await;
+        if heard.as_ref().is_err_and(is_loss) {
+            return heard.map(drop);
+        }
+        turn.unheard = None;
+        match heard {
             // It has just ended: what was typed is not lost.
-            Err(error @ Error::NotOffered { .. }) if is_ours => note(&printable(&error.to_string())),
+            Err(error @ Error::NotOffered { .. }) => note(&printable(&error.to_string())),
             Err(error) => return Err(error),
             Ok(_) => {}
         }

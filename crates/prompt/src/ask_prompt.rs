@@ -29,6 +29,7 @@ impl PromptLoop {
     async fn ask_until_it_ends(&mut self, ask: &Ask, progress: &mut Progress) -> std::io::Result<()> {
         let prompt = LinePrompt::question(&begin(&ask.question, progress)?);
         let mut editor = Editor::for_answers(self.paint, ask.question.is_secret())?;
+        editor.put(progress.take_kept_answer(ask.ask))?;
         while !self.link.is_lost() && progress.open_ask().is_some_and(|open| open.ask == ask.ask) {
             let mut reading = editor.read(prompt.clone())?;
             let mut held = Vec::new();
@@ -52,6 +53,9 @@ impl PromptLoop {
                     let id = ask.ask.short();
                     note(&format!("`mainstay ask answer {id} ANSWER` answers it; Ctrl-C stops it"));
                 }
+                Typed::Interrupted if self.link.is_lost() => {
+                    progress.keep_answer(ask.ask, editor.take_text());
+                }
                 Typed::Interrupted => {}
             }
         }
@@ -62,8 +66,8 @@ impl PromptLoop {
     async fn answer_own(&mut self, ask: AskId, text: &str, progress: &mut Progress) {
         match progress.answer(&self.link.client, ask, text).await {
             Ok(()) => {}
-            // The events end with the connection, and with them the asking.
-            Err(error) if is_loss(&error) => progress.leave_asks_to_others(),
+            // The next daemon is given it.
+            Err(error) if is_loss(&error) => {}
             Err(error) => show_error(&error),
         }
     }

@@ -13,6 +13,7 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{CancelSession, Cancelling, Eval, GetSession, MergeSession};
 use mainstay_protocol::view::{BroughtView, EvalView};
 use mainstay_terminal::{Paint, Surface, Tone, eval_summary, note, result_text};
+use mainstay_terminal_client::connect::MOST_LOSSES;
 use mainstay_terminal_client::exit::own_exit_code;
 use mainstay_terminal_client::link::{SessionUpdate, is_loss};
 use mainstay_terminal_client::merge::{Entries, show_merged};
@@ -63,19 +64,25 @@ impl Submission {
     fn of(work: RunRequest) -> Self {
         Self { command: CommandId::from_uuid(uuid::Uuid::now_v7()), work }
     }
+
+    /// Nothing is known yet of how far it is.
+    fn progress(&self) -> Result<Progress, Error> {
+        match self.work {
+            RunRequest::Code { .. } => Ok(Progress::of(self.command.clone())),
+            RunRequest::Merge { .. } => Progress::of_parts(self.command.clone()),
+        }
+    }
 }
 
 impl PromptLoop {
-    /// Runs code and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it has
-    /// one outcome, and runs only if it never began. A merge goes on where it was cut off.
+    /// Runs code and shows what comes of it. Where a daemon is lost meanwhile the same command is given again: it has one outcome, and
+    /// runs only if it never began. A merge goes on where it was cut off.
     pub(crate) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
-        match self.run(&submission).await {
-            Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
-            Err(error @ Error::Cancelled) => {
-                eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
-                Ok(())
-            }
-            done => done,
+        let mut progress = submission.progress()?;
+        let run = async |prompt: &mut Self, progress: &mut Progress| prompt.run(&submission, progress).await;
+        match self.over_losses(&mut progress, run).await {
+            Ok(()) => self.rebuilt(&progress).await,
+            Err(error) => tell_cancelled(error),
         }
     }
 
@@ -87,36 +94,71 @@ impl PromptLoop {
         file: String,
     ) -> Result<String, Error> {
         let file = Some(file);
-        match self.run_code(&command, &code, file.as_ref()).await {
-            Err(error) if is_loss(&error) && self.reconnect().await => {
-                self.run_code(&command, &code, file.as_ref()).await
-            }
-            Err(error @ Error::Cancelled) => {
-                eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
-                Ok(EvalEnding::Cancelled.name().to_owned())
-            }
-            done => done,
+        let mut progress = Progress::of(command);
+        let run = async |prompt: &mut Self, progress: &mut Progress| {
+            prompt.run_code(&code, file.as_ref(), progress).await
+        };
+        match self.over_losses(&mut progress, run).await {
+            Ok(ending) => self.rebuilt(&progress).await.map(|()| ending),
+            Err(error) => tell_cancelled(error).map(|()| EvalEnding::Cancelled.name().to_owned()),
         }
     }
 
-    async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
+    /// Has something done, and done again with the next daemon where one is lost meanwhile; `progress` is what is known of it all the
+    /// while.
+    pub(crate) async fn over_losses<T>(
+        &mut self,
+        progress: &mut Progress,
+        mut run: impl AsyncFnMut(&mut Self, &mut Progress) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut losses = 0;
+        loop {
+            let ran = run(self, progress).await;
+            if losses == MOST_LOSSES || !ran.as_ref().is_err_and(is_loss) {
+                return ran;
+            }
+            losses += 1;
+            if ran.as_ref().is_err_and(|error| *error == Error::DaemonStopping) {
+                self.observe_until_lost(progress).await;
+            }
+            progress.end_line();
+            if !self.reconnect().await {
+                return ran;
+            }
+            progress.begin_again();
+        }
+    }
+
+    /// A daemon that stops answers nothing more, but may still say what happens.
+    async fn observe_until_lost(&mut self, progress: &mut Progress) {
+        loop {
+            tokio::select! {
+                event = self.link.next(), if !self.link.is_lost() => match event {
+                    Some(event) => self.observe(&event, progress),
+                    None => return,
+                },
+                _ = self.interrupts.recv() => return,
+            }
+        }
+    }
+
+    async fn run(&mut self, submission: &Submission, progress: &mut Progress) -> Result<(), Error> {
         let Submission { command, work } = submission;
         match work {
-            RunRequest::Code { code, withheld: true, .. } => self.run_withheld(command, code).await,
+            RunRequest::Code { code, withheld: true, .. } => self.run_withheld(code, progress).await,
             RunRequest::Code { code, file, .. } => {
-                self.run_code(command, code, file.as_ref()).await.map(drop)
+                self.run_code(code, file.as_ref(), progress).await.map(drop)
             }
-            RunRequest::Merge { from, entries } => self.run_merge(command, from, entries).await,
+            RunRequest::Merge { from, entries } => self.run_merge(command, from, entries, progress).await,
         }
     }
 
     async fn run_code(
         &mut self,
-        command: &CommandId,
         code: &str,
         file: Option<&String>,
+        progress: &mut Progress,
     ) -> Result<String, Error> {
-        let mut progress = Progress::of(command.clone());
         let client = Arc::clone(&self.link.client);
         let eval = client.call(Eval {
             session: self.link.reference(),
@@ -125,20 +167,19 @@ impl PromptLoop {
             command_line: None,
             withheld: false,
             admission: Admission::Queue,
-            sent: Sent::named(command.clone()),
+            sent: Sent::named(progress.command().clone()),
         });
-        let eval = self.follow(eval, &mut progress).await?;
-        self.observe_until(eval.seq, &mut progress).await;
+        let eval = self.follow(eval, progress).await?;
+        self.observe_until(eval.seq, progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
         progress.end_line();
         let ending = eval.ending.clone();
         show(eval, own_exit, code, progress.was_killed);
-        self.rebuilt(&progress).await.map(|()| ending)
+        Ok(ending)
     }
 
     /// Code that is stored nowhere cannot wait in the session: it waits here. What it prints comes with its answer.
-    async fn run_withheld(&mut self, command: &CommandId, code: &str) -> Result<(), Error> {
-        let mut progress = Progress::of(command.clone());
+    async fn run_withheld(&mut self, code: &str, progress: &mut Progress) -> Result<(), Error> {
         let client = Arc::clone(&self.link.client);
         let mut is_told = false;
         let eval = loop {
@@ -149,9 +190,9 @@ impl PromptLoop {
                 command_line: None,
                 withheld: true,
                 admission: Admission::Queue,
-                sent: Sent::named(command.clone()),
+                sent: Sent::named(progress.command().clone()),
             });
-            match self.follow(eval, &mut progress).await {
+            match self.follow(eval, progress).await {
                 Err(Error::Withheld { .. }) if progress.is_unwanted => return Err(Error::Cancelled),
                 Err(Error::Withheld { .. }) => {}
                 answered => break answered?,
@@ -165,9 +206,9 @@ impl PromptLoop {
                 sleep(BETWEEN_TRIES).await;
                 Ok(())
             };
-            self.follow(pause, &mut progress).await?;
+            self.follow(pause, progress).await?;
         };
-        self.observe_until(eval.seq, &mut progress).await;
+        self.observe_until(eval.seq, progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
         if eval.replayed {
             note("it has run already, and what it gave is not known any more");
@@ -176,12 +217,17 @@ impl PromptLoop {
         progress.print(OutputStream::Stderr, &eval.stderr);
         progress.end_line();
         show(eval, own_exit, code, progress.was_killed);
-        self.rebuilt(&progress).await
+        Ok(())
     }
 
     /// What the cells print is shown with what comes of them.
-    async fn run_merge(&mut self, command: &CommandId, from: &str, entries: &Entries) -> Result<(), Error> {
-        let mut progress = Progress::of_parts(command.clone())?;
+    async fn run_merge(
+        &mut self,
+        command: &CommandId,
+        from: &str,
+        entries: &Entries,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
         let client = Arc::clone(&self.link.client);
         let merged = client.call(MergeSession {
             session: self.link.reference(),
@@ -189,22 +235,45 @@ impl PromptLoop {
             from: from.to_owned(),
             entries: entries.0.clone(),
         });
-        let merged = self.follow(merged, &mut progress).await?;
+        let merged = self.follow(merged, progress).await?;
         if let Some(BroughtView { eval, .. }) = merged.ran.last() {
-            self.observe_until(eval.seq, &mut progress).await;
+            self.observe_until(eval.seq, progress).await;
         }
         show_merged(&merged);
-        self.rebuilt(&progress).await
+        Ok(())
     }
 
-    /// Observes events up to one: an answer may overtake the last of the output.
+    /// Observes events up to one: an answer may overtake the last of the output. What a daemon that is lost has not told, the next one does.
     pub(crate) async fn observe_until(&mut self, last: Seq, progress: &mut Progress) {
         while self.link.seen() < last {
-            let Some(event) = self.link.next().await else { break };
-            self.observe(&event, progress);
+            if let Some(event) = self.link.next().await {
+                self.observe(&event, progress);
+                continue;
+            }
+            progress.end_line();
+            if !self.reconnect().await {
+                return;
+            }
         }
     }
 
+    /// What is still to be done after a daemon was lost: what it may not have taken, a question that stands, a Ctrl-C.
+    async fn take_up(&mut self, progress: &mut Progress) -> Result<(), Error> {
+        if progress.is_to_be_stopped() {
+            self.stop(progress).await;
+        }
+        match progress.answer_again(&self.link.client).await {
+            Err(error) if is_loss(&error) => return Err(error),
+            Err(error) => mainstay_terminal::show_error(&error),
+            Ok(()) => {}
+        }
+        if let Some(turn) = progress.turn() {
+            self.steer_again(turn).await?;
+        }
+        self.ask_person(progress).await
+    }
+
+    /// Waits for the answer to something, and shows meanwhile what happens.
     pub(crate) async fn follow<T>(
         &mut self,
         answer: impl Future<Output = Result<T, Error>>,
@@ -216,6 +285,7 @@ impl PromptLoop {
         let mut is_patient = true;
         let client = Arc::clone(&self.link.client);
         let mut warm_up = client.warm_up();
+        self.take_up(progress).await?;
         loop {
             tokio::select! {
                 answer = &mut answer => {
@@ -240,7 +310,7 @@ impl PromptLoop {
                     progress.end_line();
                     self.want_stop(progress).await;
                 }
-                () = typed_ahead(), if progress.can_be_steered() => self.steer_by_line(progress).await?,
+                () = typed_ahead(), if progress.can_be_steered() && !self.link.is_lost() => self.steer_by_line(progress).await?,
                 () = &mut patience, if is_patient => {
                     is_patient = false;
                     if !progress.has_begun {
@@ -342,6 +412,15 @@ impl PromptLoop {
         note("the session is rebuilt from its earlier definitions");
         Ok(())
     }
+}
+
+/// Says that it was cancelled, where that is why nothing came of it.
+pub(crate) fn tell_cancelled(error: Error) -> Result<(), Error> {
+    if error != Error::Cancelled {
+        return Err(error);
+    }
+    eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
+    Ok(())
 }
 
 /// Whether it says that an ask ended because its code did; what came of that is told as such.

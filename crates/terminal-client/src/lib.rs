@@ -1,6 +1,7 @@
 //! What the command line, the prompt and other programs for people share as clients of a daemon.
 //!
-//! - [`connect`] finds the daemon or starts one, [`link`] follows a session, [`own_asks`] are the questions of a client's own code.
+//! - [`connect`] finds the daemon or starts one, [`daemon_fate`] the next where one is lost. [`link`] follows a session, [`own_asks`] are the
+//!   questions of a client's own code.
 //! - [`sessions`] finds, creates and starts sessions in view of the user; [`kernels`] installs what they need.
 //! - The other modules have one subject each: what the daemon answers as text, and the calls that need more than one request.
 //!
@@ -9,6 +10,7 @@
 pub mod agent_settings;
 pub mod ask;
 pub mod connect;
+pub mod daemon_fate;
 pub mod event_table;
 pub mod events;
 pub mod exit;

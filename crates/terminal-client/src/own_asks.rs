@@ -5,6 +5,9 @@ use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
 use mainstay_protocol::operations::{AnswerAsk, GetStatus};
 use serde_json::Value;
+use uuid::Uuid;
+
+use crate::link::is_loss;
 
 /// Answers that are no larger are sent as they are.
 const UNCHECKED_BYTES: usize = 32 * 1024;
@@ -12,22 +15,22 @@ const UNCHECKED_BYTES: usize = 32 * 1024;
 const ENVELOPE_BYTES: usize = 1024;
 
 /// The asks of one command's code that have not ended.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct OwnAsks {
     asks: Vec<OwnAsk>,
 }
 
-#[derive(Debug)]
 struct OwnAsk {
     ask: Ask,
     standing: AskStatus,
 }
 
 /// How an ask stands, as far as is known here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskStatus {
     /// It waits for an answer.
     Open,
+    /// The answer was given from here, and no daemon has said yet that it has it.
+    Given(AnswerAsk),
     /// It was answered from here; the event that says so is on its way.
     Answered,
     /// It had ended when it was answered from here; the event that says how is on its way.
@@ -58,34 +61,68 @@ impl OwnAsks {
         let at = self.asks.iter().position(|own| own.ask.ask == *ask)?;
         Some(match self.asks.remove(at).standing {
             AskStatus::Answered => AskChange::Answered,
-            AskStatus::Open | AskStatus::Late => AskChange::Ended,
+            AskStatus::Given(given) if event.metadata.correlation == given.command => AskChange::Answered,
+            AskStatus::Open | AskStatus::Given(_) | AskStatus::Late => AskChange::Ended,
         })
     }
 
     /// The first that waits for an answer.
     pub fn open(&self) -> Option<&Ask> {
-        self.asks.iter().find(|own| own.standing == AskStatus::Open).map(|own| &own.ask)
+        self.asks.iter().find(|own| matches!(own.standing, AskStatus::Open)).map(|own| &own.ask)
     }
 
-    /// Answers one with what a person typed. Where it has ended meanwhile, the event that ended it says so.
+    /// The one whose answer was given, and may not have arrived.
+    pub fn given(&self) -> Option<&Ask> {
+        self.asks.iter().find(|own| matches!(own.standing, AskStatus::Given(_))).map(|own| &own.ask)
+    }
+
+    /// Answers one with what a person typed. Where it has ended meanwhile, the event that ended it says so. Where the daemon is lost, the
+    /// answer is kept for [`OwnAsks::answer_again`].
     ///
     /// # Errors
     /// [`Error::AnswerInvalid`], and what stands in the way of a call.
     pub async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
         let Some(own) = self.asks.iter_mut().find(|own| own.ask.ask == ask) else { return Ok(()) };
+        let command = Some(CommandId::from_uuid(Uuid::now_v7()));
         let value = own.ask.question.value_of(text);
-        if text.len() > UNCHECKED_BYTES {
-            let limits = client.call(GetStatus {}).await?.limits;
-            own.ask.question.check_size(&value, &limits)?;
-            check_message(&value, limits.message_bytes)?;
+        own.standing = AskStatus::Given(AnswerAsk { ask: ask.to_string(), command, value });
+        own.send(client).await
+    }
+
+    /// Sends what was given to a daemon that was lost. An answer that it had stored counts once.
+    ///
+    /// # Errors
+    /// As [`OwnAsks::answer`].
+    pub async fn answer_again(&mut self, client: &Client) -> Result<(), Error> {
+        for own in &mut self.asks {
+            own.send(client).await?;
         }
-        own.standing = match client.call(AnswerAsk { ask: ask.to_string(), command: None, value }).await {
-            Ok(_) => AskStatus::Answered,
-            Err(Error::AskNotPending { .. }) => AskStatus::Late,
-            Err(error) => return Err(error),
-        };
         Ok(())
     }
+}
+
+impl OwnAsk {
+    /// Sends the answer that was given, where there is one.
+    async fn send(&mut self, client: &Client) -> Result<(), Error> {
+        let AskStatus::Given(given) = &self.standing else { return Ok(()) };
+        let (standing, answered) = match send(client, &self.ask, given.clone()).await {
+            Err(error) if is_loss(&error) => return Err(error),
+            Ok(()) => (AskStatus::Answered, Ok(())),
+            Err(Error::AskNotPending { .. }) => (AskStatus::Late, Ok(())),
+            Err(error) => (AskStatus::Open, Err(error)),
+        };
+        self.standing = standing;
+        answered
+    }
+}
+
+async fn send(client: &Client, ask: &Ask, given: AnswerAsk) -> Result<(), Error> {
+    if given.value.to_string().len() > UNCHECKED_BYTES {
+        let limits = client.call(GetStatus {}).await?.limits;
+        ask.question.check_size(&given.value, &limits)?;
+        check_message(&given.value, limits.message_bytes)?;
+    }
+    client.call(given).await.map(drop)
 }
 
 /// A message that is too large would end the connection, and the question would wait on.

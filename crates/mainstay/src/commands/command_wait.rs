@@ -7,8 +7,8 @@ use mainstay_client::Client;
 use mainstay_home::Home;
 use mainstay_model::{CommandId, Error, Event, Live, Seq};
 use mainstay_protocol::json_rpc::Method;
-use mainstay_protocol::operations::Follow;
-use mainstay_protocol::view::SessionView;
+use mainstay_protocol::operations::{Follow, GetCommand};
+use mainstay_protocol::view::{CommandState, CommandView, SessionView};
 use mainstay_protocol::{Conditions, Sent};
 use mainstay_terminal as terminal;
 use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_or_start};
@@ -113,6 +113,8 @@ impl<S: AwaitedCommand> CommandWait<S> {
     ) -> Result<<S::Request as Method>::Answer, Error> {
         self.stopping.begin_again();
         client.call(Follow::session(self.session.clone(), self.seen)).await?;
+        let answered = self.questions.answer_again(client).await;
+        self.unless_refused(client, answered).await?;
         let mut live = match S::LISTENS {
             true => Some(client.listen(self.session.clone()).await?),
             false => None,
@@ -122,7 +124,7 @@ impl<S: AwaitedCommand> CommandWait<S> {
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
-        let mut is_patient = true;
+        let mut is_patient = !self.shown.has_begun();
         loop {
             tokio::select! {
                 biased;
@@ -131,19 +133,12 @@ impl<S: AwaitedCommand> CommandWait<S> {
                 () = self.stopping.wanted() => self.stopping.stop(client, &self.session).await?,
                 () = &mut patience, if is_patient => {
                     is_patient = false;
-                    let command = &self.command;
-                    terminal::note(&format!(
-                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
-                    ));
+                    self.tell_that_it_waits(client).await?;
                 }
-                line = self.questions.line() => match self.questions.answer(client, line).await {
-                    Ok(()) => {}
-                    Err(error @ Error::DaemonNotRunning) => return Err(error),
-                    Err(error) => {
-                        self.stopping.stop(client, &self.session).await?;
-                        return Err(error);
-                    }
-                },
+                line = self.questions.line() => {
+                    let answered = self.questions.answer(client, line).await;
+                    self.unless_refused(client, answered).await?;
+                }
                 Some(event) = events.recv() => {
                     self.see(&event);
                     if self.shown.has_begun() {
@@ -156,6 +151,28 @@ impl<S: AwaitedCommand> CommandWait<S> {
                 Some(live) = heard(&mut live) => self.shown.hear(&live),
             }
         }
+    }
+
+    /// Says that it waits for its turn, unless it runs: another client may have sent it first.
+    async fn tell_that_it_waits(&self, client: &Client) -> Result<(), Error> {
+        let command = &self.command;
+        match client.call(GetCommand { command: command.clone() }).await {
+            Ok(CommandView { state: CommandState::Runs | CommandState::Ended, .. }) => {}
+            Err(error @ Error::DaemonNotRunning) => return Err(error),
+            Ok(_) | Err(_) => terminal::note(&format!(
+                "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
+            )),
+        }
+        Ok(())
+    }
+
+    /// Stops the command where an answer that it reads was refused.
+    async fn unless_refused(&mut self, client: &Client, answered: Result<(), Error>) -> Result<(), Error> {
+        match answered {
+            Ok(()) | Err(Error::DaemonNotRunning) => {}
+            Err(_) => self.stopping.stop(client, &self.session).await?,
+        }
+        answered
     }
 
     fn see(&mut self, event: &Event) {

@@ -153,7 +153,7 @@ impl Questions {
     pub(super) async fn answer(&mut self, client: &Client, line: Option<Vec<u8>>) -> Result<(), Error> {
         let is_untold = self.tell_at.take().is_some();
         self.hidden = None;
-        let is_pipe = self.lines.is_some_and(|lines| !lines.are_typed);
+        let is_pipe = self.is_pipe();
         let read = self.asks.open().and_then(|ask| ask.question.input_read());
         let line = match (line, self.asks.open()) {
             (Some(line), Some(ask)) => {
@@ -177,15 +177,36 @@ impl Questions {
         // What came when the ask had ended answers the next one, if there is one.
         let Some(ask) = self.asks.open().map(|ask| ask.ask) else { return Ok(()) };
         self.asked = None;
-        match self.asks.answer(client, ask, &line).await {
+        let answered = self.asks.answer(client, ask, &line).await;
+        self.answered(answered, is_pipe && read.is_some())
+    }
+
+    /// Sends the answer that a daemon which was lost may not have taken.
+    ///
+    /// # Errors
+    /// As [`Questions::answer`].
+    pub(super) async fn answer_again(&mut self, client: &Client) -> Result<(), Error> {
+        let is_read =
+            self.is_pipe() && self.asks.given().is_some_and(|ask| ask.question.input_read().is_some());
+        let answered = self.asks.answer_again(client).await;
+        self.answered(answered, is_read)
+    }
+
+    /// What is no answer is asked again, unless it `is_read` by code.
+    fn answered(&mut self, answered: Result<(), Error>, is_read: bool) -> Result<(), Error> {
+        match answered {
             Err(error @ Error::DaemonNotRunning) => return Err(error),
             // Code that went on without what was read for it would have read something else.
-            Err(error) if is_pipe && read.is_some() => return Err(error),
+            Err(error) if is_read => return Err(error),
             Err(error) => show_error(&error),
             Ok(()) => {}
         }
         self.ask(&mut OpenLine::default());
         Ok(())
+    }
+
+    fn is_pipe(&self) -> bool {
+        self.lines.is_some_and(|lines| !lines.are_typed)
     }
 }
 

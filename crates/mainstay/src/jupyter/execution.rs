@@ -98,6 +98,8 @@ impl Shell {
 
     async fn follow(&mut self, run: &mut Run<'_>) -> Result<EvalView, Error> {
         let client = self.seat.client();
+        let answered = run.asks.answer_again(&client).await;
+        self.answered(answered, run).await?;
         let eval = client.call(Eval {
             session: self.seat.session(),
             code: run.asked.code.clone(),
@@ -171,7 +173,13 @@ impl Shell {
         if answer.parent_id().is_some_and(|parent| parent != put) {
             return Ok(());
         }
-        match run.asks.answer(&self.seat.client(), ask, &value).await {
+        let answered = run.asks.answer(&self.seat.client(), ask, &value).await;
+        self.answered(answered, run).await
+    }
+
+    /// What is no answer is asked again.
+    async fn answered(&self, answered: Result<(), Error>, run: &mut Run<'_>) -> Result<(), Error> {
+        match answered {
             Err(error @ Error::AnswerInvalid { .. }) => {
                 self.print(run.request, OutputStream::Stderr, &format!("{error}\n")).await;
                 run.put = None;

@@ -29,6 +29,7 @@ mod input;
 mod jupyter_kernel;
 mod kernel_command;
 mod kinds;
+mod lost_clients;
 mod lost_daemons;
 mod mcp_bridge;
 mod mcp_clients;

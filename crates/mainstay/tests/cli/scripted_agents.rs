@@ -288,6 +288,22 @@ fn what_an_agent_asks_is_answered_in_place_and_others_turns_bear_their_name() {
     terminal.wait_for_last_line(PROMPT);
 }
 
+#[test]
+fn what_an_agent_asks_is_asked_again_after_the_death_of_its_daemon() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("ask Sure?");
+    terminal.wait_for_last_line("Sure?");
+    terminal.press("ye");
+    terminal.wait_for_last_line("Sure? ye");
+    world.kill_daemon();
+    terminal.wait_for("connected again");
+    terminal.wait_for_last_line("Sure? ye");
+    terminal.enter("s");
+    terminal.wait_for("you said \"yes\"");
+    terminal.wait_for_last_line(PROMPT);
+}
+
 /// Has the agent say that it has begun, and wait.
 fn begin_to_wait(terminal: &Terminal) {
     begin_line(terminal, "say Begun.");

@@ -31,6 +31,8 @@ pub(crate) struct Progress {
     pub(super) asks: OwnAsks,
     /// Who was asked here leaves the answer to others.
     pub(super) is_left_to_others: bool,
+    /// The beginning of an answer that was typed when the daemon was lost.
+    unsent_answer: Option<(AskId, String)>,
     /// What is known of it where an agent does it.
     pub(super) turn: Option<AgentTurn>,
 }
@@ -50,6 +52,7 @@ impl Progress {
             displays: DisplaySequence::default(),
             asks: OwnAsks::default(),
             is_left_to_others: false,
+            unsent_answer: None,
             turn: None,
         }
     }
@@ -163,11 +166,35 @@ impl Progress {
         self.is_left_to_others = true;
     }
 
+    /// What was typed so far of the answer to an ask is kept for when it is asked again.
+    pub(crate) fn keep_answer(&mut self, ask: AskId, text: String) {
+        self.unsent_answer = Some((ask, text));
+    }
+
+    /// What was typed of the answer to this ask before the daemon was lost.
+    pub(crate) fn take_kept_answer(&mut self, ask: AskId) -> String {
+        let kept = self.unsent_answer.take();
+        kept.filter(|(kept, _)| *kept == ask).map_or_else(String::new, |(_, text)| text)
+    }
+
+    /// What an earlier daemon was asked to do is lost with it.
+    pub(super) fn begin_again(&mut self) {
+        self.is_stopping = false;
+    }
+
     /// Answers an ask with what was typed.
     ///
     /// # Errors
     /// As [`OwnAsks::answer`].
     pub(crate) async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
         self.asks.answer(client, ask, text).await
+    }
+
+    /// Sends the answer that a daemon which was lost may not have taken.
+    ///
+    /// # Errors
+    /// As [`OwnAsks::answer`].
+    pub(super) async fn answer_again(&mut self, client: &Client) -> Result<(), Error> {
+        self.asks.answer_again(client).await
     }
 }

@@ -1,0 +1,163 @@
+//! Whoever waits goes on over the loss of a daemon: a person at the prompt with a question before them, who follows events, who cancels.
+
+use std::io::Write;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::terminal::{CTRL_C, ENTER, Terminal};
+use crate::support::{World, kill};
+
+/// The prompt of the working folder's session.
+const PROMPT: &str = "work>";
+const ASKS: &str = "let name = Mainstay.ask \"Name?\"; name";
+
+fn open(world: &World) -> Terminal {
+    let terminal = Terminal::open(world);
+    terminal.wait_for_last_line(PROMPT);
+    terminal
+}
+
+/// Waits until the prompt has connected again so many times.
+fn connected_again(terminal: &Terminal, times: usize) {
+    terminal.wait_until("connected again", |screen| screen.matches("connected again").count() == times);
+}
+
+/// Code that says that it has begun, waits for the file `go`, and then does this.
+fn gated(then: &str) -> String {
+    format!(
+        "printfn \"begun\"; while not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 5; {then}"
+    )
+}
+
+fn go(world: &World) {
+    std::fs::write(world.work().join("go"), "").unwrap();
+}
+
+fn count(world: &World, kind: &str) -> usize {
+    world.events().iter().filter(|event| event["kind"] == kind).count()
+}
+
+/// A daemon that takes nothing in any more, as if it was lost already; then it is.
+struct Deaf(i32);
+
+impl Deaf {
+    fn of(world: &World) -> Self {
+        let pid = world.daemon_pid().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+        Self(pid)
+    }
+
+    fn kill(self) {
+        kill(self.0);
+    }
+}
+
+#[test]
+fn a_question_at_the_prompt_stands_over_the_death_of_daemons_and_is_answered() {
+    let world = World::scripted();
+    let terminal = open(&world);
+    terminal.enter(ASKS);
+    terminal.wait_for_last_line("Name?");
+    terminal.press("A");
+    terminal.wait_for_last_line("Name? A");
+    for times in 1..=2 {
+        world.kill_daemon();
+        connected_again(&terminal, times);
+        terminal.wait_for_last_line("Name? A");
+    }
+    terminal.press(&format!("da{ENTER}"));
+    terminal.wait_for("val name: string = \"Ada\"");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("name.Length");
+    terminal.wait_for("val it: int = 3");
+    assert_eq!((count(&world, "askRaised"), count(&world, "evalRequested")), (1, 2));
+}
+
+#[test]
+fn what_code_has_printed_before_it_reads_a_line_is_the_question_after_a_loss_too() {
+    let world = World::scripted();
+    let terminal = open(&world);
+    terminal.enter("printf \"Your name: \"; let name = stdin.ReadLine(); name + \"!\"");
+    terminal.wait_for_last_line("Your name:");
+    world.kill_daemon();
+    connected_again(&terminal, 1);
+    terminal.wait_for_last_line("Your name:");
+    terminal.enter("Ada");
+    terminal.wait_for("val it: string = \"Ada!\"");
+}
+
+#[test]
+fn a_secret_is_typed_on_after_the_daemon_was_lost_and_is_never_shown() {
+    let world = World::scripted();
+    let terminal = open(&world);
+    terminal.enter("let key = Mainstay.password \"Key?\"; key.Length");
+    terminal.wait_for_last_line("Key?");
+    terminal.press("hunter");
+    world.kill_daemon();
+    connected_again(&terminal, 1);
+    terminal.wait_until("Key?", |screen| {
+        screen.trim_end().lines().last().is_some_and(|line| line.starts_with("Key?"))
+    });
+    terminal.enter("-27c0de");
+    terminal.wait_for("val it: int = 13");
+    assert!(!terminal.written().contains("hunter"), "{}", terminal.screen());
+}
+
+#[test]
+fn an_answer_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
+    let world = World::scripted();
+    let terminal = open(&world);
+    terminal.enter(ASKS);
+    terminal.wait_for_last_line("Name?");
+    let deaf = Deaf::of(&world);
+    terminal.enter("Ada");
+    deaf.kill();
+    terminal.wait_for("val name: string = \"Ada\"");
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!((count(&world, "askRaised"), count(&world, "askEnded")), (1, 1));
+}
+
+#[test]
+fn code_at_the_prompt_goes_on_with_its_output_and_is_cancelled_under_the_next_daemon() {
+    let world = World::scripted();
+    // However slow the machine, the code has the time to yield.
+    std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
+    let terminal = open(&world);
+    terminal.enter(&gated("printfn \"ended\"; 41 + 1"));
+    terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
+    world.kill_daemon();
+    connected_again(&terminal, 1);
+    go(&world);
+    terminal.wait_for("val it: int = 42");
+    terminal.wait_for_last_line(PROMPT);
+    let screen = terminal.screen();
+    let shown = |text: &str| screen.lines().filter(|line| *line == text).count();
+    assert_eq!((shown("begun"), shown("ended")), (1, 1), "{screen}");
+    assert!(!screen.contains("waits for"), "{screen}");
+
+    terminal.enter("printfn \"endless\"; System.Threading.Thread.Sleep -1");
+    terminal.wait_until("endless", |screen| screen.lines().any(|line| line == "endless"));
+    world.kill_daemon();
+    connected_again(&terminal, 2);
+    terminal.press(CTRL_C);
+    terminal.wait_for("cancelling …");
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!(count(&world, "evalCancelled"), 1);
+}
+
+#[test]
+fn a_line_of_a_pipe_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
+    let world = World::scripted();
+    world.eval("0");
+    let before = world.session()["lastSeq"].as_u64().unwrap();
+    let mut running =
+        world.start_eval("let first = stdin.ReadLine(); let second = stdin.ReadLine(); first + second");
+    world.follow(before).wait_for("askRaised");
+    let deaf = Deaf::of(&world);
+    running.stdin.as_mut().unwrap().write_all(b"Ada \nLovelace\n").unwrap();
+    deaf.kill();
+    let ended: Value = serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(ended["value"], "\"Ada Lovelace\"", "{ended}");
+    assert_eq!(count(&world, "askEnded"), 2);
+}
