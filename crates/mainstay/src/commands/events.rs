@@ -11,9 +11,11 @@ use mainstay_model::event::EventKind;
 use mainstay_model::{CommandId, Error, Event, EventBody, EventFilter, Position, Seq, SourceName};
 use mainstay_protocol::operations::{Follow, ListAllEvents, ListEvents};
 use mainstay_protocol::view::SessionView;
-use mainstay_terminal::Paint;
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal::{Paint, note};
+use mainstay_terminal_client::connect::{Connection, connected};
+use mainstay_terminal_client::daemon_fate::connect_to_next;
 use mainstay_terminal_client::event_table::EventTable;
+use mainstay_terminal_client::link::is_loss;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::interrupts::interrupts;
@@ -72,16 +74,16 @@ Examples:
 
 impl Events {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let connection = connect_or_start(home, "cli").await?;
-        let session = match self.all {
-            true => None,
-            false => Some(self.target.find(&connection.client).await?),
+        let session = async |connection: &Connection| match self.all {
+            true => Ok(None),
+            false => self.target.find(&connection.client).await.map(Some),
         };
+        let (connection, session) = connected(home, "cli", session).await?;
         let paint = Paint::stdout();
         let mut table =
             session.as_ref().map_or_else(|| EventTable::of_all_sessions(paint), |_| EventTable::new(paint));
         let ended = if self.follow {
-            self.follow(connection, session.as_ref(), &mut table).await
+            self.follow(home, connection, session.as_ref(), &mut table).await
         } else {
             self.look_back(&connection.client, session.as_ref(), &mut table).await
         };
@@ -109,39 +111,67 @@ impl Events {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Shows what happens, until Ctrl-C comes, the connection ends, or the session is deleted.
+    /// Shows what happens, until Ctrl-C comes, the daemon is told to stop, or the session is deleted. Where the daemon is lost, the next
+    /// one goes on after the last event that was seen.
     async fn follow(
         &self,
+        home: &Home,
         mut connection: Connection,
         session: Option<&SessionView>,
         table: &mut EventTable,
     ) -> Result<ExitCode, Error> {
         let mut interrupts = interrupts()?;
+        let mut last = self.since;
+        let followed = async {
+            loop {
+                match self.follow_over(&mut connection, session, &mut last, table).await {
+                    Err(error) if is_loss(&error) => {
+                        connection = connect_to_next(home, "cli", &connection).await?;
+                        note("the daemon was lost, or began anew; the next one goes on with the events");
+                    }
+                    followed => return followed.map(|()| ExitCode::SUCCESS),
+                }
+            }
+        };
+        tokio::select! {
+            ended = followed => ended,
+            _ = interrupts.recv() => Ok(ExitCode::from(INTERRUPTED)),
+        }
+    }
+
+    /// Shows what comes after the event `last`, which is the last one that was shown, over one connection.
+    async fn follow_over(
+        &self,
+        connection: &mut Connection,
+        session: Option<&SessionView>,
+        last: &mut u64,
+        table: &mut EventTable,
+    ) -> Result<(), Error> {
         let follow = Follow {
             session: session.map(|session| session.session.to_string()),
-            after: session.map(|_| Seq(self.since)),
-            after_position: session.is_none().then_some(Position(self.since)),
+            after: session.map(|_| Seq(*last)),
+            after_position: session.is_none().then_some(Position(*last)),
             filter: self.filter(),
         };
         connection.client.call(follow).await?;
         let mut looks = interval(PATIENCE);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut last, mut last_at_look) = (Position::ZERO, Position::ZERO);
+        let (mut newest, mut newest_at_look) = (Position::ZERO, Position::ZERO);
         loop {
             tokio::select! {
                 event = connection.events.recv() => {
                     let Some(event) = event else { return Err(connection.client.lost()) };
-                    last = event.position;
+                    newest = event.position;
+                    *last = if session.is_some() { event.seq.0 } else { event.position.0 };
                     self.show(&event, table);
                     if session.is_some() && matches!(event.body, EventBody::SessionDeleted) {
-                        return Ok(ExitCode::SUCCESS);
+                        return Ok(());
                     }
                 }
                 _ = looks.tick(), if table.is_inside_line() => {
-                    print!("{}", table.end_until(last_at_look));
-                    last_at_look = last;
+                    print!("{}", table.end_until(newest_at_look));
+                    newest_at_look = newest;
                 }
-                _ = interrupts.recv() => return Ok(ExitCode::from(INTERRUPTED)),
             }
         }
     }

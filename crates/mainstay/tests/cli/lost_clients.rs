@@ -1,6 +1,7 @@
 //! Whoever waits goes on over the loss of a daemon: a person at the prompt with a question before them, who follows events, who cancels.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -160,4 +161,51 @@ fn a_line_of_a_pipe_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
     let ended: Value = serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(ended["value"], "\"Ada Lovelace\"", "{ended}");
     assert_eq!(count(&world, "askEnded"), 2);
+}
+
+/// `mainstay events --follow`, and what it says on standard error.
+fn following(world: &World, arguments: &[&str]) -> (Child, impl Iterator<Item = Value> + use<>) {
+    let mut child = world
+        .command()
+        .args(["events", "--follow", "--json"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()))
+}
+
+#[test]
+fn who_follows_events_has_each_once_over_daemons_until_one_is_stopped() {
+    let world = World::scripted();
+    world.eval("let kept = 41");
+    let (mut one, mut events) = following(&world, &[]);
+    let (mut all, mut completed) = following(&world, &["--all", "--kind", "evalCompleted"]);
+    let (mut seqs, mut positions) = (Vec::new(), Vec::new());
+    let restart = |world: &World| assert_eq!(world.run(["restart"]).code, 0);
+    for end in [World::kill_daemon as fn(&World), restart, World::kill_daemon, |_| ()] {
+        loop {
+            let event = events.next().unwrap();
+            seqs.push(event["seq"].as_u64().unwrap());
+            if event["kind"] == "evalCompleted" {
+                break;
+            }
+        }
+        positions.push(completed.next().unwrap()["position"].as_u64().unwrap());
+        end(&world);
+        world.eval("kept + 1");
+    }
+    assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    assert!(positions.is_sorted_by(|before, after| before < after), "{positions:?}");
+    assert_eq!(world.run(["stop"]).code, 0);
+    for child in [&mut one, &mut all] {
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said.matches("the next one goes on with the events").count(), 3, "{said}");
+        assert!(said.contains("\"daemon_not_running\""), "{said}");
+    }
 }

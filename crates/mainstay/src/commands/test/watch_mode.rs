@@ -11,8 +11,10 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::note;
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
+use mainstay_terminal_client::daemon_fate::connect_to_next;
 use mainstay_terminal_client::events::event_line;
+use mainstay_terminal_client::link::is_loss;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
@@ -178,11 +180,28 @@ impl<'a> WatchMode<'a> {
         Ok(false)
     }
 
-    /// What is to be done about what happens next; none where it is over.
+    /// What is to be done about what happens next; none where it is over. Where the daemon is lost, the next one tells what happens.
     async fn next_due(&mut self) -> Result<Option<NextAction>, Error> {
-        let Connection { client, mut events, .. } = connect_or_start(self.home, "cli").await?;
+        let mut connection = connect_or_start(self.home, "cli").await?;
+        let mut happened = PendingChanges::default();
+        loop {
+            match self.next_due_over(&mut connection, &mut happened).await {
+                Err(error) if is_loss(&error) => {
+                    connection = connect_to_next(self.home, "cli", &connection).await?;
+                }
+                due => return due,
+            }
+        }
+    }
+
+    async fn next_due_over(
+        &mut self,
+        connection: &mut Connection,
+        happened: &mut PendingChanges,
+    ) -> Result<Option<NextAction>, Error> {
+        let Connection { client, events } = connection;
         client.call(Follow::session(self.session.session.to_string(), self.seen)).await?;
-        let (mut happened, mut quiet_at) = (PendingChanges::default(), Instant::now());
+        let mut quiet_at = Instant::now() + QUIET;
         loop {
             tokio::select! {
                 event = events.recv() => {
@@ -209,12 +228,13 @@ impl<'a> WatchMode<'a> {
         if self.session.project.is_some() {
             return self.build().await;
         }
-        let Connection { client, .. } = connect_or_start(self.home, "cli").await?;
         let session = self.session.session.to_string();
-        client
-            .call(RefreshSession { session, all: false, dry_run: false, sent: Sent::default() })
-            .await
-            .map(drop)
+        let refresh = RefreshSession { session, all: false, dry_run: false, sent: Sent::default() };
+        connected(self.home, "cli", async |connection: &Connection| {
+            connection.client.call(refresh.clone()).await
+        })
+        .await
+        .map(drop)
     }
 
     /// What is built is loaded, and the session's definitions run again.
