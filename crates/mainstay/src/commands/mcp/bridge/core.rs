@@ -78,6 +78,15 @@ pub(super) struct Bridge {
     is_doubted: bool,
 }
 
+/// How a daemon has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DaemonEnd {
+    /// It begins anew, as it was told to.
+    BeginsAnew,
+    /// It was killed, has crashed, was stopped or hangs.
+    Lost,
+}
+
 /// What is to be done about a daemon that has been silent for too long.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Silence {
@@ -101,8 +110,10 @@ struct Request {
     /// All of it, as daemons are sent it.
     members: Members,
     kind: Kind,
-    /// How many daemons had it and were lost.
+    /// How many daemons had it and were lost, or have begun anew.
     losses: u32,
+    /// How many of them were lost: it may be what they end of.
+    deaths: u32,
     /// The token by which it is told of progress.
     token: Option<Value>,
     /// How far it was told to be, and how far that was when the last daemon was lost: progress never goes back.

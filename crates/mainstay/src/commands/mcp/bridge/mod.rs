@@ -18,8 +18,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use mainstay_client::Stream;
-use mainstay_home::Home;
 use mainstay_home::config::Config;
+use mainstay_home::{DaemonRecord, Home};
 use mainstay_mcp::{AnyLines, Results, unreadable};
 use mainstay_model::{Error, SessionId};
 use mainstay_terminal as terminal;
@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use uuid::Uuid;
 
-use self::core::{Bounds, Bridge, Silence, To};
+use self::core::{Bounds, Bridge, DaemonEnd, Silence, To};
 use self::line_writer::LineWriter;
 use self::reach::{Reach, Reached, is_passing};
 
@@ -85,8 +85,8 @@ enum Link {
 struct Connection {
     from_daemon: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
     to_daemon: LineWriter,
-    /// The process id of the daemon.
-    pid: u32,
+    /// What the home says of the daemon.
+    record: DaemonRecord,
     /// Since when it is to say something, and is read, and says nothing.
     silent: Option<Instant>,
 }
@@ -228,7 +228,7 @@ impl Shell {
                         }
                     }
                     News::Lost => {
-                        let said = self.bridge.lost();
+                        let said = self.bridge.lost(self.end());
                         self.say(said);
                         // It has answered all that was asked, or the client has gone too: there is nobody to start another for.
                         if has_ended {
@@ -283,13 +283,13 @@ impl Shell {
     }
 
     fn connect(&mut self, reached: Reached) {
-        let Reached { stream, version, pid } = reached;
+        let Reached { stream, version, record } = reached;
         let (read, write): Stream = stream;
         let from_daemon: Box<dyn AsyncRead + Send + Unpin> = Box::new(read);
         self.link = Link::Up(Connection {
             from_daemon: FramedRead::new(from_daemon, LinesCodec::new()),
             to_daemon: LineWriter::new(write),
-            pid,
+            record,
             silent: None,
         });
         let said = self.bridge.connected(&version);
@@ -299,7 +299,8 @@ impl Shell {
     /// The daemon has been silent for too long: it is asked whether it is there, or taken to hang. Then the connection is given up, so that it runs nothing
     /// again, and the next one waits for it to go on or to end.
     fn doubt(&mut self) {
-        let Link::Up(Connection { pid, .. }) = self.link else { return };
+        let Link::Up(Connection { record, .. }) = &self.link else { return };
+        let pid = record.pid;
         let said = match self.bridge.heard_nothing() {
             Silence::Ask(ping) => vec![ping],
             Silence::Hang => {
@@ -311,6 +312,14 @@ impl Shell {
             }
         };
         self.say(said);
+    }
+
+    /// How the daemon has ended whose connection is lost.
+    fn end(&self) -> DaemonEnd {
+        match &self.link {
+            Link::Up(connection) => self.reach.end_of(&connection.record),
+            Link::Down(_) => DaemonEnd::Lost,
+        }
     }
 
     fn silence_of(&self, pid: u32) -> Error {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainstay_client::{Stream, attach};
-use mainstay_home::Home;
 use mainstay_home::environment::client_environment;
+use mainstay_home::{DaemonRecord, Home};
 use mainstay_mcp::AttachMcp;
 use mainstay_model::{Error, SessionId};
 use mainstay_terminal_client::connect::{StartOptions, start};
+
+use super::core::DaemonEnd;
 
 /// What it takes to reach a daemon.
 #[derive(Clone)]
@@ -24,8 +26,8 @@ pub(super) struct Reach {
 pub(super) struct Reached {
     pub(super) stream: Stream,
     pub(super) version: String,
-    /// The process id of the daemon that was reached.
-    pub(super) pid: u32,
+    /// What the home says of the daemon that was reached.
+    pub(super) record: DaemonRecord,
 }
 
 impl Reach {
@@ -59,7 +61,16 @@ impl Reach {
         let attached = attach(&record.socket, mcp).await;
         self.asked.store(0, Ordering::Relaxed);
         let (stream, attached) = attached?;
-        Ok(Reached { stream, version: attached.version, pid: attached.pid })
+        Ok(Reached { stream, version: attached.version, record })
+    }
+
+    /// How a daemon has ended whose connection is lost.
+    pub(super) fn end_of(&self, lost: &DaemonRecord) -> DaemonEnd {
+        let begins_anew = |now: &DaemonRecord| now.begins_anew || now.started_at > lost.started_at;
+        match self.home.daemon().filter(|now| now.pid == lost.pid) {
+            Some(now) if begins_anew(&now) => DaemonEnd::BeginsAnew,
+            Some(_) | None => DaemonEnd::Lost,
+        }
     }
 }
 

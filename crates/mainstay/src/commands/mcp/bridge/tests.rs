@@ -4,10 +4,11 @@ mod any_conversation;
 
 use mainstay_mcp::Results;
 use mainstay_model::Error;
+use mainstay_terminal_client::connect::MOST_LOSSES;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::core::{Bounds, Bridge, Silence, To};
+use super::core::{Bounds, Bridge, DaemonEnd, Silence, To};
 
 /// A bridge between a client and daemons that are this test.
 struct BridgeTest {
@@ -71,7 +72,11 @@ impl BridgeTest {
     }
 
     fn lost(&mut self) -> Vec<Delivered> {
-        heard(self.bridge.lost())
+        heard(self.bridge.lost(DaemonEnd::Lost))
+    }
+
+    fn begins_anew(&mut self) -> Vec<Delivered> {
+        heard(self.bridge.lost(DaemonEnd::BeginsAnew))
     }
 }
 
@@ -327,14 +332,17 @@ fn who_waits_for_a_daemon_that_hangs_is_answered_and_nothing_is_sent_again() {
 fn a_request_under_which_every_daemon_ends_is_answered_in_the_end() {
     let mut talk = BridgeTest::begun();
     talk.client(call(1));
-    for _ in 0..4 {
+    for _ in 1..MOST_LOSSES {
+        assert_eq!(talk.begins_anew(), [], "one that begins anew does not count");
+        talk.connected("1");
         assert_eq!(talk.lost(), []);
         talk.connected("1");
     }
     let said = talk.lost();
     let [Client(refused)] = said.as_slice() else { panic!("{said:?}") };
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("daemon_failed: "), "{text}");
+    assert!(text.starts_with("daemon_not_running: "), "{text}");
+    assert!(text.contains(&format!("{MOST_LOSSES} daemons ended while they had this request")), "{text}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use mainstay_mcp::command_id;
 use mainstay_model::Error;
+use mainstay_terminal_client::connect::MOST_LOSSES;
 use serde_json::{Value, json};
 
 use super::{Kind, Request, To};
@@ -32,6 +33,12 @@ pub(super) fn notification(what: &str, params: Value) -> To {
 /// Answers a request with an error: a call as a tool would, since the model reads that.
 pub(super) fn refusal(request: &Request, error: &Error) -> To {
     let mut words = format!("{}: {error}. {}", error.code(), mainstay_terminal::next_step(error));
+    if request.deaths >= MOST_LOSSES {
+        words.push_str(&format!(
+            "\n{} daemons ended while they had this request, one after the other: it may be what they end of.",
+            request.deaths
+        ));
+    }
     let Kind::Call { command } = &request.kind else {
         let data = json!({ "code": error.code().to_string() });
         return To::Client(failure(&request.id, INTERNAL_ERROR, &words, Some(data)));

@@ -70,6 +70,7 @@ impl Bridge {
             members,
             kind,
             losses: 0,
+            deaths: 0,
             token: value(&meta, "progressToken"),
             progress: 0.0,
             progress_before: 0.0,

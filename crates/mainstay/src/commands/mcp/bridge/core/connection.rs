@@ -4,14 +4,12 @@ use std::collections::VecDeque;
 
 use mainstay_mcp::AGAIN;
 use mainstay_model::Error;
+use mainstay_terminal_client::connect::MOST_LOSSES;
 use serde_json::{Value, json};
 
 use super::answers::{notification, refusal};
-use super::{Bridge, Introduction, Kind, Own, Request, SUBSCRIPTION, To, mark};
+use super::{Bridge, DaemonEnd, Introduction, Kind, Own, Request, SUBSCRIPTION, To, mark};
 use crate::commands::mcp::bridge::message::{line, object, value};
-
-/// How many daemons may be lost under one request before it is answered without an outcome: it may be what they die of.
-const MOST_LOSSES: u32 = 5;
 
 impl Bridge {
     /// A daemon is connected, of this version.
@@ -83,13 +81,13 @@ impl Bridge {
     /// The daemon hangs, and the connection to it is given up: who waits is told so, and nothing is sent again, since the daemon may go on with what
     /// it has.
     pub(in super::super) fn hangs(&mut self, error: &Error) -> Vec<To> {
-        let mut said = self.lost();
+        let mut said = self.lost(DaemonEnd::Lost);
         said.extend(self.unavailable(error));
         said
     }
 
     /// The daemon is gone. What it asked is void, and what it was asked waits for the next one.
-    pub(in super::super) fn lost(&mut self) -> Vec<To> {
+    pub(in super::super) fn lost(&mut self, end: DaemonEnd) -> Vec<To> {
         (self.is_connected, self.is_doubted) = (false, false);
         self.own.clear();
         let void = |id| json!({ "requestId": id, "reason": "the daemon that asked is gone" });
@@ -99,14 +97,14 @@ impl Bridge {
             .collect();
         for request in &mut self.requests {
             request.losses += 1;
+            request.deaths += u32::from(end == DaemonEnd::Lost);
             request.progress_before = request.progress;
             if matches!(request.kind, Kind::Call { .. }) {
                 mark(&mut request.members, AGAIN, &true);
             }
         }
-        let deadly = |request: &Request| request.losses >= MOST_LOSSES && !request.is_listening();
-        let reason = format!("it ended each of the {MOST_LOSSES} times that it had this request");
-        said.extend(self.refuse(deadly, &Error::DaemonFailed { reason }));
+        let deadly = |request: &Request| request.deaths >= MOST_LOSSES && !request.is_listening();
+        said.extend(self.refuse(deadly, &Error::DaemonNotRunning));
         said
     }
 
