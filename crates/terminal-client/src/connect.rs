@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use mainstay_client::Client;
 use mainstay_home::config::{Config, DaemonConfig, Ports};
 use mainstay_home::environment::client_environment;
-use mainstay_home::{Announcement, Home, VERSION, program, shows_own_token, transcribing};
+use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, program, shows_own_token, transcribing};
 use mainstay_model::{Error, Event};
+use mainstay_shim::living;
 use mainstay_terminal::ProgressLine;
 use tokio::sync::mpsc;
 
 /// How long another daemon that is just starting or stopping is waited for.
 const RIVAL_SETTLES: Duration = Duration::from_secs(15);
+/// How long a daemon that begins anew is waited for.
+const BEGINS_ANEW: Duration = Duration::from_secs(60);
 /// How long to wait before it is looked for again.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -46,6 +49,30 @@ pub async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, 
     let connected = Client::connect_with(&record.socket, token, name, client_environment());
     let (client, events) = answered(home, record.pid, connected).await?;
     Ok(Connection { client, events })
+}
+
+/// Connects to the daemon that runs, of whatever version, and gives its record. One that begins anew is waited for.
+///
+/// # Errors
+/// As [`connect_any_version`].
+pub async fn connect_once_it_stands(home: &Home, name: &str) -> Result<(Connection, DaemonRecord), Error> {
+    let until = Instant::now() + BEGINS_ANEW;
+    loop {
+        let before = home.daemon();
+        let connected = connect_any_version(home, name).await;
+        let now = home.daemon().filter(DaemonRecord::is_alive);
+        let is_same = before.map(|before| before.started_at) == now.as_ref().map(|now| now.started_at);
+        match (connected, now) {
+            (Ok(connection), Some(now)) if is_same => return Ok((connection, now)),
+            (Err(Error::DaemonNotRunning), Some(now)) if !is_same || now.begins_anew => {}
+            (Ok(_), _) => {}
+            (Err(error), _) => return Err(error),
+        }
+        if Instant::now() >= until {
+            return Err(Error::DaemonNotRunning);
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
 }
 
 /// How long a daemon is waited for that answers what it answers at once.
@@ -87,6 +114,19 @@ pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Err
         Err(Error::DaemonNotRunning | Error::Unauthorized) => {
             start(home, StartOptions::default()).await?;
             connect(home, name).await
+        }
+        connected => connected,
+    }
+}
+
+/// Connects to the daemon that runs. Where none runs, but runners have outlived one that was lost, a daemon is started that goes on with them.
+///
+/// # Errors
+/// [`Error::DaemonNotRunning`] where nothing runs at all.
+pub async fn connect_or_adopt(home: &Home, name: &str) -> Result<Connection, Error> {
+    match connect(home, name).await {
+        Err(Error::DaemonNotRunning) if !living(&home.shims()?).is_empty() => {
+            connect_or_start(home, name).await
         }
         connected => connected,
     }

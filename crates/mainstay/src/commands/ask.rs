@@ -10,7 +10,7 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
 use mainstay_terminal::{HiddenInput, Paint, printable};
 use mainstay_terminal_client::ask::{answer, asks_text, question, question_text};
-use mainstay_terminal_client::connect::{connect, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
 use serde_json::{Value, json};
 
 use super::conditions::SentArgs;
@@ -103,7 +103,7 @@ impl AskArgs {
 }
 
 async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCode, Error> {
-    let asks = connect(home, "cli").await?.client.call(ListAsks { session }).await?;
+    let asks = connect_or_start(home, "cli").await?.client.call(ListAsks { session }).await?;
     if json {
         super::print_json(&asks)?;
     } else {
@@ -113,7 +113,7 @@ async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCo
 }
 
 async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<ExitCode, Error> {
-    let client = connect(home, "cli").await?.client;
+    let client = connect_or_start(home, "cli").await?.client;
     match text {
         Some(text) => answer(&client, reference, &text).await?,
         None => {
@@ -145,16 +145,14 @@ fn read_line(question: Option<&Question>) -> Result<String, Error> {
 
 impl Raise {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let connection = connect_or_start(home, "cli").await?;
-        let session = self.target.find(&connection.client).await?.session.to_string();
+        let find = async |connection: &Connection| self.target.find(&connection.client).await;
+        let (_, session) = connected(home, "cli", find).await?;
         let (command, conditions) = self.sent.clone().named();
         let sent = Sent { command: Some(command), conditions };
-        let raise = RaiseAsk { session, question: self.question(), sent };
-        let answer = match connection.client.call(raise.clone()).await {
-            // The daemon was lost, and the ask with its id waits in the next one.
-            Err(Error::DaemonNotRunning) => connect_or_start(home, "cli").await?.client.call(raise).await?,
-            answered => answered?,
-        };
+        let raise = RaiseAsk { session: session.session.to_string(), question: self.question(), sent };
+        // Where the daemon is lost, the ask with its id waits in the next one.
+        let ask = async |connection: &Connection| connection.client.call(raise.clone()).await;
+        let (_, answer) = connected(home, "cli", ask).await?;
         if self.json {
             super::print_json(&answer)?;
         } else {

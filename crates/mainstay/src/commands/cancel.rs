@@ -6,9 +6,13 @@ use clap::Args;
 use mainstay_home::Home;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
+use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{CancelSession, Follow};
+use mainstay_protocol::view::SessionView;
 use mainstay_terminal as terminal;
-use mainstay_terminal_client::connect::{Connection, connect};
+use mainstay_terminal_client::connect::{Connection, connect_or_adopt};
+use mainstay_terminal_client::daemon_fate::connect_to_next;
+use mainstay_terminal_client::link::is_loss;
 
 use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
@@ -33,27 +37,48 @@ pub(super) struct Cancel {
 
 impl Cancel {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let mut connection = connect(home, "cli").await?;
-        let before = self.target.find(&connection.client).await?;
-        let session = before.session.to_string();
-        connection.client.call(Follow::session(session.clone(), before.last_seq)).await?;
-        let cancel = CancelSession { session, target: self.command, sent: self.sent.sent() };
-        let Some(job) = connection.client.call(cancel).await?.job else {
-            terminal::note("cancelled before anything came of it");
-            return Ok(ExitCode::SUCCESS);
+        let mut connection = connect_or_adopt(home, "cli").await?;
+        let session = self.target.find(&connection.client).await?;
+        let (command, conditions) = self.sent.named();
+        let cancel = CancelSession {
+            session: session.session.to_string(),
+            target: self.command,
+            sent: Sent { command: Some(command), conditions },
         };
-        let ending = loop {
-            let event = next(&mut connection).await?;
-            if let Some(ending) = ending_of(&event.body, job) {
-                break ending;
+        let words = loop {
+            match cancelled(&mut connection, &session, cancel.clone()).await {
+                // The next daemon goes on with it, and is asked under the same id.
+                Err(error) if is_loss(&error) => {
+                    connection = connect_to_next(home, "cli", &connection).await?;
+                }
+                cancelled => break cancelled?,
             }
         };
-        if ending == Ending::Killed {
-            wait_until_rebuilt(&mut connection).await?;
-        }
-        terminal::note(ending.words());
+        terminal::note(words);
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Cancels, and waits until that has ended in a session which was found like this. Says how.
+async fn cancelled(
+    connection: &mut Connection,
+    before: &SessionView,
+    cancel: CancelSession,
+) -> Result<&'static str, Error> {
+    connection.client.call(Follow::session(cancel.session.clone(), before.last_seq)).await?;
+    let Some(job) = connection.client.call(cancel).await?.job else {
+        return Ok("cancelled before anything came of it");
+    };
+    let ending = loop {
+        let event = next(connection).await?;
+        if let Some(ending) = ending_of(&event.body, job) {
+            break ending;
+        }
+    };
+    if ending == Ending::Killed {
+        wait_until_rebuilt(connection).await?;
+    }
+    Ok(ending.words())
 }
 
 /// A worker that was killed is replaced: waits until the session takes code again, or will not by itself.

@@ -8,7 +8,7 @@ use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutco
 use mainstay_protocol::operations::GetCommand;
 use mainstay_protocol::view::{CommandState, CommandView};
 use mainstay_terminal::{Paint, Tone, counted, printable};
-use mainstay_terminal_client::connect::connect;
+use mainstay_terminal_client::connect::connect_or_start;
 use mainstay_terminal_client::events::source_name;
 use mainstay_terminal_client::merge::inserted_text;
 
@@ -40,7 +40,7 @@ enum CommandCommand {
 impl CommandArgs {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let CommandCommand::Show { id, json } = self.command;
-        let view = connect(home, "cli").await?.client.call(GetCommand { command: id }).await?;
+        let view = connect_or_start(home, "cli").await?.client.call(GetCommand { command: id }).await?;
         if json {
             super::print_json(&view)?;
         } else {

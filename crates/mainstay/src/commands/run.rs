@@ -16,7 +16,7 @@ use mainstay_protocol::Conditions;
 use mainstay_protocol::operations::{GetSession, GetStatus};
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_terminal as terminal;
-use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::connect::{Connection, connected};
 use mainstay_terminal_client::kernels;
 use mainstay_terminal_client::sessions::OpenedSession;
 use serde::Serialize;
@@ -108,11 +108,12 @@ impl Run {
             let reason = "only an .ipynb has a place for what comes of its cells".to_owned();
             return Err(Error::InvalidArgument { argument: "write".to_owned(), reason });
         }
-        let connection = connect_or_start(home, "cli").await?;
-        opened.check_size(&connection.client).await?;
         let kinds = opened.notebook.kinds();
-        let OpenedSession { session, .. } =
-            self.target.settled_of(home, &connection.client, kinds.clone()).await?;
+        let settled = async |connection: &Connection| {
+            opened.check_size(&connection.client).await?;
+            self.target.settled_of(home, &connection.client, kinds.clone()).await
+        };
+        let (_, OpenedSession { session, .. }) = connected(home, "cli", settled).await?;
         if self.target.kind.is_none() {
             check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }
@@ -120,8 +121,10 @@ impl Run {
         let mut ran = RunCells::new();
         let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;
         if self.write {
-            let client = connect_or_start(home, "cli").await?.client;
-            opened.write_outputs(home, &client, &session, &ran).await?;
+            let write = async |connection: &Connection| {
+                opened.write_outputs(home, &connection.client, &session, &ran).await
+            };
+            connected(home, "cli", write).await?;
         }
         exit
     }
@@ -173,13 +176,16 @@ impl Run {
                 }
                 continue;
             }
-            let connection = connect_or_start(home, "cli").await?;
-            let CellRun { command, ran_before } = runs.of_cell(&connection.client, index).await?;
+            let reference = session.session.to_string();
+            let find = async |connection: &Connection| {
+                let run = runs.of_cell(&connection.client, index).await?;
+                let now = connection.client.call(GetSession { session: reference.clone() }).await?;
+                Ok((run, now))
+            };
+            let (connection, (CellRun { command, ran_before }, now)) = connected(home, "cli", find).await?;
             self.tell(&format!("[{number}/{of}]{}", if ran_before { " ran before" } else { "" }));
             let show = if self.json || ran_before { Show::Nothing } else { Show::OutputAndDisplay };
             let evaluation = Evaluation::new(opened.source(cell, self.command_line()), show);
-            let reference = session.session.to_string();
-            let now = connection.client.call(GetSession { session: reference }).await?;
             let named = (command.clone(), Conditions::default());
             let mut eval = CommandWait::new(evaluation, &now, named, Asker::Cell)?;
             let (answer, client) = eval.answer(home, connection).await?;

@@ -6,7 +6,7 @@ use clap::Args;
 use mainstay_client::Client;
 use mainstay_home::Home;
 use mainstay_kernel::fsharp::project::named;
-use mainstay_model::{Action, Error, SessionKind, SessionWork};
+use mainstay_model::{Action, CommandId, Error, SessionKind, SessionWork};
 use mainstay_protocol::operations::{CreateSession, FindSession, GetSession, OpenSession, Search};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal_client::paths::working_directory;
@@ -81,13 +81,13 @@ impl Target {
         until_settled(client, opened.session, Some(PATIENCE)).await
     }
 
-    /// The agent's conversation that is meant; one of this folder is created where there is none, or another is wanted: of pi, where
-    /// nothing says of which agent.
+    /// The agent's conversation that is meant; one of this folder is created where there is none, or `new` names the command that creates
+    /// another: of pi, where nothing says of which agent.
     pub(super) async fn find_or_create_agent(
         &self,
         home: &Home,
         client: &Client,
-        is_new: bool,
+        new: Option<CommandId>,
     ) -> Result<SessionView, Error> {
         let must_be_agent = |kind: SessionKind| match kind.is_agent() {
             true => Ok(kind),
@@ -98,19 +98,25 @@ impl Target {
             return must_be_agent(session.kind.clone()).map(|_| session);
         }
         let kind = must_be_agent(self.kind(SessionKind::pi())?)?;
-        if is_new {
-            return self.create(home, client, kind).await;
+        if new.is_some() {
+            return self.create(home, client, kind, new).await;
         }
         let search = self.search(SessionWork::Conversation)?;
         let asked = OpenSession { session: None, search, even_unready: false, timeout_ms: None };
         open(home, client, asked).await.map(|opened| opened.session)
     }
 
-    async fn create(&self, home: &Home, client: &Client, kind: SessionKind) -> Result<SessionView, Error> {
+    async fn create(
+        &self,
+        home: &Home,
+        client: &Client,
+        kind: SessionKind,
+        command: Option<CommandId>,
+    ) -> Result<SessionView, Error> {
         let Search { working_directory, project, no_project, .. } = self.search(SessionWork::Any)?;
         let working_directory = working_directory.unwrap_or_default();
         let new = CreateSession {
-            command: None,
+            command,
             kind,
             working_directory,
             project,

@@ -209,3 +209,75 @@ fn who_follows_events_has_each_once_over_daemons_until_one_is_stopped() {
         assert!(said.contains("\"daemon_not_running\""), "{said}");
     }
 }
+
+/// Starts an eval whose client goes once this has happened, and the daemon with it.
+fn leave_alone(world: &World, arguments: &[&str], code: &str, kind: &str) {
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let mut running = world.start_eval_with(arguments, code);
+    world.follow(since).wait_for(kind);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    world.kill_daemon();
+}
+
+#[test]
+fn what_goes_on_without_a_daemon_is_looked_up_answered_and_cancelled() {
+    let world = World::scripted();
+    world.eval("0");
+    leave_alone(&world, &["--id", "asks"], ASKS, "askRaised");
+    let shown = world.run(["command", "show", "asks", "--json"]).json();
+    assert_eq!(shown["state"], "runs", "{shown}");
+    world.kill_daemon();
+    let asks = world.run(["ask", "list", "--json"]).json();
+    world.kill_daemon();
+    assert_eq!(world.run(["ask", "answer", asks[0]["ask"].as_str().unwrap(), "Ada"]).code, 0);
+    assert_eq!(world.eval("name")["value"], "\"Ada\"");
+
+    let endless = "System.Threading.Thread.Sleep -1";
+    leave_alone(&world, &[], endless, "evalRequested");
+    let cancelled = world.run(["cancel"]);
+    assert_eq!((cancelled.code, cancelled.stderr.as_str()), (0, "cancelled\n"));
+
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert!(world.run(["cancel"]).stderr.contains("[daemon_not_running]"));
+    assert_eq!(world.daemon_pid(), None, "there is nothing that could be cancelled");
+}
+
+#[test]
+fn a_cancel_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
+    let world = World::scripted();
+    world.eval("0");
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let running = world.start_eval("System.Threading.Thread.Sleep -1");
+    world.follow(since).wait_for("evalRequested");
+    let deaf = Deaf::of(&world);
+    let cancel = world.command().arg("cancel").stderr(Stdio::piped()).spawn().unwrap();
+    deaf.kill();
+    assert!(cancel.wait_with_output().unwrap().status.success());
+    let ended: Value = serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(ended["ending"], "cancelled", "{ended}");
+}
+
+#[test]
+fn a_command_that_runs_is_not_said_to_wait_for_its_turn_whoever_asks_for_it() {
+    let world = World::scripted();
+    world.eval("0");
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let code = gated("41 + 1");
+    let first = world.start_eval_with(&["--id", "once"], &code);
+    world.follow(since).wait_for("outputProduced");
+    world.replace_daemon();
+    let second = world.start_eval_with(&["--id", "once"], &code);
+    // Behind it, and so it waits.
+    let mut third = world.start_eval("0");
+    let mut said = BufReader::new(third.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().starts_with("waits for its turn")));
+    go(&world);
+    for running in [first, second] {
+        let output = running.wait_with_output().unwrap();
+        let ended: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(ended["value"], "42", "{ended}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("waits for its turn"), "{output:?}");
+    }
+    assert_eq!(third.wait().unwrap().code(), Some(0));
+}

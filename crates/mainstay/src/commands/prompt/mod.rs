@@ -8,12 +8,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_home::Home;
-use mainstay_model::{Admission, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel};
+use mainstay_model::{
+    Admission, CommandId, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel,
+};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{DoWork, SteerSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal_client::agent_settings::{model, thinking};
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, connected};
+use uuid::Uuid;
 
 use super::command_wait::CommandWait;
 use super::conditions::SentArgs;
@@ -88,25 +91,37 @@ impl Prompt {
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let prompt = self.read()?;
-        let connection = connect_or_start(home, "cli").await?;
-        let session = self.target.find_or_create_agent(home, &connection.client, self.new).await?;
+        // Created once, however often it is asked for.
+        let new = self.new.then(|| CommandId::from_uuid(Uuid::now_v7()));
+        let find = async |connection: &Connection| {
+            self.target.find_or_create_agent(home, &connection.client, new.clone()).await
+        };
+        let (_, session) = connected(home, "cli", find).await?;
         let hears = match (self.steer, self.follow_up) {
             (true, _) => Some(Delivery::Steer),
             (false, true) => Some(Delivery::FollowUp),
             (false, false) => None,
         };
         if let Some(hears) = hears {
-            let (session, sent) = (session.session.to_string(), self.sent.sent());
-            let session = connection.client.call(SteerSession { session, prompt, hears, sent }).await?;
+            let (command, conditions) = self.sent.named();
+            let (session, sent) = (session.session.to_string(), Sent { command: Some(command), conditions });
+            let steer = SteerSession { session, prompt, hears, sent };
+            let say = async |connection: &Connection| connection.client.call(steer.clone()).await;
+            let (_, session) = connected(home, "cli", say).await?;
             if self.json {
                 super::print_json_line(&session)?;
             }
             return Ok(ExitCode::SUCCESS);
         }
         let thinking = self.thinking.map(|level| Setting::Thinking { level });
-        for setting in self.model.into_iter().chain(thinking) {
-            set(&connection, &session, setting).await?;
-        }
+        let settings: Vec<Setting> = self.model.into_iter().chain(thinking).collect();
+        let set = async |connection: &Connection| {
+            for setting in &settings {
+                set(connection, &session, setting.clone()).await?;
+            }
+            Ok(())
+        };
+        let (connection, ()) = connected(home, "cli", set).await?;
         let done = RunnerJob::new(JobSpec::Turn { prompt }, &session, !self.json);
         let mut turn = CommandWait::new(done, &session, self.sent.named(), Asker::Agent)?;
         let (view, _) = turn.answer(home, connection).await?;

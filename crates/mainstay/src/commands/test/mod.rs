@@ -12,7 +12,7 @@ use mainstay_protocol::operations::ListTests;
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_runner::query::{Test as Listed, Tests};
 use mainstay_terminal::{Paint, Tone, note, printable};
-use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::connect::{Connection, connected};
 use mainstay_terminal_client::sessions::settle;
 
 use self::watch_mode::WatchMode;
@@ -79,16 +79,17 @@ impl Test {
     async fn watch(self, home: &Home) -> Result<ExitCode, Error> {
         let shape = if self.json { Shape::JsonLine } else { Shape::Text };
         let (session, selection) = self.selected(home).await?;
-        let session = settle(&connect_or_start(home, "cli").await?.client, session).await?;
+        let (_, session) = settled(home, &session).await?;
         WatchMode::new(home, session, selection, shape)?.run().await
     }
 
     async fn list(self, home: &Home) -> Result<ExitCode, Error> {
         let Self { pattern, category, target, json, .. } = self;
-        let connection = connect_or_start(home, "cli").await?;
-        let client = &connection.client;
-        let session = target.in_use(home, client).await?.session.to_string();
-        let tests = client.call(ListTests { session, pattern, category }).await?;
+        let list = async |Connection { client, .. }: &Connection| {
+            let session = target.in_use(home, client).await?.session.to_string();
+            client.call(ListTests { session, pattern: pattern.clone(), category: category.clone() }).await
+        };
+        let (_, tests) = connected(home, "cli", list).await?;
         if json {
             super::print_json(&tests)?;
         } else {
@@ -115,25 +116,30 @@ impl Test {
     async fn selected(self, home: &Home) -> Result<(SessionView, TestSelection), Error> {
         let Self { pattern, category, timeout, target, .. } = self;
         let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
-        let session = target.find_or_create(home, &connect_or_start(home, "cli").await?.client).await?;
+        let find = async |connection: &Connection| target.find_or_create(home, &connection.client).await;
+        let (_, session) = connected(home, "cli", find).await?;
         TestSelection::is_known_to(&session.kind, session.capabilities())?;
         Ok((session, selection))
     }
 }
 
+/// A session once it takes commands, and the connection that told so.
+async fn settled(home: &Home, session: &SessionView) -> Result<(Connection, SessionView), Error> {
+    connected(home, "cli", async |connection: &Connection| settle(&connection.client, session.clone()).await)
+        .await
+}
+
 /// Builds the project of a session where its sources have changed, so that no test passes for what is not there any more. Whether what
 /// runs next is as new as the sources.
 async fn built(home: &Home, session: &SessionView, shape: Shape) -> Result<bool, Error> {
-    let connection = connect_or_start(home, "cli").await?;
-    let session = settle(&connection.client, session.clone()).await?;
+    let (connection, session) = settled(home, session).await?;
     if session.startup.as_ref().is_none_or(|startup| startup.unbuilt.is_none()) {
         return Ok(true);
     }
     let is_text = shape == Shape::Text;
-    let (view, client) =
-        build(home, connection, &session, JobSpec::Build, SentArgs::default(), is_text).await?;
+    let (view, _) = build(home, connection, &session, JobSpec::Build, SentArgs::default(), is_text).await?;
     if view.success {
-        settle(&client, session).await?;
+        settled(home, &session).await?;
     } else if is_text {
         note("no test was run: they would have been those of an older build");
     } else {
