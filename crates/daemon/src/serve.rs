@@ -88,6 +88,7 @@ pub async fn serve(
     };
     if let Err(error) = &served {
         tracing::error!(%error, "the daemon ends");
+        home.tell_failure(std::process::id(), error);
         if options.announce {
             announce(&Announcement::Failed(error.clone().into()));
         }
@@ -142,6 +143,7 @@ async fn run(
         started_at: Timestamp::now(),
         socket: listeners.socket.clone(),
         begins_anew: false,
+        failure: None,
     };
     let daemon = Daemon {
         engine,
@@ -159,7 +161,7 @@ async fn run(
         answering: TaskTracker::new(),
         begins_anew: Arc::default(),
     };
-    stop_on_signal(daemon.stop.clone(), options.announce)?;
+    stop_on_signal(daemon.clone(), options.announce)?;
     home.write_daemon(&record)?;
     let (socket, sockets) = (listeners.socket.clone(), listeners.folder.clone());
     announce_ready(&record, options.announce, ready);
@@ -169,23 +171,24 @@ async fn run(
     listeners.serve(&daemon, &protocols, &mut tasks);
     let beside = daemon.clone();
     tokio::spawn(async move { protocols.run(&beside).await });
-    daemon.stop.cancelled().await;
+    daemon.asked_to_end().await;
     tracing::info!("the daemon stops");
     shut_down(home, &daemon, record).await?;
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
     tasks.abort_all();
-    let begins_anew = daemon.begins_anew.get();
+    let begins_anew = daemon.begins_anew.decide();
     if begins_anew.is_none() {
         mainstay_shim::see_off_all(&shims).await;
     }
-    Ok(begins_anew.map_or(Ended::Stopped, |program| Ended::BeginsAnew(program.clone())))
+    Ok(begins_anew.map_or(Ended::Stopped, Ended::BeginsAnew))
 }
 
 /// Shuts the daemon down. Its record goes with it, or says before any client misses it that it begins anew.
 async fn shut_down(home: &Home, daemon: &Daemon, record: DaemonRecord) -> Result<(), Error> {
-    if daemon.begins_anew.get().is_some() {
+    if daemon.begins_anew.decide().is_some() {
         home.write_daemon(&DaemonRecord { begins_anew: true, ..record })?;
+        daemon.stop.cancel();
         daemon.shut_down().await;
     } else {
         daemon.shut_down().await;
@@ -251,7 +254,7 @@ fn allow_files() -> Result<Option<u64>, Error> {
 }
 
 /// A terminal that closes ends a daemon in its foreground, and not one in the background.
-fn stop_on_signal(stop: CancellationToken, is_in_background: bool) -> Result<(), Error> {
+fn stop_on_signal(daemon: Daemon, is_in_background: bool) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -262,7 +265,9 @@ fn stop_on_signal(stop: CancellationToken, is_in_background: bool) -> Result<(),
             _ = interrupt.recv() => {}
             _ = hangup.recv(), if !is_in_background => {}
         }
-        stop.cancel();
+        if daemon.stop().is_err() {
+            tracing::warn!("a signal to stop came too late: the daemon begins anew");
+        }
     });
     Ok(())
 }

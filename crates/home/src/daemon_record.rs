@@ -27,6 +27,9 @@ pub struct DaemonRecord {
     /// Whether it has ended and begins anew in the same process: whoever needs a daemon waits for it, and starts none beside it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins_anew: bool,
+    /// Why it could not begin anew, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl DaemonRecord {

@@ -211,6 +211,14 @@ impl Home {
         write_atomically(&self.daemon_file(), &text)
     }
 
+    /// Says why the daemon `pid` could not begin anew, to whoever waits for that.
+    pub fn tell_failure(&self, pid: u32, error: &Error) {
+        if let Some(record) = self.daemon().filter(|record| record.pid == pid && record.begins_anew) {
+            // Who waits sees the end of the process too.
+            self.write_daemon(&DaemonRecord { failure: Some(error.to_string()), ..record }).ok();
+        }
+    }
+
     /// Says that the daemon `pid` runs no more, unless another has taken its place.
     pub fn clear_daemon(&self, pid: u32) {
         if self.daemon().is_some_and(|record| record.pid == pid) {

@@ -281,6 +281,6 @@ pub(super) async fn answer(
 /// Ends the daemon, once every session is idle.
 pub(super) async fn shut_down(caller: Caller, Body(_): Body<Terms>) -> Answer {
     caller.client.require_all("stop the daemon")?;
-    caller.daemon.stop.cancel();
+    caller.daemon.stop()?;
     Ok(StatusCode::ACCEPTED.into_response())
 }

@@ -7,9 +7,11 @@ use clap::Args;
 use mainstay_home::config::Config;
 use mainstay_home::{DaemonRecord, Home, VERSION, program};
 use mainstay_model::Error;
-use mainstay_protocol::operations::RestartDaemon;
+use mainstay_protocol::operations::{Attached, RestartDaemon};
 use mainstay_terminal::{self as terminal, ProgressLine};
-use mainstay_terminal_client::connect::{self, StartOptions, answered, connect_any_version};
+use mainstay_terminal_client::connect::{
+    self, StartOptions, answered, connect_any_version, connect_once_it_stands,
+};
 
 /// How long the daemon may take until it serves again, beside what it waits for itself.
 const SERVES_AGAIN: Duration = Duration::from_secs(60);
@@ -44,28 +46,22 @@ impl Upgrade {
 }
 
 async fn begin_anew(home: &Home, program: Option<String>) -> Result<ExitCode, Error> {
-    let before = match connect_any_version(home, "cli").await {
-        Ok(connection) => {
-            // A daemon that begins anew with settings that are invalid would be none.
-            Config::load(home)?;
-            let before = home.daemon();
-            let daemon = connection.client.daemon.clone();
-            let asked = connection.client.call(RestartDaemon { program });
-            match answered(home, daemon.pid, asked).await {
-                // It may end before its answer is written.
-                Ok(_) | Err(Error::DaemonNotRunning | Error::DaemonStopping) => {}
-                Err(error) => return Err(error),
-            }
-            before.map(|record| (record, daemon.version))
+    let (connection, before) = match connect_once_it_stands(home, "cli").await {
+        Err(Error::DaemonNotRunning) => {
+            connect::start(home, StartOptions::default()).await?;
+            terminal::note(&format!("no daemon ran; one of version {VERSION} serves now"));
+            return Ok(ExitCode::SUCCESS);
         }
-        Err(Error::DaemonNotRunning) => None,
+        connected => connected?,
+    };
+    // A daemon that begins anew with settings that are invalid would be none.
+    Config::load(home)?;
+    let Attached { pid, version, .. } = connection.client.daemon.clone();
+    match answered(home, pid, connection.client.call(RestartDaemon { program })).await {
+        // It may end before its answer is written.
+        Ok(_) | Err(Error::DaemonNotRunning | Error::DaemonStopping) => {}
         Err(error) => return Err(error),
-    };
-    let Some((before, version)) = before else {
-        connect::start(home, StartOptions::default()).await?;
-        terminal::note(&format!("no daemon ran; one of version {VERSION} serves now"));
-        return Ok(ExitCode::SUCCESS);
-    };
+    }
     let now = serves_again(home, &before).await?;
     let DaemonRecord { pid, version: new, .. } = now;
     terminal::note(&match new == version {
@@ -86,17 +82,30 @@ async fn serves_again(home: &Home, before: &DaemonRecord) -> Result<DaemonRecord
         {
             return Ok(record);
         }
-        if began.elapsed() >= SERVES_AGAIN {
-            let reason = format!(
-                "it was told to begin anew and does not serve after {} s; its log is in `{}`",
-                SERVES_AGAIN.as_secs(),
-                home.logs().display()
-            );
+        if let Some(reason) = why_not(home, before, began.elapsed()) {
+            let logs = home.logs();
+            let reason =
+                format!("it was told to begin anew and {reason}; its log is in `{}`", logs.display());
             return Err(Error::DaemonFailed { reason });
         }
         if began.elapsed() >= PATIENCE {
             line.show("the daemon begins anew …");
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+/// Why the daemon does not begin anew, where that is certain after this time.
+fn why_not(home: &Home, before: &DaemonRecord, elapsed: Duration) -> Option<String> {
+    match home.daemon() {
+        Some(DaemonRecord { failure: Some(failure), .. }) => Some(format!("could not: {failure}")),
+        Some(record) if record.pid == before.pid && !record.is_alive() => {
+            Some("has ended instead".to_owned())
+        }
+        None => Some("was stopped instead".to_owned()),
+        Some(_) if elapsed >= SERVES_AGAIN => {
+            Some(format!("does not serve after {} s", SERVES_AGAIN.as_secs()))
+        }
+        Some(_) => None,
     }
 }

@@ -68,7 +68,11 @@ impl Serve {
             drop(runtime);
             match ended {
                 Ended::Stopped => Ok(ExitCode::SUCCESS),
-                Ended::BeginsAnew(program) => Err(begin_anew(program)),
+                Ended::BeginsAnew(program) => {
+                    let error = begin_anew(program);
+                    home.tell_failure(std::process::id(), &error);
+                    Err(error)
+                }
             }
         }
     }

@@ -15,11 +15,15 @@ use mainstay_protocol::operations::StopDaemon;
 use mainstay_shim::ShimFolder;
 use mainstay_terminal as terminal;
 use mainstay_terminal::counted;
-use mainstay_terminal_client::connect::{answered, connect_any_version};
+use mainstay_terminal_client::connect::{answered, connect_once_it_stands};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::sleep;
 
 /// How long a process may take to end once nothing runs in it any more.
 const ENDS: Duration = Duration::from_secs(15);
+
+/// How long to wait before it is looked for again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// Stops the daemon in order, and who would start it again.
 #[derive(Debug, Args)]
@@ -143,13 +147,28 @@ async fn end(home: &Home, pid: Pid) -> Result<(), Failure> {
 }
 
 async fn stop_daemon(home: &Home) -> Result<u32, Failure> {
-    let connection = connect_any_version(home, "cli").await?;
-    let pid = connection.client.daemon.pid;
-    answered(home, pid, connection.client.call(StopDaemon {})).await?;
+    let pid = loop {
+        match tell_to_stop(home).await {
+            // It is about to begin anew, and what comes of that is stopped.
+            Err(Error::DaemonStopping) => sleep(BETWEEN_LOOKS).await,
+            told => break told?,
+        }
+    };
     if let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         see_off(home, process).await?;
     }
     Ok(pid)
+}
+
+async fn tell_to_stop(home: &Home) -> Result<u32, Error> {
+    loop {
+        let (connection, record) = connect_once_it_stands(home, "cli").await?;
+        let told = answered(home, record.pid, connection.client.call(StopDaemon {})).await;
+        // One that has just ended may begin anew.
+        if told != Err(Error::DaemonNotRunning) {
+            return told.map(|_| record.pid);
+        }
+    }
 }
 
 /// A supervisor ends by itself after a daemon that was stopped; one that waits to start the next is told to.

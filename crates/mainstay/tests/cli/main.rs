@@ -9,6 +9,7 @@ mod ask_command;
 #[cfg(target_os = "linux")]
 mod background;
 mod bad_code;
+mod begin_anew;
 mod cancel_command;
 mod command_command;
 mod compiler_options;

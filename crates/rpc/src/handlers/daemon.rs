@@ -58,8 +58,7 @@ pub(crate) async fn link(call: Call, asked: GetLink) -> Result<Link, Error> {
 
 pub(crate) async fn stop(call: Call, _: StopDaemon) -> Result<Nothing, Error> {
     call.client.require_all("stop the daemon")?;
-    call.daemon.stop.cancel();
-    Ok(Nothing {})
+    call.daemon.stop().map(|()| Nothing {})
 }
 
 pub(crate) async fn restart(call: Call, asked: RestartDaemon) -> Result<Nothing, Error> {
