@@ -38,6 +38,11 @@ pub fn started_at(pid: Pid) -> Option<u64> {
     platform::started_at(pid)
 }
 
+/// Whether a process is suspended by a signal. Where the system does not tell, it is not.
+pub fn is_suspended(pid: Pid) -> bool {
+    platform::is_suspended(pid)
+}
+
 /// Whether a process has the same file open as `file` is. Where the system does not tell, whether the process lives.
 pub fn has_open(pid: Pid, file: &File) -> bool {
     platform::has_open(pid, file)
@@ -134,6 +139,11 @@ mod linux {
         (!['Z', 'X'].contains(&stat.state)).then_some(stat.starttime)
     }
 
+    pub(super) fn is_suspended(pid: Pid) -> bool {
+        let stat = Process::new(pid.as_raw_nonzero().get()).and_then(|process| process.stat());
+        stat.is_ok_and(|stat| stat.state == 'T')
+    }
+
     pub(super) fn has_open(pid: Pid, file: &File) -> bool {
         let Ok(ours) = file.metadata() else { return false };
         let is_ours = |theirs: Metadata| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino());
@@ -190,6 +200,10 @@ mod portable {
 
     pub(super) fn started_at(_: Pid) -> Option<u64> {
         None
+    }
+
+    pub(super) fn is_suspended(_: Pid) -> bool {
+        false
     }
 
     pub(super) fn has_open(pid: Pid, _: &File) -> bool {

@@ -107,7 +107,7 @@ impl Shims {
         }
     }
 
-    /// Says hello to the shim of a record; none where it is gone.
+    /// Says hello to the shim of a record, and continues it where it is suspended; none where it is gone.
     async fn visit(
         &self,
         record: &ShimRecord,
@@ -115,6 +115,7 @@ impl Shims {
         purpose: Purpose,
     ) -> Result<Option<(Incoming, Outgoing, Welcome)>, Error> {
         let Some(stream) = connect(&record.socket).await? else { return Ok(None) };
+        ShimProcess { pid: record.pid, started: record.started }.wake();
         let hello = Hello {
             protocol: PROTOCOL,
             oldest_protocol: OLDEST_PROTOCOL,

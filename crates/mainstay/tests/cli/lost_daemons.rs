@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::bridged::Bridged;
 use crate::support::terminal::Terminal;
-use crate::support::{World, is_gone, kill, wait_for_end, watch, within};
+use crate::support::{World, kill, wait_for_end, watch, within};
 
 /// Told apart from everything else in a home.
 const SECRET: &str = "hunter-27c0de";
@@ -336,18 +336,34 @@ fn of_two_daemons_that_start_at_once_one_adopts() {
     assert_eq!(count(&world, "evalCompleted"), 2);
 }
 
+fn suspend(pid: i32) {
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+}
+
 #[test]
-fn a_shim_that_is_suspended_while_the_daemon_restarts_is_replaced_and_gone() {
+fn a_shim_that_is_suspended_while_the_daemon_is_lost_is_continued_and_keeps_its_job() {
     let world = World::scripted();
     world.eval("let kept = 41");
-    let (worker, shim) = (watch(world.worker_pid()), world.shim_pids()[0]);
-    let watched = watch(shim);
-    kill_process(Pid::from_raw(shim).unwrap(), Signal::STOP).unwrap();
+    let worker = world.worker_pid();
+    let running = begin(&world, &gated("kept + 1"));
+    suspend(world.shim_pids()[0]);
     world.kill_daemon();
-    assert_eq!(world.eval("kept + 1")["value"], "42", "it was replayed");
-    assert!(is_gone(&watched), "the shim is gone");
+    go(&world);
+    assert_eq!(ended(running)["value"], "42");
+    assert_eq!((world.worker_pid(), printed(&world)), (worker, "begun\n".to_owned()));
+}
+
+#[test]
+fn a_shim_that_is_suspended_is_gone_after_a_stop_and_its_worker_with_it() {
+    let world = World::scripted();
+    world.eval("let kept = 41");
+    let (worker, shim) = (watch(world.worker_pid()), shim_watch(&world));
+    suspend(world.shim_pids()[0]);
+    world.kill_daemon();
+    assert_eq!(world.run(["stop"]).code, 0);
+    wait_for_end(&shim);
     wait_for_end(&worker);
-    assert_eq!(world.shim_pids().len(), 1);
+    assert_eq!(world.eval("kept + 1")["value"], "42", "it was replayed");
 }
 
 #[test]

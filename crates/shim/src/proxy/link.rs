@@ -33,6 +33,14 @@ impl ShimProcess {
         self.lives() && pid_of(self.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 
+    /// Continues it where it is suspended: nobody else would, and what it runs would be lost.
+    pub(crate) fn wake(&self) {
+        if self.lives() && pid_of(self.pid).is_some_and(mainstay_os::system::is_suspended) {
+            tracing::warn!(pid = self.pid, "a shim is suspended, and is continued");
+            self.signal(Signal::CONT);
+        }
+    }
+
     /// Whether it is there. It is never this process, although a record may say so where processes were given new numbers.
     pub(crate) fn lives(&self) -> bool {
         if self.pid == std::process::id() {
