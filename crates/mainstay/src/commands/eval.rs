@@ -284,7 +284,7 @@ impl Run {
         terminal::tell_news(&session);
         let mut eval = CommandWait::new(self, &session, sent.named(), Asker::Code)?;
         match eval.answer(home, connection).await {
-            Ok((answer, client)) => Ok(Some(eval.shown.finish(&client, answer).await?)),
+            Ok((answer, client)) => Ok(Some(eval.shown.finish(home, &client, answer).await?)),
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
                 let Connection { client, .. } = connect_or_start(home, "cli").await?;
                 show_refusal(&client, &session.session.to_string(), HardReset::Command, &error).await;
@@ -295,14 +295,25 @@ impl Run {
     }
 
     /// Shows what has not been shown of what came of it.
-    pub(super) async fn finish(&mut self, client: &Client, eval: EvalView) -> Result<Answer, Error> {
+    pub(super) async fn finish(
+        &mut self,
+        home: &Home,
+        client: &Client,
+        eval: EvalView,
+    ) -> Result<Answer, Error> {
         let lines_before = self.source.lines_before;
         let eval = eval.in_lines_of(self.source.file.as_deref(), lines_before);
         if !self.has_begun || eval.withheld {
             self.print(OutputStream::Stdout, &eval.put_out());
             self.print(OutputStream::Stderr, &eval.stderr);
         }
-        let own_exit = own_exit_code(client, &eval).await?;
+        let own_exit = match own_exit_code(client, &eval).await {
+            Err(Error::DaemonNotRunning) => {
+                let find = async |connection: &Connection| own_exit_code(&connection.client, &eval).await;
+                connected(home, "cli", find).await?.1
+            }
+            found => found?,
+        };
         // Whoever reads this from a pipe wants the value as the language prints it.
         let surface = Surface::stdout();
         if self.show == Show::OutputAndDisplay && surface.is_terminal() {

@@ -10,7 +10,7 @@ use mainstay_protocol::operations::GetSession;
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::WorkView;
 use mainstay_terminal::Paint;
-use mainstay_terminal_client::connect::Connection;
+use mainstay_terminal_client::connect::{Connection, connected};
 use mainstay_terminal_client::session_text::startup_text;
 use mainstay_terminal_client::sessions::settle;
 
@@ -69,15 +69,18 @@ impl Rebuild {
         let Self { session, keep, json, sent } = self;
         let session = named(&connection.client, session).await?;
         let work = if keep { JobSpec::Build } else { JobSpec::Rebuild };
-        let (view, client) = build(home, connection, &session, work, sent, !json).await?;
-        let session = client.call(GetSession { session: session.session.to_string() }).await?;
+        let (view, _) = build(home, connection, &session, work, sent, !json).await?;
         if json {
             super::print_json_line(&view)?;
         }
         if !view.success {
             return Ok(ExitCode::FAILURE);
         }
-        let session = settle(&client, session).await?;
+        let reference = session.session.to_string();
+        let settled = async |Connection { client, .. }: &Connection| {
+            settle(client, client.call(GetSession { session: reference.clone() }).await?).await
+        };
+        let (_, session) = connected(home, "cli", settled).await?;
         if !json {
             print!("{}", startup_text(&session, Paint::stdout()));
         }

@@ -189,7 +189,7 @@ impl Run {
             let named = (command.clone(), Conditions::default());
             let mut eval = CommandWait::new(evaluation, &now, named, Asker::Cell)?;
             let (answer, client) = eval.answer(home, connection).await?;
-            let answer = eval.shown.finish(&client, answer).await?;
+            let answer = eval.shown.finish(home, &client, answer).await?;
             ran.push((index, command));
             if !answer.eval.replayed {
                 runs.ran_anew();

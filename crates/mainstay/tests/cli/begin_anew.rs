@@ -78,5 +78,6 @@ fn who_has_the_daemon_go_on_as_a_program_that_cannot_run_is_told_why_it_does_not
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("it cannot begin anew as") && said.contains("[daemon_failed]"), "{said}");
     assert_eq!(world.eval("kept + 1")["value"], "42");
-    assert_eq!(world.worker_pid(), worker, "what ran goes on with the next daemon");
+    let log = std::fs::read_to_string(world.home().join("logs/daemon.log")).unwrap();
+    assert_eq!(world.worker_pid(), worker, "what ran goes on with the next daemon:\n{log}");
 }

@@ -163,6 +163,30 @@ fn a_line_of_a_pipe_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
     assert_eq!(count(&world, "askEnded"), 2);
 }
 
+#[test]
+fn who_waits_for_an_eval_at_a_terminal_answers_what_it_asks_after_the_loss_of_its_daemon() {
+    let world = World::scripted();
+    let eval = |code: &str| Terminal::run(world.command().args(["eval", code]));
+    let terminal = eval("let name = Mainstay.ask \"Name?\"; let age = Mainstay.ask \"Age?\"; name + age");
+    terminal.wait_for_last_line("Name?");
+    world.kill_daemon();
+    terminal.enter("Ada");
+    terminal.wait_for_last_line("Age?");
+    let deaf = Deaf::of(&world);
+    terminal.enter("36");
+    deaf.kill();
+    terminal.wait_for("\"Ada36\"");
+    assert_eq!(terminal.wait_for_end(), 0);
+
+    let terminal = eval("let key = Mainstay.password \"Key?\"; key.Length");
+    terminal.wait_for_last_line("Key?");
+    world.replace_daemon();
+    terminal.enter("hunter-27c0de");
+    terminal.wait_for("13");
+    assert!(!terminal.written().contains("hunter"), "{}", terminal.screen());
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
 /// `mainstay events --follow`, and what it says on standard error.
 fn following(world: &World, arguments: &[&str]) -> (Child, impl Iterator<Item = Value> + use<>) {
     let mut child = world

@@ -243,6 +243,8 @@ fn tests_of_the_session_run_again_when_its_code_has_changed(world: &World) {
     assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
     world.defines("let looked = 1");
     assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
+    // The next daemon tells what happens.
+    world.kill_daemon();
     world.defines("[<Test>]\nlet ``two and two`` () = Assert.AreEqual(4, 2 + 2)");
     assert_eq!(verdict(&runs.next()), (2, 0, Value::Null));
     assert_eq!(runs.interrupt(), Some(0), "all passed when they last ran");

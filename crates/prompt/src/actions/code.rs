@@ -9,6 +9,7 @@ use mainstay_model::{Error, TestSelection};
 use mainstay_protocol::operations::{Explore, FindSymbols, GetStatus, ListValues};
 use mainstay_terminal::note;
 use mainstay_terminal_client::explore::{members_text, symbols_text, values_text};
+use mainstay_terminal_client::link::is_loss;
 
 use crate::evaluation::Submission;
 use crate::prompt_loop::PromptLoop;
@@ -63,7 +64,12 @@ impl PromptLoop {
                 }
                 continue;
             }
-            let CellRun { command, ran_before } = runs.of_cell(&*self.link.client, index).await?;
+            let CellRun { command, ran_before } = loop {
+                match runs.of_cell(&*self.link.client, index).await {
+                    Err(error) if is_loss(&error) && self.reconnect().await => {}
+                    found => break found?,
+                }
+            };
             has_code = true;
             if ran_before {
                 note(&format!("[{number}/{of}] ran before"));
