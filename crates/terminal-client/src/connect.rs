@@ -13,8 +13,11 @@ use mainstay_shim::living;
 use mainstay_terminal::ProgressLine;
 use tokio::sync::mpsc;
 
-/// How long another daemon that is just starting or stopping is waited for.
-const RIVAL_SETTLES: Duration = Duration::from_secs(15);
+/// How long another daemon that is just starting or stopping is waited for. One that starts may wait for shims that do not answer, twice so
+/// long as a shim may take to answer and to end.
+const RIVAL_SETTLES: Duration = Duration::from_secs(45);
+/// The longest time between two attempts to start a daemon beside such a one.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long a daemon that begins anew is waited for.
 const BEGINS_ANEW: Duration = Duration::from_secs(60);
 /// How long to wait before it is looked for again.
@@ -161,13 +164,15 @@ pub async fn start(home: &Home, options: StartOptions) -> Result<(), Error> {
     if has_begun_anew && connect_any_version(home, "cli").await.is_ok() {
         return Ok(());
     }
+    let mut pause = BETWEEN_LOOKS;
     loop {
         let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
         match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
             Err(Error::StoreLocked) if Instant::now() < until => {}
             announced => return announced,
         }
-        tokio::time::sleep(BETWEEN_LOOKS).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
         match connect_any_version(home, "cli").await {
             Ok(_) => return Ok(()),
             Err(error @ Error::DaemonSilent { .. }) => return Err(error),
