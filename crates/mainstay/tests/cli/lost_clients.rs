@@ -76,6 +76,28 @@ fn a_question_at_the_prompt_stands_over_the_death_of_daemons_and_is_answered() {
 }
 
 #[test]
+fn what_python_asks_is_asked_again_after_the_loss_of_its_daemon() {
+    let world = World::with_jupyter();
+    let terminal = Terminal::run(world.command().args(["--kind", "python3"]));
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("name = input('name? ')");
+    terminal.wait_for_last_line("name?");
+    world.kill_daemon();
+    connected_again(&terminal, 1);
+    terminal.wait_for_last_line("name?");
+    terminal.enter("Ada");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("import getpass; key = getpass.getpass('key? '); (name, len(key))");
+    terminal.wait_for_last_line("key?");
+    world.kill_daemon();
+    connected_again(&terminal, 2);
+    terminal.wait_for_last_line("key?");
+    terminal.enter("hunter-27c0de");
+    terminal.wait_for("('Ada', 13)");
+    assert!(!terminal.written().contains("hunter"), "{}", terminal.screen());
+}
+
+#[test]
 fn what_code_has_printed_before_it_reads_a_line_is_the_question_after_a_loss_too() {
     let world = World::scripted();
     let terminal = open(&world);
