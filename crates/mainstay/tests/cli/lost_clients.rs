@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::bridged::Bridged;
 use crate::support::terminal::{CTRL_C, ENTER, Terminal};
 use crate::support::{World, kill};
 
@@ -326,4 +327,25 @@ fn a_command_that_runs_is_not_said_to_wait_for_its_turn_whoever_asks_for_it() {
         assert!(!String::from_utf8_lossy(&output.stderr).contains("waits for its turn"), "{output:?}");
     }
     assert_eq!(third.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_call_of_the_bridge_goes_on_over_daemons_that_are_killed_and_begin_anew() {
+    let world = World::scripted();
+    world.eval("let kept = 41");
+    let worker = world.worker_pid();
+    let mut bridge = Bridged::begin(&world);
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let call = bridge.begin_call("send_fsharp_code", json!({ "code": gated("kept + 1") }));
+    world.follow(since).wait_for("outputProduced");
+    for _ in 0..4 {
+        world.replace_daemon();
+        bridge.ask("tools/list", json!({}));
+        assert_eq!(world.run(["restart"]).code, 0);
+        bridge.ask("tools/list", json!({}));
+    }
+    go(&world);
+    let (is_failure, text) = bridge.called(call);
+    assert!(!is_failure && text.contains("42"), "{text}");
+    assert_eq!((world.worker_pid(), count(&world, "evalRequested")), (worker, 2));
 }
