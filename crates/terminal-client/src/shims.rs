@@ -2,7 +2,7 @@
 
 use mainstay_home::{Home, VERSION};
 use mainstay_model::{Error, SessionId, SessionKind};
-use mainstay_os::system::usage_of;
+use mainstay_os::system::{is_suspended, usage_of};
 use mainstay_shim::{ShimFolder, ShimRecord, living};
 use mainstay_terminal::{Paint, Tone, bytes, counted};
 use rustix::process::Pid;
@@ -24,6 +24,9 @@ pub struct ShimView {
     pub protocol: u32,
     /// Whether it lives. One that does not was killed, and its session is replayed when it is next used.
     pub is_alive: bool,
+    /// Whether it lives and is suspended by a signal, so that it does not answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_suspended: bool,
     /// The memory of the shim's own process, without its worker's, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
@@ -41,7 +44,8 @@ pub fn shims(home: &Home) -> Result<Vec<ShimView>, Error> {
         let is_alive = alive.contains(&session);
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_alive);
         let resident_bytes = process.and_then(usage_of).map(|usage| usage.resident_bytes);
-        ShimView { session, kind, pid, version, protocol, is_alive, resident_bytes }
+        let is_suspended = process.is_some_and(is_suspended);
+        ShimView { session, kind, pid, version, protocol, is_alive, is_suspended, resident_bytes }
     };
     let mut shims: Vec<ShimView> = ShimFolder::records(&folder).into_iter().map(view).collect();
     shims.sort_by_key(|shim| shim.session);
@@ -64,6 +68,13 @@ pub fn shims_text(shims: &[ShimView], has_daemon: bool, paint: Paint) -> String 
                 ),
             ),
         });
+    }
+    for ShimView { session, kind, pid, .. } in alive.iter().filter(|shim| shim.is_suspended) {
+        let id = session.short();
+        let silent = format!(
+            "    {id} {kind}: its shim is suspended and does not answer; `kill -CONT {pid}` continues it\n"
+        );
+        text.push_str(&paint.tone(Tone::Warning, &silent));
     }
     for shim in alive.iter().filter(|shim| shim.version != VERSION) {
         let id = shim.session.short();
@@ -88,6 +99,7 @@ mod tests {
             version: version.to_owned(),
             protocol: 1,
             is_alive,
+            is_suspended: false,
             resident_bytes: is_alive.then_some(3_000_000),
         }
     }
@@ -102,5 +114,14 @@ mod tests {
         insta::assert_snapshot!(shims_text(&shims[..1], false, Paint::plain()), @"  1 runner without a daemon: the next command adopts them, `mainstay stop` ends them
 ");
         assert_eq!(shims_text(&shims[2..], true, Paint::plain()), "");
+    }
+
+    #[test]
+    fn one_that_is_suspended_is_told_with_what_continues_it() {
+        let shims = [ShimView { is_suspended: true, ..shim(1, VERSION, true) }];
+        insta::assert_snapshot!(shims_text(&shims, true, Paint::plain()), @"
+          1 runner in shims, which have 3.0 MB
+            00000001 fsharp: its shim is suspended and does not answer; `kill -CONT 4711` continues it
+        ");
     }
 }

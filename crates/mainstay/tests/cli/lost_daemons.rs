@@ -347,6 +347,8 @@ fn a_shim_that_is_suspended_while_the_daemon_is_lost_is_continued_and_keeps_its_
     let worker = world.worker_pid();
     let running = begin(&world, &gated("kept + 1"));
     suspend(world.shim_pids()[0]);
+    let status = world.run(["status"]).stdout;
+    assert!(status.contains("its shim is suspended and does not answer"), "{status}");
     world.kill_daemon();
     go(&world);
     assert_eq!(ended(running)["value"], "42");
