@@ -171,6 +171,29 @@ fn code_at_the_prompt_goes_on_with_its_output_and_is_cancelled_under_the_next_da
 }
 
 #[test]
+fn who_waits_at_the_prompt_for_code_or_a_question_waits_no_more_after_a_stop() {
+    let world = World::scripted();
+    let terminal = open(&world);
+    let waits =
+        [("System.Threading.Thread.Sleep -1", "work> System.Threading.Thread.Sleep -1"), (ASKS, "Name?")];
+    for (times, (code, last)) in (1..).zip(waits) {
+        terminal.enter("printfn \"begun\"");
+        terminal
+            .wait_until("begun", |screen| screen.lines().filter(|line| *line == "begun").count() == times);
+        terminal.wait_for_last_line(PROMPT);
+        terminal.enter(code);
+        terminal.wait_for_last_line(last);
+        world.follow(0).wait_until(|event| event["kind"] == "evalRequested" && event["body"]["code"] == code);
+        assert_eq!(world.run(["stop"]).code, 0);
+        terminal
+            .wait_until("stopped", |screen| screen.matches("the daemon was stopped; what").count() == times);
+        terminal.wait_for_last_line(PROMPT);
+    }
+    terminal.enter("41 + 1");
+    terminal.wait_for("val it: int = 42");
+}
+
+#[test]
 fn a_line_of_a_pipe_that_a_lost_daemon_did_not_take_is_given_to_the_next() {
     let world = World::scripted();
     world.eval("0");
