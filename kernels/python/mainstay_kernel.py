@@ -441,6 +441,7 @@ class Helper:
         self.command_line = None
         self.own_command_line = None
         self.known = frozenset(shell.user_ns)
+        self.snapshots = None
         shell.events.register("pre_run_cell", self.before)
         shell.events.register("post_run_cell", self.after)
 
@@ -454,6 +455,8 @@ class Helper:
         self.order.begin()
         if self.command_line is not None:
             self.own_command_line, sys.argv, self.command_line = sys.argv, self.command_line, None
+        if self.snapshots is not None:
+            self.snapshots.begins()
         code = getattr(info, "raw_cell", "")
         self.told = {}
         self.cell = cell = {"code": code, "tree": None, "error": None, "isPure": False, "usesLast": True}
@@ -465,7 +468,7 @@ class Helper:
             return
         except (RecursionError, MemoryError):
             return
-        cell["tree"] = tree
+        cell["tree"], cell["transformed"] = tree, transformed
         try:
             cell["usesLast"] = uses_last(tree)
             cell["isPure"] = transformed.strip() == code.strip() and Purity(self.shell.user_ns).is_pure(tree)
@@ -488,6 +491,8 @@ class Helper:
         cell, self.cell = self.cell, None
         if cell is not None:
             self.told = self.seen(cell)
+            if self.snapshots is not None:
+                self.snapshots.ends(cell.get("transformed", ""))
             self.shell.payload_manager.write_payload({"source": "mainstay", "report": self.told})
 
     def report(self):
@@ -523,6 +528,21 @@ class Helper:
         done = [part.end_lineno for part in body if part.end_lineno < line]
         lines = code.split("\n")
         return len("\n".join(lines[: max(done)]).encode()) if done else 0
+
+    def keep_snapshots(self):
+        """From now on it is known of each cell what it did, so that snapshots can be written."""
+        from mainstay_snapshot import Snapshots
+
+        self.snapshots = Snapshots(self.shell, self.known)
+
+    def keep(self, folder, limit, jobs):
+        return self.snapshots.keep(folder, limit, jobs)
+
+    def misfit(self, folder):
+        return self.snapshots.misfit(folder)
+
+    def restore(self, folder):
+        return self.snapshots.restore(folder)
 
     def check(self, code):
         code = self.transformed(code)
@@ -650,7 +670,7 @@ def hear_once():
 def install(shell):
     module = types.ModuleType("mainstay_kernel")
     helper = Helper(shell)
-    for name in ("report", "run_next_with", "check", "values", "members", "symbols"):
+    for name in ("report", "run_next_with", "check", "values", "members", "symbols", "keep_snapshots", "keep", "misfit", "restore"):
         def call(arguments="[]", function=getattr(helper, name)):
             return Told(function(*json.loads(arguments)))
         setattr(module, name, call)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
 use mainstay_home::Home;
-use mainstay_kernel::jupyter::{Kernelspec, Places, Start, launch};
+use mainstay_kernel::jupyter::{Kernelspec, Places, SnapshotPlace, Start, launch};
 use mainstay_model::{Capabilities, Capability, Error, Limits, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
@@ -14,11 +14,13 @@ pub(crate) struct JupyterKernels {
     home: Home,
     /// The folder of the kernels' sockets.
     sockets: PathBuf,
+    /// How much of a session's values is kept, in bytes; 0 for nothing.
+    snapshot_bytes: u64,
 }
 
 impl JupyterKernels {
-    pub(crate) fn new(home: &Home, sockets: PathBuf) -> Self {
-        Self { home: home.clone(), sockets }
+    pub(crate) fn new(home: &Home, sockets: PathBuf, limits: &Limits) -> Self {
+        Self { home: home.clone(), sockets, snapshot_bytes: limits.snapshot_bytes }
     }
 
     /// The kernel that a kind means in a folder, as things are now: one may have come or gone since the last time.
@@ -59,9 +61,12 @@ impl RunnerFactory for JupyterKernels {
     }
 
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
-        let RunnerSpec { kind, working_directory, environment, .. } = spec;
+        let RunnerSpec { session, kind, working_directory, environment, .. } = spec;
         let kernelspec = self.kernelspec(&kind, &working_directory, &environment).await?;
-        let sockets = self.sockets.clone();
-        launch(Start { kernelspec, working_directory, sockets, environment, files: kernel_file }).await
+        let (sockets, bytes) = (self.sockets.clone(), self.snapshot_bytes);
+        let snapshots = (bytes > 0)
+            .then(|| SnapshotPlace { folder: self.home.snapshots().join(session.to_string()), bytes });
+        launch(Start { kernelspec, working_directory, sockets, environment, files: kernel_file, snapshots })
+            .await
     }
 }

@@ -39,7 +39,7 @@ impl RunnerSettings {
         let Self { home, fsharp, pi, limits } = self;
         vec![
             Arc::new(FsharpKernel::new(home, fsharp.clone(), sockets.to_owned(), limits)),
-            Arc::new(JupyterKernels::new(home, sockets.to_owned())),
+            Arc::new(JupyterKernels::new(home, sockets.to_owned(), limits)),
             #[cfg(feature = "failpoints")]
             Arc::new(crate::scripted::ScriptedAgents),
             Arc::new(pi::agents(home, pi.clone(), limits)),

@@ -5,6 +5,7 @@ mod notices;
 mod reload;
 mod replay;
 mod replay_list;
+mod restore;
 mod start;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use std::time::{Duration, Instant};
 use mainstay_log::Log;
 use mainstay_model::reload::FullReplayReason;
 use mainstay_model::{
-    AgentNotice, Compaction, Divergence, Error, Limits, Notice, NoticeNumber, Reload, RunnerId, RunnerInfo,
-    RunnerNotice, Seq, Session, WorkerExit,
+    AgentNotice, Compaction, Divergence, Error, Limits, Notice, NoticeNumber, Reload, Restored, RunnerId,
+    RunnerInfo, RunnerNotice, Seq, Session, WorkerExit,
 };
 use mainstay_runner::{Runner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpProgress};
 use serde_json::Value;
@@ -105,12 +106,12 @@ impl WarmUp {
             Runner::Agent(_) => Ok(Replayed::default()),
         };
         match replayed {
-            Ok(Replayed { count, diverged, changes, references }) => {
+            Ok(Replayed { count, diverged, changes, references, restored, .. }) => {
                 let mut info = runner.process().info();
                 info.references = references.or(info.references);
                 let because = self.because.as_ref().map(ToString::to_string);
                 let reload = Reload { of: count, because, changes, ..Reload::default() };
-                let warmed_up = warmed_up(info, count, diverged, reload, began);
+                let warmed_up = warmed_up(info, count, diverged, reload, restored, began);
                 self.tell_of(notices.last(), warmed_up).await;
                 drop(runner);
                 self.pass_on(notices, reloads).await;
@@ -219,9 +220,10 @@ pub(crate) fn warmed_up(
     replayed: u32,
     diverged: Vec<Divergence>,
     reload: Reload,
+    restored: Option<Box<Restored>>,
     began: Instant,
 ) -> Notice {
-    Notice::WarmedUp { runner, replayed, diverged, reload: Box::new(reload), took: began.elapsed() }
+    Notice::WarmedUp { runner, replayed, diverged, reload: Box::new(reload), restored, took: began.elapsed() }
 }
 
 pub(crate) fn exited(exit: WorkerExit) -> Notice {

@@ -272,7 +272,7 @@ pub(crate) async fn reset(kernel: Arc<dyn Kernel>, limit: Duration, tell: mpsc::
         .await
         .unwrap_or(Err(Error::Timeout { limit_ms: limit.as_millis() as u64 }));
     let notice = match reset {
-        Ok(runner) => warmed_up(runner, 0, Vec::new(), Reload::default(), began),
+        Ok(runner) => warmed_up(runner, 0, Vec::new(), Reload::default(), None, began),
         Err(error) => {
             tracing::warn!(%error, "a worker did not reset");
             exited(WorkerExit::Unknown)

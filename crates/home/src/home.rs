@@ -82,6 +82,11 @@ impl Home {
         self.folder.join("copies")
     }
 
+    /// Where the values of Python sessions are kept, a folder for each session.
+    pub fn snapshots(&self) -> PathBuf {
+        self.folder.join("snapshots")
+    }
+
     /// The locks of projects that are built, a file for each.
     pub fn builds(&self) -> PathBuf {
         self.folder.join("builds")

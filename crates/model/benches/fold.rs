@@ -60,6 +60,7 @@ fn body(seq: u64) -> EventBody {
             diverged: Vec::new(),
             startup: None,
             reload: None,
+            restored: None,
             duration_ms: 700,
         },
         (_, 0) => EventBody::EvalRequested {

@@ -31,7 +31,7 @@ use crate::limits::Limits;
 use crate::message::Compaction;
 use crate::outcome::Outcome;
 use crate::reload::Reload;
-use crate::replay::Divergence;
+use crate::replay::{Divergence, Restored};
 use crate::runner_notice::{BuildReport, JobEnding, JobReport, LastWords, RunnerInfo, RunnerNotice};
 use crate::session::{RunningJob, Session};
 
@@ -119,6 +119,8 @@ pub enum Notice {
         diverged: Vec<Divergence>,
         /// What of that is to be told where something had changed that the session's code uses.
         reload: Box<Reload>,
+        /// What it has by a snapshot; none where there was none.
+        restored: Option<Box<Restored>>,
         /// How long it took.
         took: Duration,
     },

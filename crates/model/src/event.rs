@@ -35,7 +35,7 @@ use crate::language::Language;
 use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
 use crate::reload::Reload;
-use crate::replay::Divergence;
+use crate::replay::{Divergence, Restored};
 use crate::startup::Startup;
 
 pub use self::job_details::{Blame, CancelEnding, CompletedPart, OutputStream, WarmUpReason};
@@ -131,6 +131,9 @@ pub enum EventBody {
         /// What ran again, where that is because something had changed that the session's code uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reload: Option<Box<Reload>>,
+        /// What it has by a snapshot; none where there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restored: Option<Box<Restored>>,
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },

@@ -94,7 +94,7 @@ pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
-pub use replay::{Divergence, DivergenceKind};
+pub use replay::{Divergence, DivergenceKind, Restored};
 pub use runner_notice::{
     BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice, TakenNotices,
 };

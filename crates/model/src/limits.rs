@@ -138,6 +138,9 @@ pub struct Limits {
     /// How many submissions that only define something a replay may compile together; 1 compiles each
     /// alone.
     pub replay_batch: usize,
+    /// How much of the values of one Python session is kept, so that a rebuilt session need not compute them again, in bytes; 0 keeps
+    /// none.
+    pub snapshot_bytes: u64,
     /// How long a check, a completion or an exploration may take, in milliseconds.
     pub query_ms: u64,
     /// How long watched files must be unchanged before the daemon looks at them, in milliseconds, since a
@@ -216,6 +219,7 @@ impl Default for Limits {
             profile_ms: 20_000,
             replay_ms: 600_000,
             replay_batch: 30,
+            snapshot_bytes: 256 * 1024 * 1024,
             query_ms: 30_000,
             watch_quiet_ms: 300,
             watch_longest_ms: 5_000,

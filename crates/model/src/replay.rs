@@ -4,6 +4,7 @@
 mod comparison;
 mod divergence;
 mod list;
+mod snapshot;
 
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use crate::id::{AskId, JobId, Seq, SessionId};
 pub use self::comparison::{EvalValues, ReplayComparison};
 pub use self::divergence::{Divergence, DivergenceKind, NAMES_KEPT};
 pub use self::list::ReplayList;
+pub use self::snapshot::{RanAgain, RerunReason, RestorePlan, Restored, Snapshot, SnapshotCell};
 
 /// What must run again.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
+use mainstay_model::replay::Snapshot;
 use mainstay_model::{CommMessage, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,22 @@ pub trait Kernel: Process {
     /// # Errors
     /// [`Error::WorkerFailed`].
     async fn reset(&self) -> Result<RunnerInfo, Error>;
+
+    /// What an earlier worker of the session has kept of its values; none where nothing is kept.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where that cannot be read.
+    async fn snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        Ok(None)
+    }
+
+    /// Gives the session's names the values of [`Kernel::snapshot`], once those submissions have run again that have to.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it cannot; the session is then to be reset.
+    async fn restore(&self) -> Result<(), Error> {
+        Err(Error::WorkerFailed { reason: "this kernel keeps no values".to_owned() })
+    }
 
     /// Checks code without running it, also while a job runs.
     ///

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use mainstay_model::reload::Description;
+use mainstay_model::replay::Snapshot;
 use mainstay_model::{
     CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId, RunnerInfo,
     RunnerNotice, Seq, SessionId, TextPosition,
@@ -253,6 +254,10 @@ pub enum ShimQuestion {
     },
     /// Start afresh in the same process.
     Reset,
+    /// What is kept of the session's values.
+    Snapshot,
+    /// Give the session's names the values that are kept.
+    Restore,
     /// Check code without running it.
     Check {
         /// The code to be checked.
@@ -287,6 +292,10 @@ pub enum ShimAnswer {
     Described(Option<Vec<Description>>),
     /// The answer to [`ShimQuestion::Reset`].
     Reset(RunnerInfo),
+    /// The answer to [`ShimQuestion::Snapshot`].
+    Snapshot(Option<Snapshot>),
+    /// The answer to [`ShimQuestion::Restore`].
+    Restored,
     /// The answer to [`ShimQuestion::Check`].
     Checked(Vec<Diagnostic>),
     /// The answer to [`ShimQuestion::Complete`].

@@ -49,11 +49,11 @@ impl WarmUp {
             }
         };
         match self.run_part(planned, kernel.as_ref(), notices).await {
-            Ok((Replayed { count, diverged, changes, references }, reload)) => {
+            Ok((Replayed { count, diverged, changes, references, .. }, reload)) => {
                 let mut info = kernel.info();
                 let loaded = || session.surroundings.as_ref().map(|known| known.loaded.clone());
                 info.references = references.or_else(loaded);
-                let warmed_up = warmed_up(info, count, diverged, Reload { changes, ..reload }, began);
+                let warmed_up = warmed_up(info, count, diverged, Reload { changes, ..reload }, None, began);
                 self.tell_of(notices.last(), warmed_up).await;
                 true
             }

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use mainstay_model::reload::{CHANGES_KEPT, ValueChange};
 use mainstay_model::replay::{ReplayComparison, ReplayItem};
 use mainstay_model::{
-    Blame, Divergence, DivergenceKind, Error, JobId, JobReport, LastWords, Notice, References, RunnerNotice,
-    Seq, WorkerExit,
+    Blame, Divergence, DivergenceKind, Error, JobId, JobReport, LastWords, Notice, References, Restored,
+    RunnerNotice, Seq, WorkerExit,
 };
 use mainstay_runner::{AskAnswer, Kernel, Submission, Upcoming, WarmUpPhase, WarmUpProgress};
 use serde_json::Value;
 
 use super::notices::Notices;
 use super::replay_list::what_to_replay;
+use super::restore::Attempt;
 use super::{FromWorker, WarmUp};
 use crate::sync::time::timeout_at;
 
@@ -33,24 +34,41 @@ impl WarmUp {
             |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::LeftOut);
         let withheld = |(ran_in, requested, why)| Divergence::of(session, ran_in, requested, why);
         let unknown = replay.withheld.into_iter().map(withheld);
-        let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
-        let mut replayed = Replayed { diverged, ..Replayed::default() };
-        let total = u32::try_from(replay.items.len()).unwrap_or(u32::MAX);
-        self.tell_progress(replayed.count, total).await;
+        let diverged: Vec<_> = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
-        let mut items = VecDeque::from(replay.items);
+        let mut run = ReplayRun { runner, notices, deadline, done: 0 };
+        let (mut replayed, items) = match self.restored(&mut run, &replay.items).await? {
+            Some(Attempt { replayed, rest }) => (replayed, rest),
+            None => (Replayed::default(), replay.items),
+        };
+        replayed.diverged.splice(0..0, diverged);
+        self.run_all(&mut run, items, &mut replayed).await?;
+        Ok(replayed)
+    }
+
+    /// Runs these again, in order, and says how far it is.
+    pub(super) async fn run_all(
+        &self,
+        run: &mut ReplayRun<'_>,
+        items: Vec<ReplayItem>,
+        replayed: &mut Replayed,
+    ) -> Result<(), ReplayFailed> {
+        let mut items = VecDeque::from(items);
+        let total = run.done + u32::try_from(items.len()).unwrap_or(u32::MAX);
+        self.tell_progress(run.done, total).await;
         // How many of those that come next the kernel knows of.
         let mut announced = 0_usize;
         while let Some(item) = items.pop_front() {
             if announced == 0 {
-                announced = self.announce(runner, &item, &items).await;
+                announced = self.announce(run.runner, &item, &items).await;
             }
             announced = announced.saturating_sub(1);
-            let again = self.run_again(runner, notices, item, deadline, None).await?;
+            let again = self.run_again(run.runner, run.notices, item, run.deadline, None).await?;
             replayed.take(again);
-            self.tell_progress(replayed.count, total).await;
+            run.done += 1;
+            self.tell_progress(run.done, total).await;
         }
-        Ok(replayed)
+        Ok(())
     }
 
     /// Runs one submission again, and says what came of it beside what was before. What it prints was recorded the first time, and is
@@ -118,9 +136,23 @@ impl WarmUp {
     }
 }
 
+/// A replay that is under way.
+pub(super) struct ReplayRun<'a> {
+    pub(super) runner: &'a dyn Kernel,
+    pub(super) notices: &'a mut Notices,
+    /// When it has taken too long.
+    deadline: Instant,
+    /// How many submissions have run again.
+    pub(super) done: u32,
+}
+
 #[derive(Default)]
 pub(super) struct Replayed {
     pub(super) count: u32,
+    /// Whether one failed that had run to its end the first time.
+    pub(super) has_failed: bool,
+    /// What the session has by a snapshot; none where there was none.
+    pub(super) restored: Option<Box<Restored>>,
     pub(super) diverged: Vec<Divergence>,
     /// What gave another value than before.
     pub(super) changes: Vec<ValueChange>,
@@ -130,8 +162,9 @@ pub(super) struct Replayed {
 
 impl Replayed {
     pub(super) fn take(&mut self, again: ReplayedEval) {
-        let ReplayedEval { divergence, changes, references, gives_last, .. } = again;
+        let ReplayedEval { divergence, changes, references, gives_last, fails_now } = again;
         self.count += 1;
+        self.has_failed |= fails_now;
         self.diverged.extend(divergence);
         // The last value is that of the last one that gives one.
         if gives_last {

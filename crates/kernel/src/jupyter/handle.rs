@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_model::replay::Snapshot;
 use mainstay_model::{
     Action, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
     SessionKind, Severity, TextPosition,
@@ -20,6 +21,7 @@ use zeromq::{ReqSocket, SocketRecv, SocketSend, ZmqMessage};
 
 use super::content::{CommInfo, CommInfoReply, CompleteReply, InspectReply, IsCompleteReply};
 use super::execution::Execution;
+use super::keeper::Keeper;
 use super::kernelspec::Interrupt;
 use super::launch::{ReaderTask, Start, StartedKernel, begin};
 use super::line::Line;
@@ -52,19 +54,28 @@ struct Current {
     has_helper: bool,
     reader: Option<ReaderTask>,
     heart: AbortHandle,
+    /// What has its values written down, and the task in which it does.
+    keeper: Option<(Arc<Keeper>, AbortHandle)>,
 }
 
 impl Current {
     fn new(started: StartedKernel) -> Self {
-        let StartedKernel { line, info, group, has_helper, heartbeat, reader } = started;
+        let StartedKernel { line, info, group, has_helper, heartbeat, reader, keeper } = started;
         let heart = tokio::spawn(beat(heartbeat, Arc::clone(&line), group.clone())).abort_handle();
-        Self { line, info, group, has_helper, reader: Some(reader), heart }
+        let keeper = keeper.map(|keeper| {
+            let keeps = tokio::spawn(Arc::clone(&keeper).keep(Arc::clone(&line)));
+            (keeper, keeps.abort_handle())
+        });
+        Self { line, info, group, has_helper, reader: Some(reader), heart, keeper }
     }
 }
 
 impl Drop for Current {
     fn drop(&mut self) {
         self.heart.abort();
+        if let Some((_, keeps)) = &self.keeper {
+            keeps.abort();
+        }
         self.group.kill();
     }
 }
@@ -106,6 +117,11 @@ impl Handle {
     /// The line to a kernel that has a helper.
     fn helped(&self) -> Option<Arc<Line>> {
         self.with(|current| current.has_helper.then(|| Arc::clone(&current.line)))
+    }
+
+    /// What has its values written down, where something does.
+    fn keeper(&self) -> Option<Arc<Keeper>> {
+        self.with(|current| current.keeper.as_ref().map(|(keeper, _)| Arc::clone(keeper)))
     }
 
     /// That kernels of its kind do not do it.
@@ -195,7 +211,10 @@ impl Process for Handle {
         self.with(|current| current.info.clone())
     }
 
-    async fn answer(&self, AskAnswer { ask, answer, .. }: AskAnswer) {
+    async fn answer(&self, AskAnswer { ask, answer, is_secret }: AskAnswer) {
+        if is_secret && let Some(keeper) = self.keeper() {
+            keeper.has_secrets();
+        }
         let text = answer.ok().map(|value| match value {
             Value::String(text) => text,
             other => other.to_string(),
@@ -245,6 +264,12 @@ impl Kernel for Handle {
             let words = json!(line.into_words());
             self.is_sent(helped.call(&python::call("run_next_with", &[words])).await);
         }
+        if let Some(keeper) = self.keeper() {
+            keeper.begins(job, &code);
+            if is_withheld {
+                keeper.has_secrets();
+            }
+        }
         self.is_sent(self.line().execute(Execution::new(job, &code), &code, !is_withheld).await);
     }
 
@@ -256,9 +281,26 @@ impl Kernel for Handle {
         self.building.begin(job).await;
     }
 
+    async fn snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        match self.keeper() {
+            Some(keeper) => keeper.snapshot(&self.line()).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn restore(&self) -> Result<(), Error> {
+        match self.keeper() {
+            Some(keeper) => keeper.restore(&self.line()).await,
+            None => Err(failed("it keeps no values")),
+        }
+    }
+
     /// Another process takes the place of this one: kernels know no other way.
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         let notices = self.notices.upgrade().ok_or_else(|| failed("it has ended"))?;
+        if let Some(keeper) = self.keeper() {
+            keeper.forget().await;
+        }
         let reader = self.with(|current| {
             let reader = current.reader.take();
             reader.iter().for_each(|reader| reader.is_replaced.store(true, Ordering::Release));

@@ -19,6 +19,7 @@ use zeromq::{ReqSocket, SocketRecv};
 use super::connection::Connection;
 use super::content::KernelInfo;
 use super::handle::Handle;
+use super::keeper::{Keeper, SnapshotPlace};
 use super::kernelspec::Kernelspec;
 use super::line::{Line, Senders, new_id};
 use super::python;
@@ -56,6 +57,8 @@ pub struct Start {
     pub environment: Environment,
     /// What kernels are given.
     pub files: KernelFiles,
+    /// Where what its session has is kept; none where nothing is.
+    pub snapshots: Option<SnapshotPlace>,
 }
 
 /// A kernel process that takes code.
@@ -66,6 +69,7 @@ pub(super) struct StartedKernel {
     pub(super) has_helper: bool,
     pub(super) heartbeat: ReqSocket,
     pub(super) reader: ReaderTask,
+    pub(super) keeper: Option<Arc<Keeper>>,
 }
 
 /// Its reader, which ends with it.
@@ -160,6 +164,7 @@ async fn attempt(
     let is_python = info.language_info.name == "python";
     let is_deno = info.implementation.starts_with("Deno");
     let traits = Traits { has_helper: is_python, is_idle_early: is_deno };
+    let keeper = start.snapshots.clone().filter(|_| is_python).map(Keeper::new);
     let reader = Reader::new(
         sources,
         Arc::clone(&line),
@@ -167,9 +172,14 @@ async fn attempt(
         notices.clone(),
         Arc::clone(&is_replaced),
         traits,
+        keeper.clone(),
     );
     let reader = ReaderTask { task: tokio::spawn(reader.run()), is_replaced };
     let has_helper = is_python && equip(&line, &info, start.files).await;
+    let keeper = match keeper {
+        Some(keeper) if has_helper && keeps_values(&line, start.files).await => Some(keeper),
+        Some(_) | None => None,
+    };
     if is_deno
         && let Some(code) = (start.files)(DENO_INPUT)
         && let Err(error) = line.run_silently(&code).await
@@ -186,7 +196,7 @@ async fn attempt(
         references: None,
         startup: None,
     };
-    Ok(StartedKernel { line, info, group, has_helper, heartbeat, reader })
+    Ok(StartedKernel { line, info, group, has_helper, heartbeat, reader, keeper })
 }
 
 /// Gives a Python kernel its helper, and asks for a part of it that answers while code runs.
@@ -206,6 +216,18 @@ async fn equip(line: &Line, info: &KernelInfo, files: KernelFiles) -> bool {
         line.answers_beside(subshell.to_owned());
     }
     installed.is_ok()
+}
+
+/// Has a kernel's helper note what a snapshot needs.
+async fn keeps_values(line: &Line, files: KernelFiles) -> bool {
+    let begun = match python::snapshots(files) {
+        Some(code) => line.run_silently(&code).await,
+        None => Err(failed("this program does not carry what keeps them")),
+    };
+    if let Err(error) = &begun {
+        tracing::info!(%error, "the values of a Python kernel are not kept");
+    }
+    begun.is_ok()
 }
 
 fn named(name: &str, version: &str) -> String {

@@ -103,6 +103,19 @@ impl Line {
         told(&self.ask("execute_request", &silent("", json!({ HELPER: call }))).await?)
     }
 
+    /// Has the kernel's helper do something to the session, while nothing else runs.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it cannot, or something runs.
+    pub(super) async fn call_alone<T: DeserializeOwned>(&self, call: &str) -> Result<T, Error> {
+        if self.running().is_some() {
+            return Err(failed("it runs code"));
+        }
+        let (message, answer) = self.expected("execute_request", &silent("", json!({ HELPER: call })));
+        self.send(&self.shell, message).await?;
+        told(&answer.await.map_err(|_| failed("it ended before it answered"))?)
+    }
+
     /// Runs code without a trace.
     ///
     /// # Errors

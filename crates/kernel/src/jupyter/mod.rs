@@ -10,6 +10,7 @@ mod content;
 mod execution;
 mod handle;
 pub mod install;
+mod keeper;
 pub mod kernelspec;
 mod launch;
 mod line;
@@ -20,5 +21,6 @@ mod reader;
 mod sockets;
 pub mod wire;
 
+pub use keeper::SnapshotPlace;
 pub use kernelspec::{Kernelspec, Kernelspecs, Places, environment_of};
 pub use launch::{Start, launch};

@@ -6,6 +6,10 @@ use crate::kernel_files::KernelFiles;
 
 /// Where its source is, in the folder `kernels`.
 const SOURCE: &str = "python/mainstay_kernel.py";
+/// What keeps values, there.
+const SNAPSHOT_SOURCE: &str = "python/mainstay_snapshot.py";
+/// What that is called among the kernel's modules.
+const SNAPSHOT_MODULE: &str = "mainstay_snapshot";
 /// What it is called among the kernel's modules.
 const MODULE: &str = "mainstay_kernel";
 /// What stands for its file where Python says where an error comes from.
@@ -16,6 +20,15 @@ pub(super) fn installation(files: KernelFiles) -> Option<String> {
     // A text in JSON is one in Python too.
     let source = Value::from(files(SOURCE)?);
     Some(format!("exec(compile({source}, '{FILE}', 'exec'), {{'__name__': '{MODULE}'}})"))
+}
+
+/// Code that has the helper note what a snapshot needs; none where the program does not carry it.
+pub(super) fn snapshots(files: KernelFiles) -> Option<String> {
+    let source = Value::from(files(SNAPSHOT_SOURCE)?);
+    let module = format!("type(__import__('sys'))('{SNAPSHOT_MODULE}')");
+    let modules = format!("__import__('sys').modules.setdefault('{SNAPSHOT_MODULE}', {module})");
+    let run = format!("exec(compile({source}, '{FILE}', 'exec'), {modules}.__dict__)");
+    Some(format!("{run}\n{}", call("keep_snapshots", &[])))
 }
 
 /// Whether a part of a traceback, without colours, is a frame of it.

@@ -14,6 +14,7 @@ use zeromq::{DealerRecvHalf, SocketRecv, ZmqMessage, ZmqResult};
 
 use super::content::{ExecuteReply, InputRequest};
 use super::execution::{Execution, Exit, published};
+use super::keeper::Keeper;
 use super::launch::Files;
 use super::line::{Line, report_of};
 use super::published::Published;
@@ -119,6 +120,7 @@ pub(super) struct Reader {
     /// Whether another process takes its place, so that nobody is told of its end.
     pub(super) is_replaced: Arc<AtomicBool>,
     traits: Traits,
+    keeper: Option<Arc<Keeper>>,
     backlog: Backlog,
     report: Option<oneshot::Receiver<Message>>,
     /// Until when a value may be late.
@@ -153,6 +155,7 @@ impl Reader {
         notices: mpsc::Sender<RunnerNotice>,
         is_replaced: Arc<AtomicBool>,
         traits: Traits,
+        keeper: Option<Arc<Keeper>>,
     ) -> Self {
         Self {
             sources,
@@ -161,6 +164,7 @@ impl Reader {
             notices,
             is_replaced,
             traits,
+            keeper,
             backlog: Backlog::default(),
             report: None,
             late_until: None,
@@ -343,7 +347,12 @@ impl Reader {
 
     fn finish(&mut self, execution: Execution) {
         self.drain_pipes();
-        execution.finish().into_iter().for_each(|notice| self.backlog.push(notice));
+        for notice in execution.finish() {
+            if let (Some(keeper), RunnerNotice::Finished { job, report }) = (&self.keeper, &notice) {
+                keeper.ended(*job, report);
+            }
+            self.backlog.push(notice);
+        }
     }
 
     fn printed(&mut self, stream: OutputStream, text: String) {

@@ -290,6 +290,7 @@ fn warmed_up() -> EventBody {
         }],
         startup: None,
         reload: None,
+        restored: None,
         duration_ms: 700,
     }
 }

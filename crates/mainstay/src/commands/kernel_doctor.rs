@@ -90,6 +90,7 @@ async fn ask(kernelspec: Kernelspec) -> Result<Answer, Error> {
         sockets: sockets.path().to_owned(),
         environment: Environment::default(),
         files: kernel_file,
+        snapshots: None,
     };
     let began = Instant::now();
     let limit = Duration::from_millis(Limits::default().worker_start_ms);

@@ -18,7 +18,7 @@ const AGENT_SETTINGS: &str = "`mainstay agent list` shows which agents are used.
 impl Draft<'_> {
     pub(super) fn notice(&mut self, notice: Notice) {
         match notice {
-            Notice::WarmedUp { runner, replayed, diverged, reload, took } => {
+            Notice::WarmedUp { runner, replayed, diverged, reload, restored, took } => {
                 if let Activity::WarmingUp { reason } = self.session.life {
                     let RunnerInfo { kernel, runtime, language, pid, references, startup } = runner;
                     let environment = match references {
@@ -35,6 +35,7 @@ impl Draft<'_> {
                         diverged,
                         startup,
                         reload: (reason == WarmUpReason::Refreshed).then_some(reload),
+                        restored,
                         duration_ms,
                     };
                     self.record(Metadata { environment, ..of(Source::Worker) }, body);

@@ -131,8 +131,10 @@ impl EventBody {
             Self::WarmUpCompleted { diverged, reload: Some(reload), .. } => {
                 Description::new(tone_of_rebuilt(diverged), "", reload.line(diverged))
             }
-            Self::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
-                let ready = format!("{kernel}, {replayed} replayed{}", words_of_divergences(diverged));
+            Self::WarmUpCompleted { kernel, replayed, diverged, restored, duration_ms, .. } => {
+                let restored = restored.as_ref().map(|restored| format!(", {restored}")).unwrap_or_default();
+                let diverged_words = words_of_divergences(diverged);
+                let ready = format!("{kernel}, {replayed} replayed{restored}{diverged_words}");
                 Description::new(tone_of_rebuilt(diverged), "ready:", ready).took(*duration_ms)
             }
             Self::WorkerExited { exit, restart_after_ms, reason, .. } => {
@@ -403,6 +405,7 @@ mod tests {
                     .collect(),
                 startup: None,
                 reload: None,
+                restored: None,
                 duration_ms: 1,
             })
         };

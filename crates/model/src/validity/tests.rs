@@ -130,6 +130,7 @@ impl SessionHistory {
             diverged,
             startup: None,
             reload,
+            restored: None,
             duration_ms: 1,
         });
     }

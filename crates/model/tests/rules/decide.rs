@@ -134,6 +134,7 @@ impl Step {
                 replayed: 0,
                 diverged: Vec::new(),
                 reload: Box::default(),
+                restored: None,
                 took: Duration::from_secs(1),
             },
             Self::WarmUpFailed => {

@@ -326,6 +326,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
                 diverged,
                 startup: None,
                 reload: None,
+                restored: None,
                 duration_ms,
             }
         });

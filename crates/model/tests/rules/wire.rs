@@ -445,6 +445,7 @@ fn event_examples() -> Vec<EventBody> {
             ],
             startup: Some(Box::new(startup())),
             reload: None,
+            restored: None,
             duration_ms: 1200,
         },
         EventBody::SessionFaulted { message: text("the kernel cannot be started") },

@@ -55,6 +55,10 @@ pub(super) async fn runner_answer(runner: &Runner, question: ShimQuestion) -> Re
             kernel.describe(codes).await.map(ShimAnswer::Described)
         }
         (Runner::Kernel(kernel), ShimQuestion::Reset) => kernel.reset().await.map(ShimAnswer::Reset),
+        (Runner::Kernel(kernel), ShimQuestion::Snapshot) => kernel.snapshot().await.map(ShimAnswer::Snapshot),
+        (Runner::Kernel(kernel), ShimQuestion::Restore) => {
+            kernel.restore().await.map(|()| ShimAnswer::Restored)
+        }
         (Runner::Kernel(kernel), ShimQuestion::Check { code, file }) => {
             kernel.check(code, file).await.map(ShimAnswer::Checked)
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
+use mainstay_model::replay::Snapshot;
 use mainstay_model::{
     CommMessage, Diagnostic, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo, Seq, TextPosition,
 };
@@ -111,6 +112,20 @@ impl Kernel for Proxy {
                 self.link.keep_info(info.clone());
                 Ok(info)
             }
+            other => beside_the_point(other),
+        }
+    }
+
+    async fn snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        match self.link.ask(ShimQuestion::Snapshot).await? {
+            ShimAnswer::Snapshot(snapshot) => Ok(snapshot),
+            other => beside_the_point(other),
+        }
+    }
+
+    async fn restore(&self) -> Result<(), Error> {
+        match self.link.ask(ShimQuestion::Restore).await? {
+            ShimAnswer::Restored => Ok(()),
             other => beside_the_point(other),
         }
     }

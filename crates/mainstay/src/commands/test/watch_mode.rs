@@ -294,6 +294,7 @@ mod tests {
             diverged: Vec::new(),
             startup: None,
             reload: None,
+            restored: None,
             duration_ms: 1,
         };
         assert_eq!(due_after([changed.clone()]), Some(NextAction::Load));

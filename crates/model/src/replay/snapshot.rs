@@ -1,0 +1,288 @@
+//! Snapshots: what a worker kept of the values of a session's names, and which submissions have to run again all the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::ReplayItem;
+use super::divergence::NAMES_KEPT;
+use crate::id::{JobId, Seq, SessionId};
+
+/// What a worker has kept of a session, as far as it matters to what runs again. The values themselves are the worker's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The submissions whose effects are in the values, in the order in which they ran.
+    pub cells: Vec<SnapshotCell>,
+    /// The names whose values are kept.
+    pub kept: BTreeSet<String>,
+    /// The names whose values are not kept, and why.
+    pub not_kept: BTreeMap<String, String>,
+}
+
+/// What is known of a submission: mostly what its text says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotCell {
+    /// The job that ran it.
+    pub job: JobId,
+    /// Whether a replay runs it: it came to its end, and changed the session.
+    pub is_replayed: bool,
+    /// The names that it gave a value, or took it.
+    #[serde(default)]
+    pub binds: BTreeSet<String>,
+    /// The names that it mentions, also in the functions that it defines.
+    #[serde(default)]
+    pub mentions: BTreeSet<String>,
+    /// The names of the session that its functions give a value.
+    #[serde(default)]
+    pub declares: BTreeSet<String>,
+    /// Of the names that it gave a value, those whose value nobody can change.
+    #[serde(default)]
+    pub atoms: BTreeSet<String>,
+    /// Whether it only gives names a meaning, the same whenever it runs: imports, functions, classes.
+    #[serde(default)]
+    pub is_definition: bool,
+    /// Whether it may look at names that its text does not mention.
+    #[serde(default)]
+    pub is_dynamic: bool,
+    /// Whether it has to run again whatever is kept of it.
+    #[serde(default)]
+    pub must_rerun: bool,
+}
+
+/// Why a submission runs again though there is a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RerunReason {
+    /// It only defines.
+    Definition,
+    /// It says so itself, or changes a library.
+    Marked,
+    /// It used this name, whose value is not kept.
+    NotKept(String),
+    /// One that runs again uses what it did.
+    Needed,
+}
+
+/// What a session is rebuilt by where there is a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestorePlan {
+    /// For each of the first submissions of the replay, whether it runs again before the values are restored, and why. All after these run
+    /// again afterwards.
+    pub before: Vec<Option<RerunReason>>,
+}
+
+/// What a rebuilt session has by its snapshot, and what ran again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Restored {
+    /// How many submissions did not run again, since what they gave was kept.
+    pub submissions: u32,
+    /// How many names have the values that were kept.
+    pub names: u32,
+    /// The names whose values were not kept, and why not; at most [`NAMES_KEPT`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_kept: BTreeMap<String, String>,
+    /// The submissions that ran again for one of these, or for what they did to a library; at most [`NAMES_KEPT`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran_again: Vec<RanAgain>,
+    /// Why the snapshot was of no use, so that all ran again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// A submission that ran again though there was a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RanAgain {
+    /// The event that accepted it.
+    pub requested: Seq,
+    /// The session in which it ran at first, where that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
+impl Snapshot {
+    /// Which of these have to run again before the values are restored; none where the snapshot is not one of their beginning.
+    ///
+    /// A submission runs again where it binds or mentions a name whose value is not kept, and with it all that was done before to what it
+    /// mentions. Two names may have had a part in common once one submission mentioned both.
+    pub fn plan(&self, items: &[ReplayItem]) -> Option<RestorePlan> {
+        let wanted: BTreeSet<JobId> = items.iter().map(|item| item.job).collect();
+        let (cells, others): (Vec<_>, Vec<_>) =
+            self.cells.iter().partition(|cell| wanted.contains(&cell.job));
+        let is_beginning =
+            cells.iter().map(|cell| cell.job).eq(items.iter().take(cells.len()).map(|item| item.job));
+        if cells.is_empty() || !is_beginning || others.iter().any(|cell| cell.is_replayed) {
+            return None;
+        }
+        Some(RestorePlan { before: Dependencies::of(&cells).rerun(&self.kept, &self.not_kept) })
+    }
+}
+
+impl RestorePlan {
+    /// What can be told once it is carried out.
+    pub fn restored(&self, snapshot: &Snapshot, items: &[ReplayItem], session: SessionId) -> Restored {
+        let again = |(item, reason): (&ReplayItem, &Option<RerunReason>)| match reason {
+            None | Some(RerunReason::Definition) => None,
+            Some(RerunReason::Marked | RerunReason::NotKept(_) | RerunReason::Needed) => Some(RanAgain {
+                requested: item.requested,
+                session: (item.session != session).then_some(item.session),
+            }),
+        };
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Restored {
+            submissions: count(self.before.iter().filter(|reason| reason.is_none()).count()),
+            names: count(snapshot.kept.len()),
+            not_kept: snapshot.not_kept.clone().into_iter().take(NAMES_KEPT).collect(),
+            ran_again: items.iter().zip(&self.before).filter_map(again).take(NAMES_KEPT).collect(),
+            failed: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Restored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { submissions, names, not_kept, ran_again, failed } = self;
+        if let Some(reason) = failed {
+            return write!(f, "since the values that were kept are of no use: {reason}");
+        }
+        let names_word = if *names == 1 { "name" } else { "names" };
+        write!(f, "{submissions} restored by the values of {names} {names_word}")?;
+        for (name, reason) in not_kept {
+            write!(f, "; `{name}` was not kept: {reason}")?;
+        }
+        for (index, RanAgain { requested, session }) in ran_again.iter().enumerate() {
+            f.write_str(if index == 0 { "; ran again: " } else { ", " })?;
+            session.map_or(Ok(()), |session| write!(f, "{}", session.short()))?;
+            write!(f, "#{requested}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which submissions had to do with which names.
+struct Dependencies<'a> {
+    cells: &'a [&'a SnapshotCell],
+    /// For each submission, the names that it may have to do with, but for those that only definitions bind.
+    touched: Vec<BTreeSet<&'a str>>,
+    /// The names whose values nobody can change.
+    plain: BTreeSet<&'a str>,
+}
+
+impl<'a> Dependencies<'a> {
+    fn of(cells: &'a [&'a SnapshotCell]) -> Self {
+        let bound_by = |is_definition: bool| -> BTreeSet<&'a str> {
+            let of_kind = cells.iter().filter(|cell| cell.is_definition == is_definition);
+            of_kind.flat_map(|cell| cell.binds.iter().map(String::as_str)).collect()
+        };
+        let bound = bound_by(false);
+        let defined: BTreeSet<_> = bound_by(true).difference(&bound).copied().collect();
+        let declared: BTreeSet<&str> =
+            cells.iter().flat_map(|cell| cell.declares.iter().map(String::as_str)).collect();
+        let is_plain = |name: &&str| {
+            let of_name = cells.iter().filter(|cell| cell.binds.contains(*name));
+            !declared.contains(name) && of_name.clone().all(|cell| cell.atoms.contains(*name))
+        };
+        let plain = match cells.iter().any(|cell| cell.is_dynamic) {
+            true => BTreeSet::new(),
+            false => bound.iter().copied().filter(is_plain).collect(),
+        };
+        let touched = cells.iter().enumerate().map(|(index, cell)| match cell.is_dynamic {
+            true => cells[..=index].iter().flat_map(|cell| names_of(cell)).collect(),
+            false => expanded(cell, cells, &defined),
+        });
+        let touched = touched.map(|names| &names - &defined);
+        let touched = touched.collect();
+        Self { cells, touched, plain }
+    }
+
+    /// For each submission why it has to run again, where it has to.
+    fn rerun(
+        &self,
+        kept: &BTreeSet<String>,
+        not_kept: &'a BTreeMap<String, String>,
+    ) -> Vec<Option<RerunReason>> {
+        let definition = |cell: &&SnapshotCell| cell.is_definition.then_some(RerunReason::Definition);
+        let mut rerun: Vec<Option<RerunReason>> = self.cells.iter().map(definition).collect();
+        let mut lost: BTreeSet<&str> = not_kept.keys().map(String::as_str).collect();
+        loop {
+            let before = lost.len();
+            for index in self.not_definitions() {
+                let touches = self.touched[index].intersection(&lost).next();
+                let reason = match touches {
+                    Some(name) => RerunReason::NotKept((*name).to_owned()),
+                    None if self.cells[index].must_rerun => RerunReason::Marked,
+                    None => continue,
+                };
+                rerun[index].get_or_insert(reason);
+                self.needed_by(index, &mut rerun);
+            }
+            // What others did to a value under a name that has another one by now belongs to it all the same.
+            for index in self.not_definitions().filter(|index| rerun[*index].is_some()) {
+                let is_replaced = |name: &&&str| {
+                    let later = &self.cells[index + 1..];
+                    !kept.contains(**name) || later.iter().any(|later| later.binds.contains(**name))
+                };
+                let shared = self.touched[index].difference(&self.plain);
+                lost.extend(shared.filter(is_replaced));
+            }
+            if lost.len() == before {
+                return rerun;
+            }
+        }
+    }
+
+    fn not_definitions(&self) -> impl Iterator<Item = usize> {
+        (0..self.cells.len()).filter(|index| !self.cells[*index].is_definition)
+    }
+
+    /// Adds all that was done before one that runs again to what it has to do with.
+    fn needed_by(&self, index: usize, rerun: &mut [Option<RerunReason>]) {
+        let (mut shared, mut values): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+        let mut is_in = vec![false; self.cells.len()];
+        let mut next = Some(index);
+        while let Some(current) = next {
+            is_in[current] = true;
+            rerun[current].get_or_insert(RerunReason::Needed);
+            for name in &self.touched[current] {
+                if self.plain.contains(name) {
+                    values.insert(name)
+                } else {
+                    shared.insert(name)
+                };
+            }
+            let matters = |earlier: &usize| {
+                let cell = self.cells[*earlier];
+                let gives = cell.binds.iter().any(|name| values.contains(name.as_str()));
+                let shares = self.touched[*earlier].iter().any(|name| shared.contains(name));
+                !is_in[*earlier] && !cell.is_definition && (gives || shares)
+            };
+            next = (0..index).rev().find(matters);
+        }
+    }
+}
+
+fn names_of(cell: &SnapshotCell) -> impl Iterator<Item = &str> {
+    cell.binds.iter().chain(&cell.mentions).map(String::as_str)
+}
+
+/// The names that a submission has to do with: those of its own text, and those of the definitions that it mentions.
+fn expanded<'a>(
+    cell: &'a SnapshotCell,
+    cells: &'a [&'a SnapshotCell],
+    defined: &BTreeSet<&'a str>,
+) -> BTreeSet<&'a str> {
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut waiting: Vec<&str> = names_of(cell).collect();
+    while let Some(name) = waiting.pop() {
+        if found.insert(name) && defined.contains(name) {
+            let definitions = cells.iter().filter(|cell| cell.binds.contains(name));
+            waiting.extend(definitions.flat_map(|cell| cell.mentions.iter().map(String::as_str)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
