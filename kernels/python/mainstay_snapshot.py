@@ -57,6 +57,17 @@ def is_atom(value, depth=3):
     return type(value) is tuple and depth > 0 and len(value) <= 100 and all(is_atom(item, depth - 1) for item in value)
 
 
+def is_active(value, names):
+    """Whether it is code of the session's, or has such code: who uses it may use any name that the code mentions."""
+    kind = type(value)
+    if kind.__module__ == "__main__" or isinstance(value, type) and value.__module__ == "__main__":
+        return True
+    if isinstance(value, types.MethodType):
+        return is_active(value.__func__, names) or is_active(value.__self__, names)
+    frame = getattr(value, "gi_frame", None) or getattr(value, "cr_frame", None) if isinstance(value, (types.GeneratorType, types.CoroutineType)) else None
+    return isinstance(value, types.FunctionType) and value.__globals__ is names or frame is not None and frame.f_globals is names
+
+
 class Code:
     """What the text of a cell says: what it binds, what it mentions, and whether running it again does nothing but define."""
 
@@ -209,12 +220,16 @@ class Objects:
         self.copies_on_write = is_copying_on_write()
         self.parent = {name: name for name in names}
         self.arrays = {}
+        #: What has memory that arrays may see, by its id, where a name leads to it.
+        self.memory = set()
         # What a module holds is its own, whoever refers to it.
-        own = skipped[0]
+        own = self.own = skipped[0]
         modules = [module for module in list(sys.modules.values()) if isinstance(module, types.ModuleType) and vars(module) is not own]
         self.skipped = {id(value) for module in modules for value in list(vars(module).values())}
         self.skipped.update(map(id, skipped))
         self.too_many = set()
+        #: The names that lead to code of the session's.
+        self.active = set()
         for name in names:
             if not self.walk(name, names[name]):
                 self.too_many.add(name)
@@ -229,7 +244,11 @@ class Objects:
         while heap:
             value = heap.pop()
             kind = type(value)
-            if kind in ATOMS or id(value) in self.skipped or isinstance(value, types.ModuleType):
+            if kind in ATOMS:
+                continue
+            if is_active(value, self.own):
+                self.active.add(name)
+            if id(value) in self.skipped or isinstance(value, types.ModuleType):
                 continue
             if isinstance(value, type) and value.__module__ != "__main__" or isinstance(value, (types.CodeType, types.BuiltinFunctionType)):
                 continue
@@ -258,6 +277,8 @@ class Objects:
             base = base_of(value)
             self.arrays.setdefault(id(base), {})[id(value)] = value
             return [base] if base is not value else items_of(value)
+        if isinstance(value, (bytearray, memoryview)):
+            self.memory.add(id(value))
         held = gc.get_referents(value)
         if self.copies_on_write and type(value).__module__.startswith("pandas."):
             # What shares memory there is copied once it is written to: as good as a copy.
@@ -271,9 +292,16 @@ class Objects:
             found.setdefault(self.root(name), []).append(name)
         return list(found.values())
 
-    def shared_bases(self):
-        """The arrays whose memory other arrays see too, by their ids."""
-        return {base for base, views in self.arrays.items() if len(views) > 1}
+    def is_shared(self, base):
+        """Whether others see the memory of an array that is the base of its own."""
+        return len(self.arrays.get(id(base), ())) > 1 or id(base.base) in self.memory
+
+    def owns_memory(self, base):
+        """Whether nobody sees it but arrays that are based on this one: it is its own, or what a pickle gave it."""
+        memory = base.base
+        owner = memory.obj if type(memory) is memoryview else memory
+        is_private = id(memory) not in self.memory and id(owner) not in self.memory
+        return memory is None or type(owner) in (bytes, bytearray) and is_private
 
 
 def is_full(cell):
@@ -353,7 +381,7 @@ def best_pickler():
     return pickle.Pickler
 
 
-def pickler_class(names, definitions, shared_bases):
+def pickler_class(names, definitions, objects):
     """A pickler for the names of a session. `definitions` has, by the id of its object, the name of what a cell defines that runs again."""
     base = best_pickler()
 
@@ -371,7 +399,7 @@ def pickler_class(names, definitions, shared_bases):
             if type(value) is types.FunctionType and value.__globals__ is names:
                 return reduced_function(value, names)
             if is_array(value):
-                reduced = reduced_array(value, shared_bases)
+                reduced = reduced_array(value, objects)
             elif type(value).__module__.split(".")[0] in NOT_KEPT:
                 raise pickle.PicklingError("%s belongs to its kernel" % type(value).__qualname__)
             if reduced is NotImplemented and base is not pickle.Pickler:
@@ -390,15 +418,17 @@ def reduced_function(value, names):
     return empty_function, (marshal.dumps(value.__code__), names, len(cells)), (cells, state), None, None, fill_function
 
 
-def reduced_array(value, shared_bases):
+def reduced_array(value, objects):
     """An array that sees another one's memory goes on doing so; no other is changed."""
     if type(value).__name__ == "memmap":
         raise pickle.PicklingError("its memory is a file")
     base = base_of(value)
-    if id(base) not in shared_bases or base is value and base.base is None:
+    if base is value and base.base is None or not objects.is_shared(base):
         return NotImplemented
-    is_whole = base.base is None and type(base) is type(value) is sys.modules["numpy"].ndarray and not value.dtype.hasobject
-    if not is_whole or not (base.flags.c_contiguous or base.flags.f_contiguous):
+    if base is value and objects.owns_memory(base):
+        return NotImplemented
+    is_plain = type(base) is type(value) is sys.modules["numpy"].ndarray and not value.dtype.hasobject
+    if not is_plain or not objects.owns_memory(base) or not (base.flags.c_contiguous or base.flags.f_contiguous):
         raise pickle.PicklingError("its memory belongs to something else too")
     offset = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return view_of, (base, value.shape, value.dtype, offset, value.strides, value.flags.writeable)
@@ -425,9 +455,13 @@ class Writer:
             self.not_kept[name] = "its cell is marked to run again, or changes a module"
             values.pop(name)
         objects = Objects(values, [self.names, *(self.names[name] for name in definitions.values())])
-        pickler = pickler_class(self.names, definitions, objects.shared_bases())
+        pickler = pickler_class(self.names, definitions, objects)
+        inert = set()
         for group in objects.groups():
             self.keep(pickler, objects, group)
+            if not objects.active.intersection(group):
+                inert.update(group)
+        self.inert = inert.difference(*(record["active"] for record in self.records))
         self.save(pickler)
 
     def keep(self, pickler, objects, group):
@@ -437,24 +471,23 @@ class Writer:
         try:
             part = self.pickled(pickler, values)
         except TooLarge:
-            reason = "it is larger than what `snapshot-bytes` leaves for it"
+            reasons = dict.fromkeys(group, "it is larger than what `snapshot-bytes` leaves for it")
         except Exception as error:
-            reason = self.culprit(pickler, values, error)
+            reasons = self.reasons(pickler, values, error)
         else:
             return self.kept.append({"names": group, **part})
-        self.not_kept.update(dict.fromkeys(group, reason))
+        self.not_kept.update(reasons)
 
-    def culprit(self, pickler, values, error):
-        """Why a group is not kept: one of its names cannot be, and the others share a part with it."""
-        text = " ".join(str(error).split())[:200] or type(error).__name__
-        if len(values) == 1:
-            return text
+    def reasons(self, pickler, values, error):
+        """Why each name of a group is not kept: it cannot be, or it shares a part with one that cannot."""
+        found = {}
         for name, value in values.items():
             try:
                 self.pickled(pickler, {name: value}, is_trial=True)
-            except Exception:
-                return "it shares a part with `%s`: %s" % (name, text)
-        return text
+            except Exception as error:
+                found[name] = in_a_line(error)
+        shares = "it shares a part with `%s`" % next(iter(found), "") if found else in_a_line(error)
+        return {name: found.get(name, shares) for name in values}
 
     def pickled(self, pickler, values, is_trial=False):
         stream, buffers = Counted(self.room), []
@@ -491,6 +524,7 @@ class Writer:
             "cells": self.records,
             "kept": self.kept,
             "notKept": self.not_kept,
+            "inert": sorted(self.inert),
             "libraries": self.kept_libraries(pickler),
         }
         write_file(os.path.join(self.folder, "snapshot.json"), json.dumps(told).encode())
@@ -508,6 +542,10 @@ class Writer:
             except Exception:
                 pass
         return found
+
+
+def in_a_line(error):
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def settled(records):
@@ -640,7 +678,8 @@ class Snapshots:
         changed = {name for name, value in names.items() if before.get(name) != id(value)} | (set(before) - set(names))
         changed = {name for name in changed if not OWN.match(name) or name == "_" and last_value(names)}
         atoms = {name for name in changed if name in names and is_atom(names[name])}
-        self.cells.append((code, changed, atoms))
+        active = {name for name in changed if name in names and is_active(names[name], names)}
+        self.cells.append((code, changed, atoms, active))
 
     def own(self):
         """The names that the session's code has bound."""
@@ -649,9 +688,9 @@ class Snapshots:
         return own + ["_"] if last_value(names) else own
 
     def record(self, cell):
-        code, changed, atoms = cell
+        code, changed, atoms, active = cell
         told = Code(code, self.shell.user_ns).record()
-        return {**told, "binds": sorted(changed.union(told["binds"])), "atoms": sorted(atoms)}
+        return {**told, "binds": sorted(changed.union(told["binds"])), "atoms": sorted(atoms), "active": sorted(active)}
 
     def keep(self, folder, limit, jobs):
         """Has a snapshot written, unless one is being written; whether it is."""

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
 use mainstay_home::Home;
 use mainstay_kernel::jupyter::{Kernelspec, Places, SnapshotPlace, Start, launch};
-use mainstay_model::{Capabilities, Capability, Error, Limits, SessionKind};
+use mainstay_model::{Capabilities, Capability, Error, Limits, SessionId, SessionKind};
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
 /// Starts the kernels of Jupyter sessions.
@@ -68,5 +68,15 @@ impl RunnerFactory for JupyterKernels {
             .then(|| SnapshotPlace { folder: self.home.snapshots().join(session.to_string()), bytes });
         launch(Start { kernelspec, working_directory, sockets, environment, files: kernel_file, snapshots })
             .await
+    }
+
+    async fn kept(&self) -> Vec<SessionId> {
+        let entries = std::fs::read_dir(self.home.snapshots()).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    async fn forget(&self, session: SessionId) {
+        // What stays behind is found again at the next collection.
+        tokio::fs::remove_dir_all(self.home.snapshots().join(session.to_string())).await.ok();
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use mainstay_model::replay::{Snapshot, SnapshotCell};
 use mainstay_model::{
     AskId, CommMessage, Delivery, Epoch, Error, JobId, JobSpec, NoticeNumber, Prompt, QueuedPrompt, RunnerId,
     RunnerInfo, RunnerNotice, Seq, SessionId, TakenNotices, TextPosition,
@@ -49,6 +50,23 @@ fn runner() -> RunnerDescription {
 fn info() -> RunnerInfo {
     let (kernel, runtime) = ("F# 10".to_owned(), ".NET 10".to_owned());
     RunnerInfo { kernel, runtime, language: None, pid: Some(7), references: None, startup: None }
+}
+
+fn snapshot() -> Snapshot {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let cell = SnapshotCell {
+        job: job(),
+        is_replayed: true,
+        binds: names(&["rows"]),
+        mentions: names(&["load"]),
+        declares: names(&[]),
+        atoms: names(&[]),
+        is_definition: false,
+        is_dynamic: false,
+        must_rerun: false,
+    };
+    let not_kept = [("db".to_owned(), "it cannot be pickled".to_owned())].into();
+    Snapshot { cells: vec![cell], kept: names(&["rows"]), not_kept, inert: names(&["rows"]) }
 }
 
 #[test]
@@ -112,6 +130,8 @@ fn what_a_shim_is_told_stays_as_it_is() {
         ToShim::Consumed { up_to: NoticeNumber(5) },
         question(ShimQuestion::Describe { codes: vec![CodeText { code: code.clone(), file: None }] }),
         question(ShimQuestion::Reset),
+        question(ShimQuestion::Snapshot),
+        question(ShimQuestion::Restore),
         question(ShimQuestion::Check { code: code.clone(), file: None }),
         question(ShimQuestion::Complete { code, cursor: TextPosition { line: 1, column: 3 } }),
         question(ShimQuestion::Query { query: KernelQuery::Values }),
@@ -131,6 +151,8 @@ fn what_a_shim_tells_stays_as_it_is() {
         FromShim::Notice { number: NoticeNumber(6), notice: RunnerNotice::CommTaken { job: job() } },
         answer(Ok(ShimAnswer::Described(None))),
         answer(Ok(ShimAnswer::Reset(info()))),
+        answer(Ok(ShimAnswer::Snapshot(Some(snapshot())))),
+        answer(Ok(ShimAnswer::Restored)),
         answer(Ok(ShimAnswer::Checked(Vec::new()))),
         answer(Ok(ShimAnswer::Completed(Completions::default()))),
         answer(Ok(ShimAnswer::Queried(KernelAnswer::Values(Vec::new())))),

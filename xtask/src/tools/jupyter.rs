@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Names the environment, for the tests.
 pub(super) const VARIABLE: &str = "MAINSTAY_TEST_JUPYTER";
-const REQUIREMENTS: [&str; 8] = [
+const REQUIREMENTS: [&str; 9] = [
     "ipykernel==7.4.0",
     "xeus-python==0.19.0",
     "bash_kernel==0.10.0",
@@ -21,6 +21,7 @@ const REQUIREMENTS: [&str; 8] = [
     "ipywidgets==8.1.9",
     "pandas==3.1.1",
     "matplotlib==3.11.2",
+    "cloudpickle==3.1.3",
 ];
 const DENO: &str = "deno@2.9.6";
 const BASH_REMEDY: &str = "the tests run Bash through bash_kernel from PyPI";

@@ -141,7 +141,7 @@ pub(super) struct ReplayRun<'a> {
     pub(super) runner: &'a dyn Kernel,
     pub(super) notices: &'a mut Notices,
     /// When it has taken too long.
-    deadline: Instant,
+    pub(super) deadline: Instant,
     /// How many submissions have run again.
     pub(super) done: u32,
 }

@@ -2,10 +2,11 @@
 
 use mainstay_model::event::WarmUpReason;
 use mainstay_model::replay::{ReplayItem, RestorePlan, Snapshot};
-use mainstay_model::{Activity, Restored};
+use mainstay_model::{Activity, Error, Restored};
 
 use super::WarmUp;
 use super::replay::{ReplayFailed, ReplayRun, Replayed};
+use crate::sync::time::timeout_at;
 
 /// What came of restoring.
 pub(super) struct Attempt {
@@ -25,7 +26,7 @@ impl WarmUp {
         if items.is_empty() || !self.may_restore() {
             return Ok(None);
         }
-        let snapshot = match run.runner.snapshot().await {
+        let snapshot = match in_time(run, run.runner.snapshot()).await {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => return Ok(None),
             Err(error) => {
@@ -33,7 +34,8 @@ impl WarmUp {
                 return Ok(None);
             }
         };
-        let Some(plan) = snapshot.plan(items) else { return Ok(None) };
+        let jobs: Vec<_> = items.iter().map(|item| item.job).collect();
+        let Some(plan) = snapshot.plan(&jobs) else { return Ok(None) };
         self.carry_out(run, items, &snapshot, &plan).await.map(Some)
     }
 
@@ -56,7 +58,7 @@ impl WarmUp {
         self.run_all(run, again.map(|(item, _)| item.clone()).collect(), &mut replayed).await?;
         let failed = match replayed.has_failed {
             true => Some("what had to run again before failed".to_owned()),
-            false => run.runner.restore().await.err().map(|error| error.to_string()),
+            false => in_time(run, run.runner.restore()).await.err().map(|error| error.to_string()),
         };
         let Some(reason) = failed else {
             replayed.restored = Some(Box::new(plan.restored(snapshot, items, self.spec.session)));
@@ -69,4 +71,10 @@ impl WarmUp {
         let replayed = Replayed { restored: Some(Box::new(restored)), ..Replayed::default() };
         Ok(Attempt { replayed, rest: items.to_vec() })
     }
+}
+
+/// What a runner does within the time of the replay.
+async fn in_time<T>(run: &ReplayRun<'_>, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let too_late = || Error::WorkerFailed { reason: "it took longer than a replay may".to_owned() };
+    timeout_at(run.deadline.into(), work).await.unwrap_or_else(|_| Err(too_late()))
 }

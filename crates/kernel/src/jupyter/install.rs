@@ -16,6 +16,8 @@ use mainstay_os::folder::{FileError, Lock, failed, remove};
 
 /// The kinds of session whose kernels can be installed, and from which package of PyPI each comes.
 pub const INSTALLABLE: [(&str, &str); 2] = [("python", "ipykernel<8"), ("xpython", "xeus-python<1")];
+/// With it more of a session's values can be kept.
+const VALUES: &str = "cloudpickle<4";
 /// How long fetching packages may take.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How long making an empty environment may take.
@@ -84,7 +86,7 @@ pub async fn install(
     if !place.join(FINISHED).is_file() {
         remove(&place)?;
         environment.make().await?;
-        environment.fetch(&[package.to_owned()], progress).await?;
+        environment.fetch(&[package.to_owned(), VALUES.to_owned()], progress).await?;
     }
     if !more.is_empty() {
         environment.fetch(more, progress).await?;

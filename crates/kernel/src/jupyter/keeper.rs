@@ -40,13 +40,15 @@ pub struct SnapshotPlace {
 pub(super) struct Keeper {
     place: SnapshotPlace,
     ran: Mutex<Ran>,
-    changed: Notify,
+    ended: Notify,
 }
 
 /// What has run in a kernel.
 #[derive(Default)]
 struct Ran {
     jobs: Vec<RanJob>,
+    /// Whether it may have changed a value since values were written down.
+    has_changed: bool,
     /// Whether its values may hold what must be stored nowhere.
     has_secrets: bool,
 }
@@ -67,6 +69,7 @@ struct Contents {
     cells: Vec<SnapshotCell>,
     kept: Vec<Part>,
     not_kept: BTreeMap<String, String>,
+    inert: BTreeSet<String>,
 }
 
 /// Names whose values were written as one.
@@ -77,7 +80,7 @@ struct Part {
 
 impl Keeper {
     pub(super) fn new(place: SnapshotPlace) -> Arc<Self> {
-        Arc::new(Self { place, ran: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { place, ran: Mutex::default(), ended: Notify::new() })
     }
 
     fn ran(&self) -> MutexGuard<'_, Ran> {
@@ -97,9 +100,8 @@ impl Keeper {
         let mut ran = self.ran();
         if let Some(ended) = ran.jobs.iter_mut().rfind(|ran| ran.job == job) {
             ended.is_replayed = report.changes_state && !was_cut;
-            if ended.is_replayed || was_cut {
-                self.changed.notify_one();
-            }
+            ran.has_changed |= report.changes_state;
+            self.ended.notify_one();
         }
     }
 
@@ -111,17 +113,18 @@ impl Keeper {
     /// Has values written down whenever they have changed and nothing runs. It never ends.
     pub(super) async fn keep(self: Arc<Self>, line: Arc<Line>) {
         loop {
-            self.changed.notified().await;
+            self.ended.notified().await;
             sleep(QUIET).await;
-            if line.running().is_some() {
-                // Its end is told.
+            // The end of what runs is told.
+            if line.running().is_some() || !std::mem::take(&mut self.ran().has_changed) {
                 continue;
             }
             match self.keep_now(&line).await {
                 Ok(true) => {}
                 Ok(false) => {
                     sleep(BUSY).await;
-                    self.changed.notify_one();
+                    self.ran().has_changed = true;
+                    self.ended.notify_one();
                 }
                 Err(error) => tracing::debug!(%error, "the values of a kernel are not written down"),
             }
@@ -155,10 +158,10 @@ impl Keeper {
             tracing::info!(reason, "the values of an earlier kernel are of no use");
             return Ok(None);
         }
-        let Contents { cells, kept, not_kept } =
+        let Contents { cells, kept, not_kept, inert } =
             serde_json::from_slice(&text).map_err(|error| failed(&error.to_string()))?;
         let kept = kept.into_iter().flat_map(|part| part.names).collect::<BTreeSet<_>>();
-        Ok(Some(Snapshot { cells, kept, not_kept }))
+        Ok(Some(Snapshot { cells, kept, not_kept, inert }))
     }
 
     /// Gives the kernel's names the values of a snapshot.

@@ -3,5 +3,6 @@
 mod behaviour;
 mod python;
 mod session;
+mod snapshot;
 mod table;
 mod tongue;

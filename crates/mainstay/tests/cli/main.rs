@@ -28,6 +28,7 @@ mod history_command;
 mod import_command;
 mod input;
 mod jupyter_kernel;
+mod kept_values;
 mod kernel_command;
 mod kinds;
 mod lost_clients;

@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub kept: BTreeSet<String>,
     /// The names whose values are not kept, and why.
     pub not_kept: BTreeMap<String, String>,
+    /// The names that never had a value with code of the session's in it. Who uses another one may use all that the code mentions.
+    pub inert: BTreeSet<String>,
 }
 
 /// What is known of a submission: mostly what its text says.
@@ -103,20 +105,46 @@ pub struct RanAgain {
 }
 
 impl Snapshot {
-    /// Which of these have to run again before the values are restored; none where the snapshot is not one of their beginning.
+    /// Which of these jobs of a replay have to run again before the values are restored; none where the snapshot is not one of their
+    /// beginning.
     ///
     /// A submission runs again where it binds or mentions a name whose value is not kept, and with it all that was done before to what it
     /// mentions. Two names may have had a part in common once one submission mentioned both.
-    pub fn plan(&self, items: &[ReplayItem]) -> Option<RestorePlan> {
-        let wanted: BTreeSet<JobId> = items.iter().map(|item| item.job).collect();
+    pub fn plan(&self, jobs: &[JobId]) -> Option<RestorePlan> {
+        let wanted: BTreeSet<&JobId> = jobs.iter().collect();
         let (cells, others): (Vec<_>, Vec<_>) =
             self.cells.iter().partition(|cell| wanted.contains(&cell.job));
-        let is_beginning =
-            cells.iter().map(|cell| cell.job).eq(items.iter().take(cells.len()).map(|item| item.job));
+        let is_beginning = cells.iter().map(|cell| &cell.job).eq(jobs.iter().take(cells.len()));
         if cells.is_empty() || !is_beginning || others.iter().any(|cell| cell.is_replayed) {
             return None;
         }
-        Some(RestorePlan { before: Dependencies::of(&cells).rerun(&self.kept, &self.not_kept) })
+        let told_apart = self.told_apart(cells);
+        let cells: Vec<_> = told_apart.cells.iter().collect();
+        let dependencies = Dependencies::of(&cells, &told_apart.inert);
+        Some(RestorePlan { before: dependencies.rerun(&told_apart.kept, &told_apart.not_kept) })
+    }
+
+    /// The same with a name of its own for each value that `_` stood for: one takes the place of the other, and that is no use of it.
+    fn told_apart(&self, cells: Vec<&SnapshotCell>) -> Self {
+        let mut last = LAST_VALUE.to_owned();
+        let renamed = |names: &BTreeSet<String>, to: &str| -> BTreeSet<String> {
+            let other = |name: &String| if name == LAST_VALUE { to.to_owned() } else { name.clone() };
+            names.iter().map(other).collect()
+        };
+        let cells = cells.into_iter().enumerate().map(|(index, cell)| {
+            let mentions = renamed(&cell.mentions, &last);
+            if cell.binds.contains(LAST_VALUE) {
+                last = format!("{LAST_VALUE} {index}");
+            }
+            let (binds, atoms) = (renamed(&cell.binds, &last), renamed(&cell.atoms, &last));
+            SnapshotCell { binds, mentions, atoms, ..cell.clone() }
+        });
+        let cells = cells.collect();
+        let mut not_kept = self.not_kept.clone();
+        if let Some(reason) = not_kept.remove(LAST_VALUE) {
+            not_kept.insert(last.clone(), reason);
+        }
+        Self { cells, kept: renamed(&self.kept, &last), not_kept, inert: renamed(&self.inert, &last) }
     }
 }
 
@@ -161,6 +189,9 @@ impl std::fmt::Display for Restored {
     }
 }
 
+/// What stands for the value of the last expression.
+const LAST_VALUE: &str = "_";
+
 /// Which submissions had to do with which names.
 struct Dependencies<'a> {
     cells: &'a [&'a SnapshotCell],
@@ -171,7 +202,7 @@ struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    fn of(cells: &'a [&'a SnapshotCell]) -> Self {
+    fn of(cells: &'a [&'a SnapshotCell], inert: &BTreeSet<String>) -> Self {
         let bound_by = |is_definition: bool| -> BTreeSet<&'a str> {
             let of_kind = cells.iter().filter(|cell| cell.is_definition == is_definition);
             of_kind.flat_map(|cell| cell.binds.iter().map(String::as_str)).collect()
@@ -188,9 +219,9 @@ impl<'a> Dependencies<'a> {
             true => BTreeSet::new(),
             false => bound.iter().copied().filter(is_plain).collect(),
         };
-        let touched = cells.iter().enumerate().map(|(index, cell)| match cell.is_dynamic {
-            true => cells[..=index].iter().flat_map(|cell| names_of(cell)).collect(),
-            false => expanded(cell, cells, &defined),
+        let touched = cells.iter().enumerate().map(|(index, cell)| {
+            let so_far = || cells[..=index].iter().flat_map(|cell| names_of(cell)).collect();
+            expanded(cell, cells, inert).unwrap_or_else(so_far)
         });
         let touched = touched.map(|names| &names - &defined);
         let touched = touched.collect();
@@ -267,21 +298,30 @@ fn names_of(cell: &SnapshotCell) -> impl Iterator<Item = &str> {
     cell.binds.iter().chain(&cell.mentions).map(String::as_str)
 }
 
-/// The names that a submission has to do with: those of its own text, and those of the definitions that it mentions.
+/// The names that a submission has to do with: those of its own text, and those that the code mentions which it uses; none where it may
+/// have to do with any.
 fn expanded<'a>(
     cell: &'a SnapshotCell,
     cells: &'a [&'a SnapshotCell],
-    defined: &BTreeSet<&'a str>,
-) -> BTreeSet<&'a str> {
+    inert: &BTreeSet<String>,
+) -> Option<BTreeSet<&'a str>> {
+    if cell.is_dynamic {
+        return None;
+    }
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let mut waiting: Vec<&str> = names_of(cell).collect();
     while let Some(name) = waiting.pop() {
-        if found.insert(name) && defined.contains(name) {
-            let definitions = cells.iter().filter(|cell| cell.binds.contains(name));
-            waiting.extend(definitions.flat_map(|cell| cell.mentions.iter().map(String::as_str)));
+        if !found.insert(name) || inert.contains(name) {
+            continue;
+        }
+        for code in cells.iter().filter(|cell| cell.binds.contains(name)) {
+            if code.is_dynamic {
+                return None;
+            }
+            waiting.extend(code.mentions.iter().map(String::as_str));
         }
     }
-    found
+    Some(found)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mainstay_embedded::kernel_file;
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
-use mainstay_kernel::jupyter::{Kernelspecs, Places, Start, launch};
+use mainstay_kernel::jupyter::{Kernelspecs, Places, SnapshotPlace, Start, launch};
 use mainstay_kernel::{StartupContext, worker};
 use mainstay_model::{
     AskId, Display, JobId, JobReport, LastWords, OutputStream, Question, RunnerNotice, SessionKind,
@@ -37,7 +37,7 @@ pub(crate) fn kernelspecs() -> Kernelspecs {
     Places::of_environment(Path::new(&prefix)).kernelspecs()
 }
 
-async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
+async fn jupyter(kind: &SessionKind, sockets: &Path, snapshots: Option<SnapshotPlace>) -> StartedRunner {
     let kernelspec = kernelspecs().choose(kind).unwrap().clone();
     launch(Start {
         kernelspec,
@@ -45,6 +45,7 @@ async fn jupyter(kind: &SessionKind, sockets: &Path) -> StartedRunner {
         sockets: sockets.to_owned(),
         environment: mainstay_runner::Environment::default(),
         files: kernel_file,
+        snapshots,
     })
     .await
     .unwrap()
@@ -92,8 +93,16 @@ impl Session {
         let sockets = tempfile::tempdir().unwrap();
         let worker = match kind.is_fsharp() {
             true => soon(fsharp(sockets.path())).await,
-            false => soon(jupyter(&kind, sockets.path())).await,
+            false => soon(jupyter(&kind, sockets.path(), None)).await,
         };
+        Self { worker, aside: Vec::new(), sockets }
+    }
+
+    /// A kernel that keeps its values there.
+    pub(crate) async fn start_with(tongue: &Tongue, snapshots: SnapshotPlace) -> Self {
+        let kind = SessionKind::new(tongue.kind).unwrap();
+        let sockets = tempfile::tempdir().unwrap();
+        let worker = soon(jupyter(&kind, sockets.path(), Some(snapshots))).await;
         Self { worker, aside: Vec::new(), sockets }
     }
 
@@ -103,6 +112,11 @@ impl Session {
 
     pub(crate) async fn submit(&self, code: &str) -> JobId {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
+        self.submit_as(job, code).await;
+        job
+    }
+
+    pub(crate) async fn submit_as(&self, job: JobId, code: &str) {
         self.kernel()
             .run(Submission {
                 job,
@@ -112,7 +126,6 @@ impl Session {
                 is_withheld: false,
             })
             .await;
-        job
     }
 
     pub(crate) async fn next(&mut self) -> RunnerNotice {

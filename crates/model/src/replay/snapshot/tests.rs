@@ -242,9 +242,10 @@ proptest! {
         let lost = live.not_kept();
         let kept: BTreeSet<String> = live.names.keys().filter(|name| !lost.contains(*name)).cloned().collect();
         let not_kept = lost.into_iter().map(|name| (name, "it is opaque".to_owned())).collect();
-        let snapshot = Snapshot { cells, kept: kept.clone(), not_kept };
-        let items: Vec<_> = (0..ran.len()).map(item).collect();
-        let plan = snapshot.plan(&items).unwrap();
+        let inert = (0..5).map(name).collect();
+        let snapshot = Snapshot { cells, kept: kept.clone(), not_kept, inert };
+        let jobs: Vec<_> = (0..ran.len()).map(|index| cell(index).job).collect();
+        let plan = snapshot.plan(&jobs).unwrap();
         let mut rebuilt = World::default();
         for (statement, reason) in ran.iter().zip(&plan.before) {
             if reason.is_some() {
@@ -261,7 +262,7 @@ fn snapshot_of(cells: &[&str], not_kept: &[&str]) -> Snapshot {
     let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
     let cells = cells.iter().enumerate().map(|(index, text)| {
         let (binds, mentions) = text.trim_end_matches(['!', '*', '?']).split_once('<').unwrap();
-        let (is_definition, must_rerun) = (text.ends_with('!'), text.ends_with('*'));
+        let (is_definition, must_rerun) = (text.contains('!'), text.ends_with('*'));
         let (binds, mentions, is_dynamic) = (names(binds), names(mentions), text.ends_with('?'));
         SnapshotCell { binds, mentions, is_definition, must_rerun, is_dynamic, ..cell(index) }
     });
@@ -269,13 +270,15 @@ fn snapshot_of(cells: &[&str], not_kept: &[&str]) -> Snapshot {
     let not_kept: BTreeMap<String, String> =
         not_kept.iter().map(|name| ((*name).to_owned(), "why".to_owned())).collect();
     let bound = cells.iter().filter(|cell| !cell.is_definition).flat_map(|cell| cell.binds.clone());
-    let kept = bound.filter(|name| !not_kept.contains_key(name)).collect();
-    Snapshot { cells, kept, not_kept }
+    let kept: BTreeSet<_> = bound.filter(|name| !not_kept.contains_key(name)).collect();
+    // What is called `f` is a function.
+    let inert = kept.iter().chain(not_kept.keys()).filter(|name| !name.starts_with('f')).cloned().collect();
+    Snapshot { cells, kept, not_kept, inert }
 }
 
 /// For each cell how it is rebuilt: by a value (`.`), or by running it as a definition, by its mark, for what is not kept, or for another.
 fn rebuilt(cells: &[&str], not_kept: &[&str]) -> String {
-    let items: Vec<_> = (0..cells.len()).map(item).collect();
+    let jobs: Vec<_> = (0..cells.len()).map(|index| cell(index).job).collect();
     let letter = |reason: &Option<RerunReason>| match reason {
         None => '.',
         Some(RerunReason::Definition) => 'd',
@@ -283,7 +286,7 @@ fn rebuilt(cells: &[&str], not_kept: &[&str]) -> String {
         Some(RerunReason::NotKept(_)) => 'n',
         Some(RerunReason::Needed) => 'o',
     };
-    snapshot_of(cells, not_kept).plan(&items).unwrap().before.iter().map(letter).collect()
+    snapshot_of(cells, not_kept).plan(&jobs).unwrap().before.iter().map(letter).collect()
 }
 
 #[test]
@@ -297,7 +300,7 @@ fn only_what_cannot_be_restored_runs_again() {
     assert_eq!(rebuilt(&query, &["conn"]), "donnon");
     assert_eq!(rebuilt(&["a <", "b < a*", "c < b"], &[]), "om.");
     // Who may look at any name needs all that came before.
-    assert_eq!(rebuilt(&["a <", "b <", "<?", "c <"], &["c"]), "oonn");
+    assert_eq!(rebuilt(&["a <", "b <", "<?", "c <"], &["c"]), "...n");
     assert_eq!(rebuilt(&["a <", "b <", "c <?", "d <"], &["c"]), "oon.");
 }
 
@@ -305,12 +308,23 @@ fn only_what_cannot_be_restored_runs_again() {
 fn what_a_function_mentions_counts_where_it_is_called() {
     let calls = ["state <", "push < state!", "< push", "other <", "handle < push"];
     assert_eq!(rebuilt(&calls, &["handle"]), "odo.n");
+    // Also of one that is defined beside other code, and kept.
+    let calls = ["conn <", "f a < conn", "b < f", "c < a"];
+    assert_eq!(rebuilt(&calls, &["conn"]), "nnn.");
+    assert_eq!(rebuilt(&["a <", "f <!?", "c <", "b < f"], &["c"]), "odnn");
+}
+
+#[test]
+fn the_last_value_is_that_of_the_last_expression_alone() {
+    assert_eq!(rebuilt(&["_ a <", "_ <", "b <", "_ <"], &["_"]), "...n");
+    assert_eq!(rebuilt(&["_ a <", "_ <", "b < _", "_ <"], &["b"]), ".on.");
 }
 
 #[test]
 fn a_snapshot_of_something_else_is_of_no_use() {
     let snapshot = snapshot_of(&["a <", "b <", "c <"], &[]);
-    let plan = |items: &[usize]| snapshot.plan(&items.iter().map(|index| item(*index)).collect::<Vec<_>>());
+    let jobs = |cells: &[usize]| cells.iter().map(|index| cell(*index).job).collect::<Vec<_>>();
+    let plan = |cells: &[usize]| snapshot.plan(&jobs(cells));
     assert!(plan(&[0, 1, 2]).is_some());
     assert_eq!(plan(&[0, 1, 2, 7]).unwrap().before.len(), 3, "what came after it runs again");
     assert_eq!(plan(&[]), None, "the session was reset");
@@ -320,7 +334,7 @@ fn a_snapshot_of_something_else_is_of_no_use() {
     let mut cut = snapshot.clone();
     cut.cells[2].is_replayed = false;
     assert!(
-        cut.plan(&[item(0), item(1)]).is_some(),
+        cut.plan(&jobs(&[0, 1])).is_some(),
         "what was cancelled does not run again, and left what it left"
     );
 }
@@ -331,7 +345,8 @@ fn what_was_restored_is_told_in_a_line() {
     let snapshot = snapshot_of(&cells, &not_kept);
     let items: Vec<_> = (0..4).map(item).collect();
     let told = |restored: &Restored| restored.to_string();
-    let restored = snapshot.plan(&items).unwrap().restored(&snapshot, &items, items[0].session);
+    let jobs: Vec<_> = items.iter().map(|item| item.job).collect();
+    let restored = snapshot.plan(&jobs).unwrap().restored(&snapshot, &items, items[0].session);
     insta::assert_snapshot!(told(&restored), @"1 restored by the values of 2 names; `conn` was not kept: why; ran again: #2, #3");
     let failed = Restored { failed: Some("numpy was 2.1, and is 2.3".to_owned()), ..Restored::default() };
     insta::assert_snapshot!(told(&failed), @"since the values that were kept are of no use: numpy was 2.1, and is 2.3");
