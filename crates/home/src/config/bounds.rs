@@ -27,7 +27,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
-        "outcomes" | "history-lines" => ANY,
+        "outcomes" | "history-lines" | "snapshot-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         _ if name.ends_with("-ms") => TIME,
