@@ -261,8 +261,17 @@ class Objects:
             self.left -= 1
             if self.left < 0:
                 return False
+            if is_array(value):
+                self.note_array(name, value)
             heap.extend(self.parts(value))
         return True
+
+    def note_array(self, name, value):
+        """Arrays of which the one sees the memory of the other belong together."""
+        base = base_of(value)
+        self.arrays.setdefault(id(base), {})[id(value)] = value
+        other = self.owner.setdefault(("memory", id(base)), name)
+        self.parent[self.root(name)] = self.root(other)
 
     def parts(self, value):
         """What it holds: for code no more than belongs to it alone."""
@@ -274,9 +283,7 @@ class Objects:
             local = getattr(frame, "f_locals", None)
             return list(local.values()) if isinstance(local, dict) and frame.f_code.co_name != "<module>" else []
         if is_array(value):
-            base = base_of(value)
-            self.arrays.setdefault(id(base), {})[id(value)] = value
-            return [base] if base is not value else items_of(value)
+            return items_of(value)
         if isinstance(value, (bytearray, memoryview)):
             self.memory.add(id(value))
         held = gc.get_referents(value)

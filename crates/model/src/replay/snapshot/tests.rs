@@ -331,6 +331,11 @@ fn a_snapshot_of_something_else_is_of_no_use() {
     assert_eq!(plan(&[7, 8]), None);
     assert_eq!(plan(&[0, 1]), None, "it has effects that the session is not to have");
     assert_eq!(plan(&[0, 7, 1, 2]), None, "something was put in between");
+    let valued = snapshot_of(&["a <", "_ < a", "c <"], &[]);
+    assert!(
+        valued.plan(&jobs(&[0, 2])).is_some(),
+        "it ran again for its value alone, and another took its place"
+    );
     let mut cut = snapshot.clone();
     cut.cells[2].is_replayed = false;
     assert!(
