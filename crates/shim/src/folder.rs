@@ -139,10 +139,16 @@ impl ShimFolder {
         make_private(&self.folder)
     }
 
-    /// Removes the folder and all in it.
+    /// Removes the folder and all in it. It goes with its record, at one moment: whoever finds no record may make the folder anew, and
+    /// nothing of that is removed by a shim that is still ending.
     pub(crate) fn remove(&self) {
+        // A session's name has no dot.
+        let aside = self.folder.with_extension("gone");
         // What stays behind is removed when the session is brought up the next time.
-        std::fs::remove_dir_all(&self.folder).ok();
+        std::fs::remove_dir_all(&aside).ok();
+        if std::fs::rename(&self.folder, &aside).is_ok() {
+            std::fs::remove_dir_all(&aside).ok();
+        }
     }
 }
 
@@ -172,4 +178,44 @@ fn make_private(folder: &Path) -> Result<(), Error> {
     std::fs::DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(|error| {
         Error::WorkerFailed { reason: format!("the folder `{}` cannot be made: {error}", folder.display()) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::SessionKind;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_record_is_not_one_that_is_just_being_removed() {
+        let shims = tempfile::tempdir().unwrap();
+        let session = SessionId::from_uuid(Uuid::from_u128(1));
+        let folder = ShimFolder::of(shims.path(), session);
+        for _ in 0..20 {
+            folder.make().unwrap();
+            for file in 0..100 {
+                std::fs::write(folder.path().join(format!("file-{file}")), "").unwrap();
+            }
+            let record = ShimRecord {
+                session,
+                kind: SessionKind::fsharp(),
+                pid: 1,
+                started: None,
+                folder: folder.path().to_owned(),
+                socket: PathBuf::new(),
+                token: "own".to_owned(),
+                epoch: Epoch(1),
+                protocol: 1,
+                version: String::new(),
+            };
+            folder.write_record(&record).unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| folder.remove_of("own"));
+                while folder.record().is_some() {}
+                assert!(!folder.path().exists(), "the shim of another could have moved in");
+            });
+        }
+        assert_eq!(std::fs::read_dir(shims.path()).unwrap().count(), 0);
+    }
 }
