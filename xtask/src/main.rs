@@ -10,6 +10,7 @@ mod clients;
 mod command;
 mod failure;
 mod fuzz;
+mod kills;
 mod soak;
 mod test;
 mod tools;
@@ -53,6 +54,11 @@ const TASKS: &[Task] = &[
         name: "fuzz",
         purpose: "give whatever bytes there are to what reads them, for --seconds N each, and say which break a promise",
         run: fuzz::run,
+    },
+    Task {
+        name: "kills",
+        purpose: "kill daemons at --moments N seeded moments of stories in each kind of session, and say what is lost or told twice",
+        run: kills::run,
     },
     Task {
         name: "soak",

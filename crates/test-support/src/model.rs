@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -25,6 +26,8 @@ pub enum Step {
     Finish(&'static str, u64),
     /// Goes on once the test says so.
     Wait(Arc<Notify>),
+    /// Goes on after so long.
+    Pause(Duration),
     /// Says nothing any more, and keeps the connection.
     Hang,
     /// Closes the connection in the middle of things.
@@ -136,6 +139,10 @@ async fn serve(
             }
             Step::Wait(go_on) => {
                 go_on.notified().await;
+                continue;
+            }
+            Step::Pause(pause) => {
+                tokio::time::sleep(pause).await;
                 continue;
             }
             Step::Hang => std::future::pending().await,

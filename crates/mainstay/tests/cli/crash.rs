@@ -2,12 +2,11 @@
 //! command that is sent again, whether or not it had an answer, is carried out once.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use crate::support::World;
+use crate::support::rpc::Connection;
 use serde_json::{Value, json};
 
 /// Kills at each failpoint; `MAINSTAY_LOG_CRASH_RUNS` says another number.
@@ -85,18 +84,18 @@ fn kill_at(failpoint: &str) {
         start(&world, Some(&format!("{failpoint}:{time}")));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
-                let (stream, session) = (connect(&world), session.clone());
+                let (stream, session) = (Connection::open(&world), session.clone());
                 std::thread::spawn(move || change_until_killed(stream, &session, run, client))
             })
             .collect();
         clients.into_iter().for_each(|client| sent.extend(client.join().unwrap()));
-        match connect(&world) {
+        match Connection::open(&world) {
             // It has not come to the failpoint so often.
             Some(_) => world.kill_daemon(),
             None => killed += 1,
         }
         start(&world, None);
-        let mut again = connect(&world).expect("a daemon serves");
+        let mut again = Connection::open(&world).expect("a daemon serves");
         for (id, Sent { name, .. }) in sent.range(format!("{run:04}-")..format!("{:04}-", run + 1)) {
             let answer = rename(&mut again, &session, id, name).expect("it is not killed again");
             assert_eq!(answer["error"], Value::Null, "{id}");
@@ -130,26 +129,8 @@ fn start(world: &World, failpoint: Option<&str>) {
     assert!(failpoint.is_some() || status.success());
 }
 
-type Connection = BufReader<UnixStream>;
-
-fn connect(world: &World) -> Option<Connection> {
-    let mut connection = BufReader::new(UnixStream::connect(world.home().join("run/daemon.sock")).ok()?);
-    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
-    ask(&mut connection, "client/attach", &json!({"token": token.trim(), "name": "test"}))?;
-    Some(connection)
-}
-
-/// The answer; none where the daemon is gone.
-fn ask(connection: &mut Connection, method: &str, params: &Value) -> Option<Value> {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    writeln!(connection.get_mut(), "{request}").ok()?;
-    let mut line = String::new();
-    connection.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
-    serde_json::from_str(&line).ok()
-}
-
 fn rename(connection: &mut Connection, session: &str, id: &str, name: &str) -> Option<Value> {
-    ask(connection, "session/rename", &json!({"session": session, "name": name, "command": id}))
+    connection.ask("session/rename", &json!({"session": session, "name": name, "command": id}))
 }
 
 /// What was sent, and whether it was answered.

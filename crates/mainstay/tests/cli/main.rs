@@ -30,6 +30,7 @@ mod input;
 mod jupyter_kernel;
 mod kept_values;
 mod kernel_command;
+mod kills;
 mod kinds;
 mod lost_clients;
 mod lost_daemons;

@@ -6,6 +6,7 @@ It runs a few forms of F#, and answers them as F#'s worker does. A statement is 
   `while VALUE do VALUE`;
 - a value: whole numbers with `+`, `-` and `*`, texts joined with `+`, tuples, names, calls of functions, `(VALUE; VALUE)`;
 - `printf`, `printfn`, `eprintf`, `eprintfn` (`%d`, `%s`, `%A`, `%b`), `failwith TEXT`, `exit NUMBER`, `System.Threading.Thread.Sleep NUMBER`,
+  `System.Threading.Thread.SpinWait NUMBER` (so many milliseconds, in which nothing interrupts it),
   `stdin.ReadLine()`, `Mainstay.ask TEXT`, `Mainstay.password TEXT`, `TEXT.Length`, `string VALUE`, `System.Environment.GetEnvironmentVariable TEXT`,
   `Mainstay.display (Mainstay.html TEXT)`,
   `Mainstay.display (Mainstay.image (System.Convert.FromBase64String TEXT))`, `not VALUE`, and of `System.IO.File` `Exists` and `ReadAllText`.
@@ -340,6 +341,7 @@ PRINTS = ("printf", "printfn", "eprintf", "eprintfn")
 # The functions of one argument, each by its method.
 CALLS = {
     "System.Threading.Thread.Sleep": Eval.sleep,
+    "System.Threading.Thread.SpinWait": lambda _, milliseconds: time.sleep(milliseconds / 1000),
     "System.IO.File.Exists": lambda _, path: os.path.exists(path),
     "System.IO.File.ReadAllText": Eval.read_file,
     "failwith": Eval.fail,

@@ -4,6 +4,7 @@
 pub(crate) mod agents;
 pub(crate) mod bridged;
 pub(crate) mod collector;
+pub(crate) mod rpc;
 pub(crate) mod terminal;
 pub(crate) mod tool_call;
 
