@@ -125,8 +125,11 @@ pub(crate) enum Order {
         /// The event that ended the ask; for one that was never raised the newest before.
         ended: Seq,
     },
-    /// Interrupt the job that runs.
-    Interrupt,
+    /// Interrupt the job that runs: in a runner that outlives this daemon once the session as committed has this event.
+    Interrupt {
+        /// The event that asked for its end.
+        wanted: Seq,
+    },
 }
 
 impl Worker {
@@ -231,8 +234,13 @@ async fn deliver(
                     runner.process().answer(answer).await;
                 }
             }
-            // A job that still runs then costs the worker its life; one that has ended must not block the next.
-            (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
+            (runner, Order::Interrupt { wanted }) => {
+                // Else a job would have been interrupted for whoever adopts the runner, and nobody have asked for that.
+                if !runner.process().outlives_daemon() || has(&committed, wanted).await {
+                    // A job that still runs then costs the worker its life; one that has ended must not block the next.
+                    timeout(grace, runner.process().interrupt()).await.unwrap_or_default();
+                }
+            }
         }
     }
 }

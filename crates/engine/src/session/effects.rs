@@ -46,7 +46,7 @@ impl SessionTask {
                 self.cancelled = Some(job);
                 self.begin_grace();
                 // Where no worker takes it, none runs the job, and its exit is on its way.
-                self.order(Order::Interrupt);
+                self.order(Order::Interrupt { wanted: self.session.last_seq });
             }
         }
     }

@@ -269,6 +269,46 @@ async fn a_cancel_that_was_stored_reaches_a_job_that_goes_on() {
 }
 
 #[tokio::test]
+async fn a_cancel_that_is_not_stored_has_interrupted_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    daemon.store.cut_after(0, false);
+    let cancel = client.send(command(next_id(), Admission::Now, CANCEL));
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [running, cancel]);
+    let daemon = succeed(daemon, folder.path()).await;
+    assert_eq!(daemon.survivor().interrupts(), 0);
+    let client = daemon.client(session);
+    client.submit(CANCEL).await.unwrap();
+    client.until("evalCancelled").await;
+    assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_that_was_cancelled_and_whose_runner_is_gone_too_is_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    daemon.survivors.cut_off();
+    daemon.store.cut_after(0, true);
+    let cancel = client.send(command(next_id(), Admission::Now, CANCEL));
+    daemon.store.is_cut().await;
+    breathe().await;
+    hang_up(client, [running, cancel]);
+    daemon.survivors.end_all();
+    let daemon = succeed(daemon, folder.path()).await;
+    let client = daemon.client(session);
+    client.until("evalCancelled").await;
+    assert_eq!(client.count("evalInterrupted").await, 0);
+}
+
+#[tokio::test]
 async fn a_job_whose_runner_is_gone_too_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;

@@ -158,6 +158,11 @@ impl Survivor {
         self.until(|life| (life.interrupts >= times).then_some(())).await;
     }
 
+    /// How often it was interrupted.
+    pub(crate) fn interrupts(&self) -> usize {
+        self.life().interrupts
+    }
+
     /// All that it said.
     pub(crate) fn said(&self) -> Vec<RunnerNotice> {
         self.life().said.clone()

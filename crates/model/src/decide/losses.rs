@@ -85,7 +85,15 @@ impl Draft<'_> {
     /// The daemon that was to give a job to the runner is gone, and nobody else can.
     pub(super) fn job_lost(&mut self, job: JobId) {
         if let Some(running) = self.running(job) {
-            self.interrupt_running(&running);
+            self.cut_off(&running);
+        }
+    }
+
+    /// A job that is lost with a daemon was interrupted, unless it was to end anyway.
+    fn cut_off(&mut self, running: &RunningJob) {
+        match running.cancel_requested {
+            true => self.end_running_by_kill(),
+            false => self.interrupt_running(running),
         }
     }
 
@@ -112,7 +120,7 @@ impl Draft<'_> {
             | SessionState::Evaluating
             | SessionState::Waiting(_) => {
                 if let Some(running) = self.session.running().cloned() {
-                    self.interrupt_running(&running);
+                    self.cut_off(&running);
                 }
                 // An agent starts when it has something to do.
                 if self.session.is_agent() && self.session.lane.is_empty() {
