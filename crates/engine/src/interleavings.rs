@@ -1,9 +1,11 @@
 //! Tasks that meet, under many schedules. The store is in memory ([`memory_log`]), and so are workers ([`worker`]).
 
+mod adopting;
 mod following;
 mod memory_log;
 mod samples;
 mod sessions;
+mod survivor;
 mod waiting;
 mod worker;
 

@@ -17,8 +17,8 @@ use mainstay_log::{
 use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
-    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
-    Session, SessionId, SessionState, TakenNotices, Timestamp, TranscriptEntry,
+    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, NoticeNumber, Position,
+    Principal, Seq, Session, SessionId, SessionState, TakenNotices, Timestamp, TranscriptEntry,
 };
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -72,6 +72,11 @@ impl MemoryLog {
     /// Whether a command has a durable outcome, seen at once.
     pub(super) fn has_outcome(&self, key: &CommandKey) -> bool {
         self.lock().outcomes.contains_key(key)
+    }
+
+    /// The last notice of a session's runner that is stored as taken, seen at once.
+    pub(super) fn has_taken(&self, session: SessionId) -> NoticeNumber {
+        self.lock().taken.get(&session).map_or(NoticeNumber::default(), |taken| taken.up_to)
     }
 
     /// Gives what is durable at one moment of the call.

@@ -257,20 +257,7 @@ impl Daemon {
     }
 
     async fn create(&self, name: &str) -> SessionId {
-        let create = CreateSession {
-            kind: SessionKind::fsharp(),
-            working_directory: "/".to_owned(),
-            project: ProjectChoice::Nothing,
-            arguments: Vec::new(),
-            name: Some(name.to_owned()),
-            alias: None,
-        };
-        let creation = Creation::new(id(name), CreationSource::Empty(create));
-        let begun = self.engine.begin_creation(client(), creation, None, &Span::none()).await.unwrap();
-        match begun.ended().await.unwrap().outcome {
-            Outcome::Done { response: Response::Created { session } } => session,
-            outcome => panic!("{outcome:?}"),
-        }
+        new_session(&self.engine, name).await
     }
 
     async fn carry_out(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
@@ -293,14 +280,32 @@ impl Daemon {
     }
 }
 
+/// A session of this name, created under an id of that name.
+pub(super) async fn new_session(engine: &Engine, name: &str) -> SessionId {
+    let create = CreateSession {
+        kind: SessionKind::fsharp(),
+        working_directory: "/".to_owned(),
+        project: ProjectChoice::Nothing,
+        arguments: Vec::new(),
+        name: Some(name.to_owned()),
+        alias: None,
+    };
+    let creation = Creation::new(id(name), CreationSource::Empty(create));
+    let begun = engine.begin_creation(client(), creation, None, &Span::none()).await.unwrap();
+    match begun.ended().await.unwrap().outcome {
+        Outcome::Done { response: Response::Created { session } } => session,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
 /// Lets others go first, often or seldom.
-async fn some_time() {
+pub(super) async fn some_time() {
     for _ in 0..thread_rng().gen_range(0..20) {
         yield_now().await;
     }
 }
 
-fn eval(name: &str, code: &str) -> Command {
+pub(super) fn eval(name: &str, code: &str) -> Command {
     let body = SessionCommand::Eval(command::Eval {
         code: code.to_owned(),
         file: None,
@@ -315,14 +320,14 @@ fn depending(command: Command, on: &str) -> Command {
     Command { depends_on: vec![id(on)], ..command }
 }
 
-fn id(name: &str) -> CommandId {
+pub(super) fn id(name: &str) -> CommandId {
     CommandId::new(name).unwrap()
 }
 
-fn client() -> Source {
+pub(super) fn client() -> Source {
     Source::Client { principal: Principal::local(), name: "test".to_owned() }
 }
 
-fn is_completed(outcome: &Outcome) -> bool {
+pub(super) fn is_completed(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Done { response: Response::Evaluated(eval) } if eval.success())
 }
