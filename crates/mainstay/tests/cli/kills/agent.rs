@@ -119,9 +119,16 @@ fn check(view: &Value, events: &[Value], command: &str) -> Result<(), String> {
     if answers != 1 {
         return Err(format!("its answer is stored {answers} times"));
     }
-    let streamed: String =
-        of_kind("messageStreamed").filter_map(|event| event["body"]["text"].as_str()).collect();
-    if streamed.ends_with(&should) {
+    // Pieces that were not stored when the message came are not: the message has them.
+    let last = of_kind("messageStreamed").next_back().map(|event| event["body"]["message"].clone());
+    let mut streamed = String::new();
+    for event in of_kind("messageStreamed").filter(|event| Some(&event["body"]["message"]) == last.as_ref()) {
+        if event["body"]["offset"] != streamed.len() {
+            return Err(format!("a piece of its answer does not follow upon {streamed:?}: {event}"));
+        }
+        streamed.push_str(event["body"]["text"].as_str().unwrap_or_default());
+    }
+    if should.starts_with(&streamed) {
         Ok(())
     } else {
         Err(format!("what it said piece by piece is {streamed:?}"))
