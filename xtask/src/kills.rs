@@ -10,8 +10,9 @@ use crate::tools;
 
 const USAGE: &str = "cargo xtask kills [--moments N] [--seed S] [--kind K]…";
 
-/// The kinds of sessions that there are stories of: `scripted` is F# with a worker that needs no compiler.
-const KINDS: [&str; 5] = ["scripted", "fsharp", "python3", "xpython", "pi"];
+/// The kinds of sessions that there are stories of: `scripted` is F# with a worker that needs no compiler, `project` F# whose project is
+/// built.
+const KINDS: [&str; 6] = ["scripted", "fsharp", "project", "python3", "xpython", "pi"];
 
 /// How many moments of each kind there are, where it is not said.
 const MOMENTS: u64 = 100;
@@ -32,8 +33,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
         "cli",
         "--profile",
         PROFILE,
+        "--run-ignored",
+        "all",
         "--no-capture",
-        "--no-fail-fast",
         "-E",
         &filter,
     ]

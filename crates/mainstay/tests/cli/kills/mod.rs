@@ -1,11 +1,12 @@
 //! Daemons killed at seeded moments of stories: what runs goes on, what it puts out is stored whole and in order, and every command has
 //! one outcome.
 //!
-//! [`stories`] has what goes on, [`language`] the code for it, [`agent`] the turns of agents. [`clients`] send again what has no answer,
-//! [`daemons`] are started and killed as a [`plan`] says, and [`verdict`] holds the events against what was to come of it.
+//! [`stories`] has what goes on, [`language`] the code for it, [`agent`] the turns of agents, [`build`] builds. [`clients`] send again what
+//! has no answer, [`daemons`] are started and killed as a [`plan`] says, and [`verdict`] holds the events against what was to come of it.
 //! `cargo xtask kills` runs many moments; without its variables each kind of session has a few.
 
 mod agent;
+mod build;
 mod clients;
 mod daemons;
 mod language;
@@ -50,6 +51,12 @@ fn xpython_sessions_go_on_over_daemons_that_are_killed_at_seeded_moments() {
 #[test]
 fn pi_sessions_go_on_over_daemons_that_are_killed_at_seeded_moments() {
     explore("pi", 3, agent::Conversation::begin, agent::Conversation::play);
+}
+
+#[test]
+#[ignore = "each build takes seconds; `cargo xtask kills` runs it"]
+fn project_sessions_go_on_over_daemons_that_are_killed_at_seeded_moments() {
+    explore("project", 1, build::Project::begin, build::Project::play);
 }
 
 fn of_language(language: Language, few: u64, open: fn() -> World) {
