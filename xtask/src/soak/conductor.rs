@@ -1,7 +1,8 @@
 //! The course of a soak: slices of load with kills, each followed by a rest point, and at the end the reckoning.
 //!
-//! In the first and the last quarter the daemon is killed and stopped at random moments; in the half between only workers are killed, so
-//! that one daemon lives long enough to tell whether it grows. Every slice has the same load.
+//! In the first and the last quarter the daemon is killed every few seconds, and now and then it begins anew or is stopped in order; in the
+//! half between only workers are killed, so that one daemon lives long enough to tell whether it grows. Every slice has the same load.
+//! Workers live on in their shims where a daemon is killed or begins anew: no job is interrupted by that.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,12 +30,13 @@ const CATCHES_UP: Duration = Duration::from_secs(30);
 const SETTLES: Duration = Duration::from_secs(15);
 /// How long a killed daemon may take to be back. Its supervisor waits half a minute at most.
 const COMES_BACK: Duration = Duration::from_secs(60);
-/// How long workers may outlive their daemon.
+/// How long workers and shims may outlive a daemon that was stopped in order.
 const WORKERS_END: Duration = Duration::from_secs(10);
 /// How often a start is tried.
 const STARTS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const SUPERVISED: [&str; 2] = ["-d", "--supervised"];
+const UNSUPERVISED: [&str; 1] = ["-d"];
 
 /// Who leads through a soak.
 pub(super) struct Conductor<'a> {
@@ -142,7 +144,7 @@ impl<'a> Conductor<'a> {
     fn disturb(&mut self, part: Part) -> Result<(), String> {
         let until = Instant::now() + part.slice(self.length);
         let mut worker_dies = Instant::now() + self.random.millis(1000, 10_000);
-        let mut daemon_ends = Instant::now() + self.random.millis(1000, 10_000);
+        let mut daemon_ends = Instant::now() + self.random.millis(500, 4000);
         while Instant::now() < until && !self.is_interrupted() {
             std::thread::sleep(BETWEEN_LOOKS);
             if Instant::now() >= worker_dies {
@@ -150,13 +152,15 @@ impl<'a> Conductor<'a> {
                 worker_dies = Instant::now() + self.random.millis(3000, 15_000);
             }
             if part == Part::Endings && Instant::now() >= daemon_ends {
-                if self.random.chance(70) {
-                    self.kill_daemon()?;
-                } else {
-                    self.stop();
-                    self.start()?;
+                match self.random.below(10) {
+                    0 => {
+                        self.stop();
+                        self.start()?;
+                    }
+                    1 => self.restart(),
+                    _ => self.kill_daemon()?,
                 }
-                daemon_ends = Instant::now() + self.random.millis(2000, 15_000);
+                daemon_ends = Instant::now() + self.random.millis(500, 4000);
             }
         }
         Ok(())
@@ -174,13 +178,15 @@ impl<'a> Conductor<'a> {
         family(&self.stage.installation.home())
     }
 
-    /// Kills the daemon. Its supervisor must bring another, and its workers must end.
-    fn kill_daemon(&self) -> Result<(), String> {
+    /// Kills the daemon. Its supervisor must bring another, which adopts what goes on in shims; mostly a client is quicker than that.
+    fn kill_daemon(&mut self) -> Result<(), String> {
         let Some(daemon) = self.stage.installation.daemon() else { return self.start() };
-        let workers = self.family().workers;
         kill(daemon.pid);
         self.stage.count("kills: daemon");
-        self.expect_end(&workers, "its daemon, which was killed");
+        if self.random.chance(90) {
+            // The supervisor may be quicker, and a client too.
+            self.stage.installation.run(UNSUPERVISED).ok();
+        }
         let is_back = || {
             let is_another = self.stage.installation.daemon().is_some_and(|now| now.pid != daemon.pid);
             is_another && Connection::open(&self.stage.installation).is_ok()
@@ -192,12 +198,19 @@ impl<'a> Conductor<'a> {
         self.start()
     }
 
+    /// Has the daemon begin anew. What runs goes on.
+    fn restart(&self) {
+        self.stage.check(self.stage.installation.require(["restart"]).map(drop));
+        self.stage.count("restarts");
+    }
+
     /// Stops the daemon and its supervisor in order. Nothing of theirs is left.
     fn stop(&self) {
-        let workers = self.family().workers;
+        let Family { workers, shims, .. } = self.family();
         self.stage.check(self.stage.installation.require(["stop"]).map(drop));
         self.stage.count("stops in order");
-        self.expect_end(&workers, "its daemon, which was stopped");
+        self.expect_end(&workers, "a worker outlives its daemon, which was stopped");
+        self.expect_end(&shims, "a shim outlives its daemon, which was stopped");
         // A client on the command line may have started another meanwhile, whose they are.
         let installation = &self.stage.installation;
         let is_clean = || installation.sockets().is_empty() || installation.daemon().is_some();
@@ -207,12 +220,12 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn expect_end(&self, workers: &[Process], of: &str) {
-        let live = || workers.iter().filter(|worker| worker.lives());
+    fn expect_end(&self, processes: &[Process], fault: &str) {
+        let live = || processes.iter().filter(|process| process.lives());
         if !within(WORKERS_END, || live().next().is_none()) {
-            let left: Vec<String> = live().map(|worker| worker.pid.to_string()).collect();
-            self.stage.fault(format!("a worker outlives {of}: {}", left.join(", ")));
-            live().for_each(|worker| kill(worker.pid));
+            let left: Vec<String> = live().map(|process| process.pid.to_string()).collect();
+            self.stage.fault(format!("{fault}: {}", left.join(", ")));
+            live().for_each(|process| kill(process.pid));
         }
     }
 
@@ -276,6 +289,10 @@ impl<'a> Conductor<'a> {
 
     /// Waits until what the load needed is given back: to the level of this daemon's first rest, or as long as that may take.
     fn settle(&self, daemon: u32) {
+        within(SETTLES, || {
+            let Family { workers, shims, .. } = self.family();
+            self.is_interrupted() || workers.is_empty() && shims.is_empty()
+        });
         let first = self.rests.iter().find(|rest| rest.daemon == daemon).map(|rest| rest.usage);
         within(SETTLES, || {
             let is_level = |now: processes::Usage| {
@@ -289,7 +306,11 @@ impl<'a> Conductor<'a> {
 
     /// At rest no session has a worker, so nothing of one may be left.
     fn look_round(&self) {
-        let Family { workers, others } = self.family();
+        let Family { workers, shims, others } = self.family();
+        for shim in shims {
+            self.stage.fault(format!("the shim {} outlives its session", shim.pid));
+            kill(shim.pid);
+        }
         for worker in workers {
             self.stage.fault(format!("the worker {} outlives its session", worker.pid));
             kill(worker.pid);

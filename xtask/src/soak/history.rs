@@ -105,6 +105,10 @@ pub(super) struct Transcript {
     completed: HashMap<String, u64>,
     accepted: HashSet<String>,
     resets: HashMap<String, Vec<u64>>,
+    /// The sessions whose workers are being brought up.
+    warming_up: HashSet<String>,
+    /// Where jobs were interrupted last.
+    interrupted: HashMap<String, u64>,
 }
 
 impl Transcript {
@@ -144,6 +148,35 @@ impl Transcript {
             }
             "evalCompleted" => drop(self.completed.insert(text(&event["correlation"]), seq)),
             "sessionReset" | "sessionHardReset" => self.resets.entry(session).or_default().push(seq),
+            _ => {}
+        }
+        self.go_on(event)
+    }
+
+    /// Notes what an event says of the session's worker. Where a daemon was lost, no job is interrupted, and no worker ended that was up.
+    fn go_on(&mut self, event: &Value) -> Result<(), String> {
+        let seq = event["seq"].as_u64().unwrap_or_default();
+        let session = event["session"].as_str().unwrap_or_default();
+        match event["kind"].as_str().unwrap_or_default() {
+            "warmUpStarted" if event["body"]["reason"] == "daemonLost" => {
+                if self.interrupted.get(session) == Some(&(seq - 1)) {
+                    return Err(format!(
+                        "the loss of a daemon interrupted a job, at #{seq} of session {session}"
+                    ));
+                }
+                if self.warming_up.insert(session.to_owned()) {
+                    return Err(format!(
+                        "the loss of a daemon cost a worker, at #{seq} of session {session}"
+                    ));
+                }
+            }
+            "warmUpStarted" | "sessionReset" | "sessionHardReset" => {
+                self.warming_up.insert(session.to_owned());
+            }
+            "warmUpCompleted" | "sessionStopped" | "sessionFaulted" => {
+                self.warming_up.remove(session);
+            }
+            "evalInterrupted" => drop(self.interrupted.insert(session.to_owned(), seq)),
             _ => {}
         }
         Ok(())
@@ -250,6 +283,28 @@ mod tests {
         assert!(transcript.accepted().contains("c"));
         let again = transcript.read(&event(2, "a", 2, "evalRequested", "c"), &mut story);
         assert!(again.unwrap_err().contains("ran twice"));
+    }
+
+    #[test]
+    fn the_loss_of_a_daemon_interrupts_nothing_and_costs_no_worker_that_is_up() {
+        let read = |kinds: &[&str]| {
+            let (mut story, mut transcript) = (EventHistory::default(), Transcript::default());
+            let read = (1..).zip(kinds).map(|(seq, kind)| {
+                let mut event = event(seq, "a", seq, kind, "");
+                if *kind == "daemonLost" {
+                    event["kind"] = json!("warmUpStarted");
+                    event["body"]["reason"] = json!("daemonLost");
+                }
+                transcript.read(&event, &mut story)
+            });
+            read.collect::<Result<Vec<_>, _>>().map(drop)
+        };
+        read(&["warmUpStarted", "daemonLost", "warmUpCompleted"]).unwrap();
+        read(&["warmUpCompleted", "evalInterrupted", "workerExited", "warmUpStarted"]).unwrap();
+        read(&["warmUpCompleted", "sessionReset", "daemonLost"]).unwrap();
+        assert!(read(&["warmUpCompleted", "daemonLost"]).unwrap_err().contains("cost a worker"));
+        let interrupted = read(&["warmUpStarted", "evalInterrupted", "daemonLost"]);
+        assert!(interrupted.unwrap_err().contains("interrupted a job"));
     }
 
     /// What is said of a value that was defined at #2 and asked for at #4, with this event at #3.

@@ -55,16 +55,17 @@ pub(super) fn usage(pid: u32) -> Option<Usage> {
     Some(Usage { memory: number("RssAnon:")? * 1024, threads: number("Threads:")?, files, children })
 }
 
-/// The workers of a home, and other processes that its daemon or they have started and left behind.
+/// The workers and shims of a home, and other processes that its daemon or they have started and left behind.
 pub(super) struct Family {
     pub(super) workers: Vec<Process>,
+    pub(super) shims: Vec<Process>,
     /// Neither workers nor the program itself, with their command lines.
     pub(super) others: Vec<(Process, String)>,
 }
 
 /// Everything that has the home in its environment.
 pub(super) fn family(home: &Path) -> Family {
-    let mut family = Family { workers: Vec::new(), others: Vec::new() };
+    let mut family = Family { workers: Vec::new(), shims: Vec::new(), others: Vec::new() };
     let named = [b"MAINSTAY_HOME=", home.as_os_str().as_encoded_bytes()].concat();
     for pid in all() {
         let Ok(environment) = fs::read(of(pid).join("environ")) else { continue };
@@ -77,10 +78,13 @@ pub(super) fn family(home: &Path) -> Family {
         let is_worker =
             environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(WORKER_VARIABLE));
         let command = command_line(pid);
-        if is_worker {
-            family.workers.push(process);
-        } else if !command.split(' ').next().is_some_and(|program| program.ends_with("mainstay")) {
-            family.others.push((process, command));
+        let mut words = command.split(' ');
+        let is_program = words.next().is_some_and(|program| program.ends_with("mainstay"));
+        match (is_worker, is_program) {
+            (true, _) => family.workers.push(process),
+            (false, true) if words.next() == Some("shim") => family.shims.push(process),
+            (false, true) => {}
+            (false, false) => family.others.push((process, command)),
         }
     }
     family
@@ -153,7 +157,8 @@ mod tests {
         let (mut worker, mut other) = (start(true), start(false));
         let own = usage(std::process::id()).unwrap();
         assert!(own.children >= 2 && own.threads >= 1 && own.files >= 3 && own.memory > 0, "{own:?}");
-        let Family { workers, others } = family(home.path());
+        let Family { workers, shims, others } = family(home.path());
+        assert!(shims.is_empty());
         assert_eq!(workers.iter().map(|process| process.pid).collect::<Vec<_>>(), [worker.id()]);
         assert_eq!(others.iter().map(|(process, _)| process.pid).collect::<Vec<_>>(), [other.id()]);
         assert!(workers[0].lives());

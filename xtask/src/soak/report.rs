@@ -29,7 +29,7 @@ pub(super) fn progress(stage: &Stage, elapsed: Duration, length: Duration, usage
     let done: u64 = stage.tally().values().sum();
     let state = match usage {
         Some(Usage { memory, threads, files, children }) => {
-            format!("{}, {threads} threads, {files} files, {children} workers", bytes(memory))
+            format!("{}, {threads} threads, {files} files, {children} children", bytes(memory))
         }
         None => "no daemon".to_owned(),
     };
@@ -73,7 +73,7 @@ impl Report<'_> {
         let Usage { memory, threads, files, children } = self.peak;
         let memory = bytes(memory);
         text.push_str(&format!(
-            "  at most          {memory:>9} {threads:>8} {files:>6}   {children} workers\n\n"
+            "  at most          {memory:>9} {threads:>8} {files:>6}   {children} children\n\n"
         ));
         for course in courses(&self.reckoning.rests) {
             text.push_str(&format!("  {}\n", in_words(&course)));
