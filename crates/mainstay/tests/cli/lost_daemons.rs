@@ -213,6 +213,47 @@ fn a_flood_that_a_shim_keeps_in_a_small_file_is_complete_and_in_order() {
     floods_over_kills("[daemon]\nshim-buffer-bytes = 100\nshim-file-bytes = 4096\n");
 }
 
+/// A session whose shim has no room on its disk for this file, and code that floods in it without a daemon.
+fn floods_on_a_full_disk(settled: &str, file: &str) -> World {
+    let world = World::scripted();
+    settings(&world, settled);
+    world.eval("let kept = 41");
+    let folder = world.home().join("shims").join(world.session()["session"].as_str().unwrap());
+    std::os::unix::fs::symlink("/dev/full", folder.join(file)).unwrap();
+    let mut running = begin(&world, &gated(&format!("for n in 1 .. {LINES} do printfn \"%d\" n")));
+    // Nobody starts the next daemon.
+    running.kill().unwrap();
+    running.wait().unwrap();
+    world.kill_daemon();
+    go(&world);
+    let log = folder.join("log");
+    let has_said = |text: &str| std::fs::read_to_string(&log).is_ok_and(|said| said.contains(text));
+    assert!(within(Duration::from_secs(60), || has_said("No space left on device")));
+    world
+}
+
+#[test]
+fn code_waits_where_its_shim_has_no_room_on_the_disk_and_nothing_is_lost() {
+    let world = floods_on_a_full_disk("[daemon]\nshim-buffer-bytes = 1000\n", "overflow");
+    let worker = world.worker_pid();
+    let mut events = world.follow(0);
+    for _ in ["kept", "the flood"] {
+        events.wait_for("evalCompleted");
+    }
+    let numbers: String = (1..=LINES).map(|number| format!("{number}\n")).collect();
+    assert_eq!(printed(&world), format!("begun\n{numbers}"));
+    assert_eq!(world.eval("kept + 1")["value"], "42");
+    assert_eq!((world.worker_pid(), count(&world, "warmUpCompleted")), (worker, 1));
+}
+
+#[test]
+fn a_job_whose_shim_cannot_leave_what_it_said_is_interrupted_and_the_session_is_replayed() {
+    let world = floods_on_a_full_disk("[daemon]\norphan-ms = 1\n", "left.notices");
+    assert_eq!(world.eval("kept + 1")["value"], "42");
+    assert_eq!((count(&world, "evalInterrupted"), count(&world, "warmUpCompleted")), (1, 2));
+    assert_eq!(world.shim_pids().len(), 1);
+}
+
 #[test]
 fn a_replay_that_prints_more_than_a_shim_keeps_comes_to_its_end() {
     let world = World::scripted();
