@@ -3,7 +3,7 @@
 use mainstay_model::Error;
 use mainstay_protocol::operations::GetSession;
 use mainstay_terminal::{note, printable, show_error};
-use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_again};
 use mainstay_terminal_client::daemon_fate::DaemonFate;
 use mainstay_terminal_client::link::{Link, is_loss};
 
@@ -68,7 +68,7 @@ impl PromptLoop {
 
     async fn start_again(&mut self) -> Result<Option<Connection>, Error> {
         tokio::select! {
-            connection = connect_or_start(&self.home, CLIENT_NAME) => connection.map(Some),
+            connection = connect_again(&self.home, CLIENT_NAME) => connection.map(Some),
             _ = self.interrupts.recv() => {
                 note("not connected; what you run next tries again");
                 Ok(None)

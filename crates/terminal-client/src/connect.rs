@@ -101,25 +101,35 @@ pub async fn answered<T>(
 
 /// Connects to the daemon that runs.
 pub async fn connect(home: &Home, name: &str) -> Result<Connection, Error> {
-    let connection = connect_any_version(home, name).await?;
+    of_this_version(connect_any_version(home, name).await?)
+}
+
+/// Connects to the daemon that runs, or starts one first.
+pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Error> {
+    of_this_version(connect_again(home, name).await?)
+}
+
+/// Connects to the daemon that runs, or starts one first, for a client whose daemon is lost. It goes on with one of another version, which
+/// `mainstay upgrade` puts in the place of its own: within what it has begun it says nothing new.
+pub async fn connect_again(home: &Home, name: &str) -> Result<Connection, Error> {
+    match connect_any_version(home, name).await {
+        // Another daemon would not know the token either.
+        Err(Error::Unauthorized) if shows_own_token() => Err(Error::Unauthorized),
+        Err(Error::DaemonNotRunning | Error::Unauthorized) => {
+            start(home, StartOptions::default()).await?;
+            connect_any_version(home, name).await
+        }
+        connected => connected,
+    }
+}
+
+/// A client that begins something does so with a daemon of its own version.
+fn of_this_version(connection: Connection) -> Result<Connection, Error> {
     let daemon = &connection.client.daemon.version;
     if daemon == VERSION {
         return Ok(connection);
     }
     Err(Error::DaemonVersionMismatch { daemon: daemon.clone(), program: VERSION.to_owned() })
-}
-
-/// Connects to the daemon that runs, or starts one first.
-pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Error> {
-    match connect(home, name).await {
-        // Another daemon would not know the token either.
-        Err(Error::Unauthorized) if shows_own_token() => Err(Error::Unauthorized),
-        Err(Error::DaemonNotRunning | Error::Unauthorized) => {
-            start(home, StartOptions::default()).await?;
-            connect(home, name).await
-        }
-        connected => connected,
-    }
 }
 
 /// Connects to the daemon that runs. Where none runs, but runners have outlived one that was lost, a daemon is started that goes on with them.
@@ -140,15 +150,33 @@ pub async fn connect_or_adopt(home: &Home, name: &str) -> Result<Connection, Err
 pub async fn connected<T>(
     home: &Home,
     name: &str,
+    done: impl AsyncFnMut(&Connection) -> Result<T, Error>,
+) -> Result<(Connection, T), Error> {
+    done_over(connect_or_start(home, name).await?, home, name, done).await
+}
+
+/// The same for a client that goes on with what it has begun ([`connect_again`]).
+pub async fn connected_again<T>(
+    home: &Home,
+    name: &str,
+    done: impl AsyncFnMut(&Connection) -> Result<T, Error>,
+) -> Result<(Connection, T), Error> {
+    done_over(connect_again(home, name).await?, home, name, done).await
+}
+
+async fn done_over<T>(
+    mut connection: Connection,
+    home: &Home,
+    name: &str,
     mut done: impl AsyncFnMut(&Connection) -> Result<T, Error>,
 ) -> Result<(Connection, T), Error> {
     let mut losses = 0;
     loop {
-        let connection = connect_or_start(home, name).await?;
         match done(&connection).await {
             Err(Error::DaemonNotRunning) if losses < MOST_LOSSES => losses += 1,
             done => return done.map(|done| (connection, done)),
         }
+        connection = connect_again(home, name).await?;
     }
 }
 

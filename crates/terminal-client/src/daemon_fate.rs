@@ -6,7 +6,7 @@ use mainstay_home::Home;
 use mainstay_model::Error;
 use tokio::time::{Instant, sleep};
 
-use crate::connect::{Connection, connect, connect_or_start};
+use crate::connect::{Connection, connect_again, connect_any_version};
 
 /// How long a daemon that stops in order may take until it counts as gone.
 const LAST_WORDS: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ impl DaemonFate {
                     }
                 }
                 Some(_) => {
-                    if let Ok(connection) = connect(home, name).await {
+                    if let Ok(connection) = connect_any_version(home, name).await {
                         return Self::There(Box::new(connection));
                     }
                 }
@@ -64,7 +64,7 @@ impl DaemonFate {
 pub async fn connect_to_next(home: &Home, name: &str, lost: &Connection) -> Result<Connection, Error> {
     match DaemonFate::of(home, name, lost.client.daemon.pid).await {
         DaemonFate::There(connection) => Ok(*connection),
-        DaemonFate::Crashed => connect_or_start(home, name).await,
+        DaemonFate::Crashed => connect_again(home, name).await,
         DaemonFate::Stopped => Err(Error::DaemonNotRunning),
     }
 }

@@ -27,7 +27,9 @@ pub fn next_step(error: &Error) -> String {
             "Try again in a moment; `mainstay` starts a new daemon. A command that waited for its turn is kept, and carried out then."
         }
         Error::DaemonNotRunning => "Start it with `mainstay -d`.",
-        Error::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.",
+        Error::DaemonVersionMismatch { .. } => {
+            "`mainstay upgrade` has it go on as this program; what runs goes on."
+        }
         Error::PortTaken { .. } => "Choose another with `--port` or `--pi-port`; 0 takes any free one.",
         error => return error.next_step(),
     };

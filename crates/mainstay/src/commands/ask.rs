@@ -10,7 +10,7 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
 use mainstay_terminal::{HiddenInput, Paint, printable};
 use mainstay_terminal_client::ask::{answer, asks_text, question, question_text};
-use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
+use mainstay_terminal_client::connect::{Connection, connect_or_start, connected, connected_again};
 use serde_json::{Value, json};
 
 use super::conditions::SentArgs;
@@ -152,7 +152,7 @@ impl Raise {
         let raise = RaiseAsk { session: session.session.to_string(), question: self.question(), sent };
         // Where the daemon is lost, the ask with its id waits in the next one.
         let ask = async |connection: &Connection| connection.client.call(raise.clone()).await;
-        let (_, answer) = connected(home, "cli", ask).await?;
+        let (_, answer) = connected_again(home, "cli", ask).await?;
         if self.json {
             super::print_json(&answer)?;
         } else {

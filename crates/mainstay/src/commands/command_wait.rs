@@ -11,7 +11,7 @@ use mainstay_protocol::operations::{Follow, GetCommand};
 use mainstay_protocol::view::{CommandState, CommandView, SessionView};
 use mainstay_protocol::{Conditions, Sent};
 use mainstay_terminal as terminal;
-use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, MOST_LOSSES, connect_again};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
@@ -87,7 +87,7 @@ impl<S: AwaitedCommand> CommandWait<S> {
         // The daemon was lost. The command goes on, its outcome is stored, or it never arrived; the same id asks for either.
         while matches!(answered, Err(Error::DaemonNotRunning)) && losses < MOST_LOSSES {
             losses += 1;
-            answered = self.attempt(connect_or_start(home, "cli").await?).await;
+            answered = self.attempt(connect_again(home, "cli").await?).await;
         }
         answered
     }

@@ -17,7 +17,7 @@ use mainstay_protocol::view::EvalView;
 use mainstay_terminal::{
     self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
 };
-use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
+use mainstay_terminal_client::connect::{Connection, connect_again, connected};
 use mainstay_terminal_client::exit::own_exit_code;
 use mainstay_terminal_client::fault::{HardReset, show_refusal};
 use mainstay_terminal_client::session_text::startup_text;
@@ -286,7 +286,7 @@ impl Run {
         match eval.answer(home, connection).await {
             Ok((answer, client)) => Ok(Some(eval.shown.finish(home, &client, answer).await?)),
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
-                let Connection { client, .. } = connect_or_start(home, "cli").await?;
+                let Connection { client, .. } = connect_again(home, "cli").await?;
                 show_refusal(&client, &session.session.to_string(), HardReset::Command, &error).await;
                 Ok(None)
             }

@@ -16,7 +16,7 @@ use mainstay_protocol::Conditions;
 use mainstay_protocol::operations::{GetSession, GetStatus};
 use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_terminal as terminal;
-use mainstay_terminal_client::connect::{Connection, connected};
+use mainstay_terminal_client::connect::{Connection, connected, connected_again};
 use mainstay_terminal_client::kernels;
 use mainstay_terminal_client::sessions::OpenedSession;
 use serde::Serialize;
@@ -124,7 +124,7 @@ impl Run {
             let write = async |connection: &Connection| {
                 opened.write_outputs(home, &connection.client, &session, &ran).await
             };
-            connected(home, "cli", write).await?;
+            connected_again(home, "cli", write).await?;
         }
         exit
     }
@@ -182,7 +182,8 @@ impl Run {
                 let now = connection.client.call(GetSession { session: reference.clone() }).await?;
                 Ok((run, now))
             };
-            let (connection, (CellRun { command, ran_before }, now)) = connected(home, "cli", find).await?;
+            let (connection, (CellRun { command, ran_before }, now)) =
+                connected_again(home, "cli", find).await?;
             self.tell(&format!("[{number}/{of}]{}", if ran_before { " ran before" } else { "" }));
             let show = if self.json || ran_before { Show::Nothing } else { Show::OutputAndDisplay };
             let evaluation = Evaluation::new(opened.source(cell, self.command_line()), show);

@@ -10,7 +10,7 @@ use mainstay_model::Error;
 use mainstay_protocol::Sent;
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::{CancelSession, GetSession, ResetSession, StopSession};
-use mainstay_terminal_client::connect::connect_or_start;
+use mainstay_terminal_client::connect::connect_again;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -121,7 +121,7 @@ impl Control {
     }
 
     async fn call<M: Method>(&self, method: M) -> Result<M::Answer, Error> {
-        connect_or_start(&self.home, CLIENT).await?.client.call(method).await
+        connect_again(&self.home, CLIENT).await?.client.call(method).await
     }
 }
 

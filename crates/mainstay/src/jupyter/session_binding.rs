@@ -13,7 +13,7 @@ use mainstay_model::{Error, Event, Seq, SessionKind};
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::{CreateSession, GetSession, OpenSession, Search};
 use mainstay_protocol::view::SessionView;
-use mainstay_terminal_client::connect::{Connection, connect_or_start};
+use mainstay_terminal_client::connect::{Connection, connect_again, connect_or_start};
 use mainstay_terminal_client::link::{Link, is_loss};
 use mainstay_terminal_client::paths::working_directory;
 use mainstay_terminal_client::sessions::{create, open, settle};
@@ -144,7 +144,7 @@ impl SessionBinding {
     }
 
     async fn resume(&mut self) -> Result<(), Error> {
-        let connection: Connection = connect_or_start(&self.home, CLIENT).await?;
+        let connection: Connection = connect_again(&self.home, CLIENT).await?;
         let session = connection.client.call(GetSession { session: self.session() }).await?;
         let session = settle(&connection.client, session).await?;
         self.link = Link::resume(connection, session, self.link.seen()).await?;

@@ -63,6 +63,7 @@ mod support;
 mod telemetry;
 mod test_command;
 mod transcript_commands;
+mod upgrade;
 mod warm_up;
 mod watch;
 mod web;

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use crate::support;
-use crate::support::World;
 use crate::support::bridged::Bridged;
+use crate::support::{OTHER_VERSION, World};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, Signal, kill_process};
@@ -229,38 +229,15 @@ fn fill(socket: &str) -> Vec<OwnedFd> {
     }
 }
 
-/// This program as one of another version: a copy with another number, of the same length, in all places.
-fn other_version(world: &World) -> std::path::PathBuf {
-    let own = env!("CARGO_PKG_VERSION");
-    let other = world.work().join("mainstay-of-another-version");
-    let script = format!("s/{}/{OTHER_VERSION}/g", own.replace('.', "\\."));
-    assert_eq!(own.len(), OTHER_VERSION.len());
-    std::fs::copy(env!("CARGO_BIN_EXE_mainstay"), &other).unwrap();
-    let mut change = std::process::Command::new("sed");
-    change.env("LC_ALL", "C").args(["-i", &script]).arg(&other);
-    assert!(change.status().unwrap().success());
-    other
-}
-
-/// A version that was never released.
-const OTHER_VERSION: &str = "0.0.9";
-
 #[test]
 fn calls_go_on_with_a_daemon_of_another_version_and_commands_say_which_it_is() {
     let world = World::scripted();
-    let other = other_version(&world);
+    let other = world.other_version();
     let mut client = Bridged::begin(&world);
     client.eval("let kept = 20");
     assert_eq!(world.run(["stop"]).code, 0);
-    let mut start = std::process::Command::new(other);
-    let own = world.command();
-    start.args(["-d", "--port", "0"]).current_dir(world.work());
-    for (name, value) in own.get_envs() {
-        match value {
-            Some(value) => start.env(name, value),
-            None => start.env_remove(name),
-        };
-    }
+    let mut start = world.command_of(&other);
+    start.args(["-d", "--port", "0"]);
     assert!(start.status().unwrap().success());
     client.wait_until(|message| message["method"] == "notifications/tools/list_changed");
     let (is_failure, text) = client.eval("kept + 1");
@@ -271,7 +248,7 @@ fn calls_go_on_with_a_daemon_of_another_version_and_commands_say_which_it_is() {
     let said =
         format!("the daemon is version {OTHER_VERSION}, this program is {own} [daemon_version_mismatch]");
     assert!(refused.code == 1 && refused.stderr.contains(&said), "{refused:?}");
-    assert!(refused.stderr.contains("`mainstay stop`, then `mainstay -d`"), "{refused:?}");
+    assert!(refused.stderr.contains("`mainstay upgrade`"), "{refused:?}");
     assert_eq!(world.run(["stop"]).code, 0, "it stops a daemon of any version");
     assert!(client.eval("kept + 3").1.contains("23"));
 }

@@ -11,7 +11,7 @@ use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::note;
-use mainstay_terminal_client::connect::{Connection, connect_or_start, connected};
+use mainstay_terminal_client::connect::{Connection, connect_again, connected_again};
 use mainstay_terminal_client::daemon_fate::connect_to_next;
 use mainstay_terminal_client::events::event_line;
 use mainstay_terminal_client::link::is_loss;
@@ -182,7 +182,7 @@ impl<'a> WatchMode<'a> {
 
     /// What is to be done about what happens next; none where it is over. Where the daemon is lost, the next one tells what happens.
     async fn next_due(&mut self) -> Result<Option<NextAction>, Error> {
-        let mut connection = connect_or_start(self.home, "cli").await?;
+        let mut connection = connect_again(self.home, "cli").await?;
         let mut happened = PendingChanges::default();
         loop {
             match self.next_due_over(&mut connection, &mut happened).await {
@@ -230,7 +230,7 @@ impl<'a> WatchMode<'a> {
         }
         let session = self.session.session.to_string();
         let refresh = RefreshSession { session, all: false, dry_run: false, sent: Sent::default() };
-        connected(self.home, "cli", async |connection: &Connection| {
+        connected_again(self.home, "cli", async |connection: &Connection| {
             connection.client.call(refresh.clone()).await
         })
         .await
@@ -240,7 +240,7 @@ impl<'a> WatchMode<'a> {
     /// What is built is loaded, and the session's definitions run again.
     async fn build(&self) -> Result<(), Error> {
         let is_shown = self.shape == Shape::Text;
-        let connection = connect_or_start(self.home, "cli").await?;
+        let connection = connect_again(self.home, "cli").await?;
         let done = RunnerJob::new(JobSpec::Build, &self.session, is_shown);
         let mut build = CommandWait::new(done, &self.session, SentArgs::default().named(), Asker::Build)?;
         let (view, _) = build.answer(self.home, connection).await?;

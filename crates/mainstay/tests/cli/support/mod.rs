@@ -23,6 +23,9 @@ pub(crate) use mainstay_test_support::provided::{
 /// F# code that no interrupt ends: .NET aborts no thread within a `finally`, and SDK 3.1's none at all.
 pub const NEVER_YIELDS: &str = "try () finally (while true do ())";
 
+/// A version that was never released.
+pub const OTHER_VERSION: &str = "0.0.9";
+
 /// A home folder, a working folder, and the program to run in them. Everything it started ends with it.
 pub struct World {
     root: tempfile::TempDir,
@@ -103,7 +106,12 @@ impl World {
 
     /// The program, ready to be given arguments.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_mainstay")))
+    }
+
+    /// The same of another build of the program.
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .env("MAINSTAY_HOME", self.home())
             .env("DOTNET_ROOT", dotnet())
@@ -237,6 +245,19 @@ impl World {
         let shims = self.shim_pids();
         let workers: Vec<i32> = shims.iter().flat_map(|shim| descendants(*shim)).collect();
         kill_at_once(self.daemon_pid().into_iter().chain(shims).chain(workers));
+    }
+
+    /// This program as one of another version, [`OTHER_VERSION`]: a copy with another number, of the same length, in all places.
+    pub fn other_version(&self) -> PathBuf {
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!(own.len(), OTHER_VERSION.len());
+        let other = self.root.path().join("mainstay-of-another-version");
+        let script = format!("s/{}/{OTHER_VERSION}/g", own.replace('.', "\\."));
+        std::fs::copy(env!("CARGO_BIN_EXE_mainstay"), &other).unwrap();
+        let mut change = Command::new("sed");
+        change.env("LC_ALL", "C").args(["-i", &script]).arg(&other);
+        assert!(change.status().unwrap().success());
+        other
     }
 
     /// The process ids of the shims that the home has.
