@@ -30,7 +30,7 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::secret::Secrets;
 use mainstay_model::{
     Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Error, Input, JobId, Notice,
-    RunnerNotice, Session, SessionCommand, SessionState, decide,
+    RunnerNotice, Seq, Session, SessionCommand, SessionState, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -212,8 +212,8 @@ struct SessionTask {
     secrets: Secrets,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
-    /// A job that was told to stop, and that the runner was not given yet.
-    cancelled: Option<JobId>,
+    /// A job that is to stop, with the event that says so, where that is not durable yet.
+    cancelled: Option<(JobId, Seq)>,
     /// Held while the session is not idle, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
     /// What the submissions gave that its workers ran.

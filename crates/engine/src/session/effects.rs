@@ -43,10 +43,11 @@ impl SessionTask {
                 self.order(Order::Answer { answer, ended: self.session.last_seq });
             }
             Effect::Interrupt { job } => {
-                self.cancelled = Some(job);
+                let wanted = self.session.last_seq;
+                self.cancelled = Some((job, wanted));
                 self.begin_grace();
                 // Where no worker takes it, none runs the job, and its exit is on its way.
-                self.order(Order::Interrupt { wanted: self.session.last_seq });
+                self.order(Order::Interrupt { wanted });
             }
         }
     }

@@ -29,14 +29,13 @@ impl SessionTask {
         [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
     }
 
-    /// Begins the grace of a job that was told to stop, once the runner was given the job: one that outlives this daemon is given it when it
-    /// is durable.
+    /// Begins the grace of a job that is to stop, once the runner is told: one that outlives this daemon is told when it is durable that
+    /// the job is to stop.
     pub(super) fn begin_grace(&mut self) {
-        let Some(job) = self.cancelled else { return };
+        let Some((job, wanted)) = self.cancelled else { return };
         let waits = self.runner().is_some_and(|runner| runner.process().outlives_daemon());
-        let last = self.visible.borrow().last_seq;
-        let running = self.session.running().filter(|running| running.job == job);
-        if waits && running.is_some_and(|running| running.requested > last) {
+        let is_running = self.session.running().is_some_and(|running| running.job == job);
+        if waits && is_running && wanted > self.visible.borrow().last_seq {
             return;
         }
         self.cancelled = None;
