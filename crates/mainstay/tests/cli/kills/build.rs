@@ -16,6 +16,9 @@ const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
   <ItemGroup><Compile Include="Money.fs" /></ItemGroup>
 </Project>"#;
 
+/// What a build prints where all goes well.
+const BUILDS: &str = "building 1 project with msbuild\n";
+
 /// A project, and a session for it.
 pub(super) struct Project {
     daemons: Daemons,
@@ -79,7 +82,7 @@ impl Project {
             return Err(format!("the session has {price} of the build {builds}\n{}", told()));
         }
         let expected = [
-            Expected { command: id, end: "jobEnded", prints: Prints::Exactly(String::new()) },
+            Expected { command: id, end: "jobEnded", prints: Prints::Exactly(BUILDS.to_owned()) },
             Expected::completed(format!("price-{builds}"), ""),
         ];
         verdict::check(&events, *before, &expected, true).map_err(|fault| format!("{fault}\n{}", told()))?;

@@ -9,6 +9,9 @@ use crate::support::{World, within};
 /// How long a daemon that finds another in its place may take to end.
 const LONG: Duration = Duration::from_secs(60);
 
+/// How long a daemon may take to come to the commit at which it ends.
+const COMMITS: Duration = Duration::from_secs(2);
+
 /// The daemons that were started and not killed: one, or several of which one gets the store.
 #[derive(Default)]
 pub(super) struct Daemons(Vec<Child>);
@@ -16,8 +19,16 @@ pub(super) struct Daemons(Vec<Child>);
 impl Daemons {
     /// Starts so many at once.
     pub(super) fn start(&mut self, world: &World, number: usize) {
+        self.start_until(world, number, None);
+    }
+
+    /// The same, each of which ends at a commit.
+    fn start_until(&mut self, world: &World, number: usize, ends_at: Option<(&str, u64)>) {
         let start = || {
             let mut command = world.command();
+            if let Some((failpoint, time)) = ends_at {
+                command.env("MAINSTAY_LOG_FAILPOINT", format!("{failpoint}:{time}"));
+            }
             command.args(["serve", "--port", "0", "--no-watch", "--announce"]);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
@@ -38,7 +49,13 @@ impl Daemons {
             // The moment is what is tried here.
             std::thread::sleep(kill.after);
             self.kill();
-            self.start(world, kill.daemons);
+            self.start_until(world, kill.daemons, kill.ends_at);
+            if kill.ends_at.is_some() {
+                // Where it does not come to so many commits, it is killed for that.
+                within(COMMITS, || self.0.iter_mut().any(|daemon| daemon.try_wait().unwrap().is_some()));
+                self.kill();
+                self.start(world, 1);
+            }
         }
     }
 

@@ -49,17 +49,29 @@ pub(super) struct Kill {
     pub(super) after: Duration,
     /// How many daemons are started at once then.
     pub(super) daemons: usize,
+    /// The commit at which the next daemon kills itself, and is followed by another; none where it lives on.
+    pub(super) ends_at: Option<(&'static str, u64)>,
 }
+
+/// Where a daemon kills itself that is compiled with failpoints, before and behind what a commit makes durable.
+const FAILPOINTS: [&str; 4] = ["before-commit", "after-commit", "during-batch", "during-projection"];
+/// How many commits a daemon may live.
+const COMMITS: u64 = 8;
 
 /// The first daemon after a kill adopts within this time: some kills come into the middle of that.
 const ADOPTS: Duration = Duration::from_millis(500);
 
 impl Plan {
-    /// One kill at any time of a story that takes so long, and now and then others that hit the daemons that adopt.
+    /// One kill at any time of a story that takes so long, and now and then others that hit the daemons that adopt; or one soon, after
+    /// which the next daemon ends with one of its commits.
     pub(super) fn of(random: &mut Random, length: Duration) -> Self {
-        let mut kills = vec![Kill { after: random.time(length), daemons: 1 }];
+        if random.below(2) == 0 {
+            let ends_at = Some((random.pick(&FAILPOINTS), 1 + random.below(COMMITS)));
+            return Self { kills: vec![Kill { after: random.time(length / 4), daemons: 1, ends_at }] };
+        }
+        let mut kills = vec![Kill { after: random.time(length), daemons: 1, ends_at: None }];
         while kills.len() < 4 && random.below(3) == 0 {
-            kills.push(Kill { after: random.time(ADOPTS), daemons: 1 });
+            kills.push(Kill { after: random.time(ADOPTS), daemons: 1, ends_at: None });
         }
         for kill in &mut kills {
             kill.daemons += usize::from(random.below(4) == 0);
