@@ -134,9 +134,14 @@ impl Installation {
         text.lines().filter(is_error).map(str::to_owned).collect()
     }
 
-    /// The names of what lies in the temporary folder.
+    /// The names of what lies in the temporary folder, without what F# Interactive leaves: it removes the folder of its symbols where its
+    /// process exits, and workers are killed.
     pub(super) fn temporary_files(&self) -> Vec<String> {
-        names(&self.temporary())
+        let is_of_symbols = |name: &String| {
+            let inside = names(&self.temporary().join(name));
+            !inside.is_empty() && inside.iter().all(|file| file.starts_with("FSI-ASSEMBLY"))
+        };
+        names(&self.temporary()).into_iter().filter(|name| !is_of_symbols(name)).collect()
     }
 }
 

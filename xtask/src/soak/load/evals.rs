@@ -78,7 +78,7 @@ impl Client<'_> {
         std::thread::sleep(self.random.millis(0, 1000));
         let mut other = Connection::open(&self.stage.installation)?;
         let whose = if self.random.chance(80) { json!(id) } else { Value::Null };
-        let mut cancelled = other.call("session/cancel", json!({ "session": session, "command": whose }));
+        let mut cancelled = other.call("session/cancel", json!({ "session": session, "target": whose }));
         if !whose.is_null()
             && matches!(&cancelled, Err(Trouble::Refused { code, .. }) if code == "not_running")
         {
