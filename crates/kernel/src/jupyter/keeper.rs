@@ -94,7 +94,7 @@ impl Keeper {
         }
     }
 
-    /// Code has ended.
+    /// Code has ended, and its values may be written down.
     pub(super) fn ended(&self, job: JobId, report: &JobReport) {
         let was_cut = matches!(report.ending, JobEnding::Interrupted { .. });
         let mut ran = self.ran();

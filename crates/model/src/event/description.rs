@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::References;
 use crate::id::CommandId;
-use crate::replay::Divergence;
+use crate::replay::{Divergence, Restored};
 use crate::screen::settled;
 use crate::session::DIVERGENCES_KEPT;
 use crate::transcript::total;
@@ -132,9 +132,8 @@ impl EventBody {
                 Description::new(tone_of_rebuilt(diverged), "", reload.line(diverged))
             }
             Self::WarmUpCompleted { kernel, replayed, diverged, restored, duration_ms, .. } => {
-                let restored = restored.as_ref().map(|restored| format!(", {restored}")).unwrap_or_default();
-                let diverged_words = words_of_divergences(diverged);
-                let ready = format!("{kernel}, {replayed} replayed{restored}{diverged_words}");
+                let rebuilt = words_of_rebuilt(restored.as_deref(), diverged);
+                let ready = format!("{kernel}, {replayed} replayed{rebuilt}");
                 Description::new(tone_of_rebuilt(diverged), "ready:", ready).took(*duration_ms)
             }
             Self::WorkerExited { exit, restart_after_ms, reason, .. } => {
@@ -276,6 +275,12 @@ const fn words_of_reason(reason: WarmUpReason) -> &'static str {
         WarmUpReason::DaemonLost => "the daemon was lost",
         WarmUpReason::Merged => "with what was merged into its transcript",
     }
+}
+
+/// What a rebuilt session has by a snapshot, and where it differs from before.
+fn words_of_rebuilt(restored: Option<&Restored>, diverged: &[Divergence]) -> String {
+    let restored = restored.map(|restored| format!(", {restored}")).unwrap_or_default();
+    format!("{restored}{}", words_of_divergences(diverged))
 }
 
 /// Where a rebuilt session differs from before, at most as many places as are kept.

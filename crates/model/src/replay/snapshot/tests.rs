@@ -8,19 +8,19 @@ use super::*;
 /// What a cell of a small language does. Names are `a`, `b`, …
 #[derive(Clone, Debug)]
 enum Statement {
-    /// `a = 1`
+    /// A number is bound: `a = 1`.
     Number(u8, u8),
-    /// `a = []`
+    /// A new list is bound: `a = []`.
     List(u8),
-    /// `a = b`
+    /// Another name is given: `a = b`.
     Name(u8, u8),
-    /// `a = len(b)`
+    /// A length is bound: `a = len(b)`.
     Length(u8, u8),
     /// `a = connection(b)`, which nobody can keep, and which has its argument.
     Opaque(u8, u8),
-    /// `a.append(b)`
+    /// Something is appended to a list: `a.append(b)`.
     Append(u8, u8),
-    /// `del a`
+    /// The name is removed again: `del a`.
     Delete(u8),
 }
 
@@ -82,7 +82,9 @@ impl World {
                     self.held[*place].push(value);
                 }
             }
-            Statement::Delete(a) => drop(self.names.remove(&name(*a))?),
+            Statement::Delete(a) => {
+                self.names.remove(&name(*a))?;
+            }
         }
         Some(())
     }
