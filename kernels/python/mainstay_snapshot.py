@@ -40,6 +40,8 @@ RUNNING = frozenset(["time", "timeit", "prun", "capture", "memit"])
 KEPT_APART = frozenset(["rcParams", "options", "environ"])
 #: Libraries whose objects live in front ends, or in the kernel.
 NOT_KEPT = frozenset(["ipywidgets", "comm", "ipykernel", "zmq"])
+#: Decorators of Python's own that keep no state.
+PLAIN_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "dataclass", "total_ordering", "unique", "wraps"])
 ATOMS = (bool, int, float, complex, str, bytes, type(None), range, slice, type(Ellipsis), type(NotImplemented))
 MARK = re.compile(r"\s*#\s*mainstay:\s*rerun\s*$")
 OWN = re.compile(r"_i*\d*$|_+$|__\w+__$")
@@ -52,20 +54,23 @@ def last_value(names):
 
 def is_atom(value, depth=3):
     """Whether nobody can change it, so that it does not matter who else has it."""
-    if type(value) in ATOMS or isinstance(value, (enum.Enum, types.ModuleType)):
+    kind = type(value)
+    if kind in ATOMS or issubclass(kind, (enum.Enum, types.ModuleType)):
         return True
-    return type(value) is tuple and depth > 0 and len(value) <= 100 and all(is_atom(item, depth - 1) for item in value)
+    return kind is tuple and depth > 0 and len(value) <= 100 and all(is_atom(item, depth - 1) for item in value)
 
 
 def is_active(value, names):
     """Whether it is code of the session's, or has such code: who uses it may use any name that the code mentions."""
     kind = type(value)
-    if kind.__module__ == "__main__" or isinstance(value, type) and value.__module__ == "__main__":
+    if kind.__module__ == "__main__" or issubclass(kind, type) and value.__module__ == "__main__":
         return True
-    if isinstance(value, types.MethodType):
+    if kind is types.MethodType:
         return is_active(value.__func__, names) or is_active(value.__self__, names)
-    frame = getattr(value, "gi_frame", None) or getattr(value, "cr_frame", None) if isinstance(value, (types.GeneratorType, types.CoroutineType)) else None
-    return isinstance(value, types.FunctionType) and value.__globals__ is names or frame is not None and frame.f_globals is names
+    if kind is types.FunctionType:
+        return value.__globals__ is names
+    frame = value.gi_frame if kind is types.GeneratorType else value.cr_frame if kind is types.CoroutineType else None
+    return frame is not None and frame.f_globals is names
 
 
 class Code:
@@ -81,7 +86,8 @@ class Code:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.is_dynamic = True
         else:
-            self.is_definition = not self.must_rerun and bool(tree.body) and all(map(self.defines, tree.body))
+            may_define = bool(tree.body) and not self.must_rerun and not self.patches
+            self.is_definition = may_define and all(map(self.defines, tree.body))
 
     def read(self, code):
         """Notes what some code says, and gives its tree."""
@@ -111,24 +117,30 @@ class Code:
         if isinstance(node, ast.Expr):
             return isinstance(node.value, ast.Constant) or magic(node.value)[0] in SETTING_UP
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            defaults = node.args.defaults + [part for part in node.args.kw_defaults if part is not None]
-            return not node.decorator_list and all(map(is_constant, defaults))
+            given = node.args
+            parts = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            self.need([part.annotation for part in parts if part is not None] + [node.returns] + node.decorator_list)
+            defaults = given.defaults + [part for part in given.kw_defaults if part is not None]
+            return all(map(is_constant, defaults)) and all(map(is_plain_decorator, node.decorator_list))
         if isinstance(node, ast.ClassDef):
             given = node.bases + [word.value for word in node.keywords]
-            self.needs.update(part.id for base in given for part in ast.walk(base) if isinstance(part, ast.Name))
-            return not node.decorator_list and all(map(is_dotted, given)) and all(map(self.belongs_to_class, node.body))
+            self.need(given + node.decorator_list)
+            is_plain = all(map(is_dotted, given)) and all(map(is_plain_decorator, node.decorator_list))
+            return is_plain and all(map(self.belongs_to_class, node.body))
         return False
 
+    def need(self, nodes):
+        """Notes what has to be there for a definition to run."""
+        self.needs.update(part.id for node in nodes if node is not None for part in ast.walk(node) if isinstance(part, ast.Name))
+
     def belongs_to_class(self, node):
+        """Whether a statement in a class only defines, and leaves nothing there that can be changed."""
         if isinstance(node, ast.Assign):
             return is_constant(node.value)
         if isinstance(node, ast.AnnAssign):
-            return node.value is None or is_constant(node.value)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            plain = {**node.__dict__, "decorator_list": []}
-            known = all(isinstance(part, ast.Name) and part.id in ("property", "staticmethod", "classmethod") for part in node.decorator_list)
-            return known and self.defines(type(node)(**plain))
-        return isinstance(node, ast.ClassDef) and self.defines(node) or self.defines(node) and not isinstance(node, ast.ClassDef)
+            self.need([node.annotation])
+            return node.value is None or is_constant(node.value) or getattr(getattr(node.value, "func", None), "id", None) == "field"
+        return self.defines(node)
 
     def visit(self, node):
         if isinstance(node, ast.Call) and magic(node)[0] is not None:
@@ -158,9 +170,11 @@ class Code:
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             path.append(getattr(node, "attr", None))
             node = node.value
-        root = isinstance(node, ast.Name) and self.names.get(node.id)
-        if isinstance(root, (types.ModuleType, type)) and not KEPT_APART.intersection(path):
-            self.patches = True
+        root = self.names.get(node.id) if isinstance(node, ast.Name) else None
+        is_definition = issubclass(type(root), (types.ModuleType, types.FunctionType, type)) and not KEPT_APART.intersection(path)
+        # As a method writes its class, where it does not write its name.
+        is_class = getattr(node, "id", None) == "cls" or getattr(getattr(node, "func", None), "id", None) == "type" or "__class__" in path[1:]
+        self.patches |= is_definition or is_class
 
     def record(self):
         """What is decided from."""
@@ -173,14 +187,20 @@ class Code:
             "needs": sorted(self.needs),
             "isDefinition": self.is_definition,
             "isDynamic": self.is_dynamic or bool(looks),
-            "mustRerun": self.must_rerun or self.patches and not self.is_definition,
+            "mustRerun": self.must_rerun or self.patches,
         }
 
 
 def is_constant(node):
-    return isinstance(node, ast.Constant) or isinstance(node, (ast.Tuple, ast.List)) and all(map(is_constant, node.elts)) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-    )
+    """Whether it is a value that nobody can change."""
+    if isinstance(node, ast.Tuple):
+        return all(map(is_constant, node.elts))
+    return isinstance(node, ast.Constant) or isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+
+
+def is_plain_decorator(node):
+    """Whether a decorator of Python's own leaves nothing behind that can be changed."""
+    return (getattr(node, "func", None) or node).__dict__.get("id") in PLAIN_DECORATORS
 
 
 def is_dotted(node):
