@@ -138,8 +138,9 @@ impl Installation {
     /// process exits, and workers are killed.
     pub(super) fn temporary_files(&self) -> Vec<String> {
         let is_of_symbols = |name: &String| {
-            let inside = names(&self.temporary().join(name));
-            !inside.is_empty() && inside.iter().all(|file| file.starts_with("FSI-ASSEMBLY"))
+            // A time and a number of 32 digits.
+            let is_symbols = |file: &String| file.starts_with("FSI-ASSEMBLY");
+            name.len() == 52 && names(&self.temporary().join(name)).iter().all(is_symbols)
         };
         names(&self.temporary()).into_iter().filter(|name| !is_of_symbols(name)).collect()
     }
