@@ -56,7 +56,7 @@ pub struct SnapshotCell {
 /// Why a submission runs again though there is a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RerunReason {
-    /// It only defines.
+    /// It only gives names a meaning.
     Definition,
     /// It says so itself, or changes a library.
     Marked,
