@@ -216,7 +216,10 @@ def type_name(value):
 
 def shown(value):
     """A value in a few words, where writing it runs nobody's code."""
-    return cut(reprlib.repr(value)) if is_plain(value) else None
+    try:
+        return cut(reprlib.repr(value)) if is_plain(value) else None
+    except RecursionError:  # it holds itself
+        return None
 
 
 def signature(value):
@@ -490,9 +493,9 @@ class Helper:
             sys.argv, self.own_command_line = self.own_command_line, None
         cell, self.cell = self.cell, None
         if cell is not None:
-            self.told = self.seen(cell)
             if self.snapshots is not None:
                 self.snapshots.ends(cell.get("transformed", ""))
+            self.told = self.seen(cell)
             self.shell.payload_manager.write_payload({"source": "mainstay", "report": self.told})
 
     def report(self):

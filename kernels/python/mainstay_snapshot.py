@@ -5,6 +5,8 @@ and large buffers lie in files of their own, called by their hash, so that only 
 the reason, and each cell with the names that it binds and mentions: from that it is decided elsewhere which cells have to run again. Python 3.8 and
 later, with cloudpickle where that is there."""
 
+import _abc
+import abc
 import ast
 import enum
 import fcntl
@@ -17,6 +19,7 @@ import marshal
 import os
 import pickle
 import re
+import resource
 import signal
 import symtable
 import sys
@@ -29,7 +32,7 @@ SMALL = 64 * 1024
 #: How many objects are looked at for what shares a part with what.
 OBJECTS = 2_000_000
 #: How long writing a snapshot may take, in seconds of processor time.
-SECONDS = 300
+SECONDS = 120
 #: Names that code may use to look at any other name.
 DYNAMIC = frozenset(["exec", "eval", "globals", "locals", "vars", "__main__", "In", "Out"])
 #: Magics that only set something up, and are run again as imports are.
@@ -42,9 +45,12 @@ KEPT_APART = frozenset(["rcParams", "options", "environ"])
 NOT_KEPT = frozenset(["ipywidgets", "comm", "ipykernel", "zmq"])
 #: Decorators of Python's own that keep no state.
 PLAIN_DECORATORS = frozenset(["property", "staticmethod", "classmethod", "abstractmethod", "dataclass", "total_ordering", "unique", "wraps"])
+#: What a pickle names rather than holds, where it is a module's.
+BY_REFERENCE = (type, types.FunctionType, types.ModuleType)
 ATOMS = (bool, int, float, complex, str, bytes, type(None), range, slice, type(Ellipsis), type(NotImplemented))
 MARK = re.compile(r"\s*#\s*mainstay:\s*rerun\s*$")
-OWN = re.compile(r"_i*\d*$|_+$|__\w+__$")
+#: Names that IPython gives what was entered and what came of it.
+OWN = re.compile(r"_i{0,3}$|_i?\d+$|_{2,3}$")
 
 
 def last_value(names):
@@ -71,6 +77,33 @@ def is_active(value, names):
         return value.__globals__ is names
     frame = value.gi_frame if kind is types.GeneratorType else value.cr_frame if kind is types.CoroutineType else None
     return frame is not None and frame.f_globals is names
+
+
+def fingerprint(value):
+    """What tells whether a function or a class was changed: what it holds, by identity. JSON gives it back as it is."""
+    kind = type(value)
+    if kind is types.FunctionType and value.__module__ == "__main__":
+        held = [value.__code__, value.__defaults__, value.__kwdefaults__, *value.__dict__.values()]
+        return [list(value.__dict__), list(map(id, held))]
+    if issubclass(kind, type) and value.__module__ == "__main__":
+        held = {name: id(part) for name, part in vars(value).items() if name not in ("__dict__", "__weakref__", "__annotations__")}
+        registered = len(_abc._get_dump(value)[0]) if kind is abc.ABCMeta else 0
+        return [list(held), list(held.values()), registered]
+    return None
+
+
+def is_hooked(value):
+    """Whether making a class runs code of the session's."""
+    if not issubclass(type(value), type):
+        return False
+    hooks = any(base.__module__ == "__main__" and "__init_subclass__" in vars(base) for base in value.__mro__[1:])
+    return hooks or type(value).__module__ == "__main__"
+
+
+def is_defined(value):
+    """Whether a name that a cell imports or defines has nothing in it that can be changed, but for what `fingerprint` sees."""
+    kinds = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+    return issubclass(type(value), kinds) or is_atom(value) or type(value).__name__ == "ufunc"
 
 
 class Code:
@@ -188,6 +221,7 @@ class Code:
             "isDefinition": self.is_definition,
             "isDynamic": self.is_dynamic or bool(looks),
             "mustRerun": self.must_rerun or self.patches,
+            "patches": self.patches,
         }
 
 
@@ -223,6 +257,18 @@ def magic(node):
     return (given[0], given[-1]) if function.attr in ("run_line_magic", "run_cell_magic") and len(given) > 1 else ("", "")
 
 
+def held_by_modules(own):
+    """What modules hold under a name, by its id: it is theirs, whoever refers to it."""
+    found = {}
+    for module in list(sys.modules.values()):
+        if not isinstance(module, types.ModuleType) or vars(module) is own or sys.modules.get(module.__name__) is not module:
+            continue
+        for name, value in list(vars(module).items()):
+            if type(value) not in ATOMS and type(value) not in (tuple, frozenset):
+                found.setdefault(id(value), (module.__name__, name))
+    return found
+
+
 def is_copying_on_write():
     """Whether tables of pandas that share memory are copied before one of them is changed, as since version 3."""
     pandas = sys.modules.get("pandas")
@@ -244,9 +290,8 @@ class Objects:
         self.memory = set()
         # What a module holds is its own, whoever refers to it.
         own = self.own = skipped[0]
-        modules = [module for module in list(sys.modules.values()) if isinstance(module, types.ModuleType) and vars(module) is not own]
-        self.skipped = {id(value) for module in modules for value in list(vars(module).values())}
-        self.skipped.update(map(id, skipped))
+        self.held = held_by_modules(own)
+        self.skipped = {*self.held, *map(id, skipped)}
         self.too_many = set()
         #: The names that lead to code of the session's.
         self.active = set()
@@ -270,7 +315,7 @@ class Objects:
                 self.active.add(name)
             if id(value) in self.skipped or isinstance(value, types.ModuleType):
                 continue
-            if isinstance(value, type) and value.__module__ != "__main__" or isinstance(value, (types.CodeType, types.BuiltinFunctionType)):
+            if isinstance(value, type) and value.__module__ != "__main__" or isinstance(value, types.CodeType):
                 continue
             if kind is not tuple and kind is not frozenset and kind.__name__.lower().find("dtype") < 0:
                 other = self.owner.get(id(value))
@@ -296,17 +341,20 @@ class Objects:
     def parts(self, value):
         """What it holds: for code no more than belongs to it alone."""
         if isinstance(value, types.FunctionType):
-            cells = [cell.cell_contents for cell in value.__closure__ or () if is_full(cell)]
-            return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells, value.__dict__]
+            return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *(value.__closure__ or ()), value.__dict__]
         if isinstance(value, (types.GeneratorType, types.CoroutineType, types.FrameType)):
             frame = getattr(value, "gi_frame", None) or getattr(value, "cr_frame", None) or value
             local = getattr(frame, "f_locals", None)
             return list(local.values()) if isinstance(local, dict) and frame.f_code.co_name != "<module>" else []
+        if isinstance(value, types.BuiltinFunctionType):
+            return [value.__self__]
         if is_array(value):
             return items_of(value)
         if isinstance(value, (bytearray, memoryview)):
             self.memory.add(id(value))
         held = gc.get_referents(value)
+        if type(value).__module__ == "__main__":
+            held.append(type(value))
         if self.copies_on_write and type(value).__module__.startswith("pandas."):
             # What shares memory there is copied once it is written to: as good as a copy.
             return [part for one in held for part in (items_of(one) if is_array(one) else [one])]
@@ -362,14 +410,19 @@ def view_of(base, shape, dtype, offset, strides, is_writeable):
     return view
 
 
+#: The cells of closures that a snapshot has given so far, by what stands for each in it: functions may share one.
+CELLS = {}
+
+
 def empty_function(code, names, cells):
     """A function whose values come later: they may refer to it."""
-    return types.FunctionType(marshal.loads(code), names, None, None, tuple(types.CellType() for _ in range(cells)) or None)
+    closure = tuple(CELLS.setdefault(cell, types.CellType()) for cell in cells)
+    return types.FunctionType(marshal.loads(code), names, None, None, closure or None)
 
 
 def fill_function(function, state):
-    cells, state = state
-    for cell, value in zip(function.__closure__ or (), cells):
+    contents, state = state
+    for cell, value in zip(function.__closure__ or (), contents):
         if value:
             cell.cell_contents = value[0]
     for name, value in state.items():
@@ -417,7 +470,10 @@ def pickler_class(names, definitions, objects):
             if value is names:
                 return ("names",)
             name = definitions.get(id(value))
-            return None if name is None else ("name", name)
+            if name is not None:
+                return ("name", name)
+            held = objects.held.get(id(value))
+            return None if held is None or issubclass(type(value), BY_REFERENCE) else ("module", *held)
 
         def reducer_override(self, value):
             reduced = NotImplemented
@@ -427,6 +483,8 @@ def pickler_class(names, definitions, objects):
                 return reduced_function(value, names)
             if is_array(value):
                 reduced = reduced_array(value, objects)
+            elif issubclass(type(value), io.IOBase) and type(value) not in (io.BytesIO, io.StringIO):
+                raise pickle.PicklingError("it is an open file")
             elif type(value).__module__.split(".")[0] in NOT_KEPT:
                 raise pickle.PicklingError("%s belongs to its kernel" % type(value).__qualname__)
             if reduced is NotImplemented and base is not pickle.Pickler:
@@ -438,11 +496,13 @@ def pickler_class(names, definitions, objects):
 
 def reduced_function(value, names):
     """A function with the session's names as its own. What it holds comes after it, since that may refer to it."""
-    cells = [(cell.cell_contents,) if is_full(cell) else () for cell in value.__closure__ or ()]
+    cells = value.__closure__ or ()
+    contents = [(cell.cell_contents,) if is_full(cell) else () for cell in cells]
     kept = ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__")
     state = {name: getattr(value, name) for name in kept}
     state.update(value.__dict__)
-    return empty_function, (marshal.dumps(value.__code__), names, len(cells)), (cells, state), None, None, fill_function
+    made = empty_function, (marshal.dumps(value.__code__), names, tuple(map(id, cells)))
+    return (*made, (contents, state), None, None, fill_function)
 
 
 def reduced_array(value, objects):
@@ -470,26 +530,56 @@ class Writer:
         self.kept, self.not_kept = [], {}
 
     def write(self):
+        if self.is_rebuilding():
+            return
+        self.look_at_definitions()
         defined = settled(self.records)
-        rerun = {name for record in self.records if record["mustRerun"] for name in record["binds"]}
+        rerun = self.rerun_names()
         definitions = {}
         for name in self.own:
             value = self.names[name]
             if name in defined and isinstance(value, (type, types.FunctionType)) and value.__module__ == "__main__":
                 definitions[id(value)] = name
         values = {name: self.names[name] for name in self.own if name not in defined}
-        for name in rerun & set(values):
-            self.not_kept[name] = "its cell is marked to run again, or changes a module"
-            values.pop(name)
         objects = Objects(values, [self.names, *(self.names[name] for name in definitions.values())])
         pickler = pickler_class(self.names, definitions, objects)
         inert = set()
         for group in objects.groups():
-            self.keep(pickler, objects, group)
+            if rerun.isdisjoint(group):
+                self.keep(pickler, objects, group)
+            else:
+                marked = "its cell runs again"
+                shares = "it shares a part with `%s`, whose cell runs again" % min(rerun.intersection(group))
+                self.not_kept.update((name, marked if name in rerun else shares) for name in group)
             if not objects.active.intersection(group):
                 inert.update(group)
         self.inert = inert.difference(*(record["active"] for record in self.records))
         self.save(pickler)
+
+    def is_rebuilding(self):
+        """Whether there is a snapshot that has all that this one would have, and more: then the session is about to be given its values."""
+        try:
+            before = {cell["job"] for cell in contents(self.folder)["cells"]}
+        except (OSError, ValueError, KeyError):
+            return False
+        return {record["job"] for record in self.records} < before
+
+    def look_at_definitions(self):
+        """A function or a class that was changed since its cell ran is not what that cell would give."""
+        for record in self.records:
+            now = {name: fingerprint(self.names.get(name)) for name in record.get("fingerprints", {})}
+            if record["isDefinition"] and (now != record["fingerprints"] or any(map(is_hooked, map(self.names.get, now)))):
+                record["isDefinition"] = False
+
+    def rerun_names(self):
+        """The names whose values come from cells that run again whatever is kept, and what such a cell puts into a module."""
+        found = set()
+        for record in self.records:
+            if record["mustRerun"]:
+                found.update(record["binds"])
+            if record["patches"]:
+                found.update(name for name in record["mentions"] if not is_atom(self.names.get(name)))
+        return found
 
     def keep(self, pickler, objects, group):
         values = {name: self.names[name] for name in group}
@@ -528,6 +618,11 @@ class Writer:
             return False
 
         pickler(stream, protocol=5, buffer_callback=out_of_band).dump(values)
+        CELLS.clear()
+        try:
+            unpickler_class(self.names)(io.BytesIO(stream.getbuffer()), buffers=[buffer.raw() for buffer in buffers]).load()
+        except Exception as error:
+            raise pickle.PicklingError("it does not come back: " + in_a_line(error))
         if is_trial:
             return None
         told = [{"hash": self.file(buffer.raw()), "readOnly": buffer.raw().readonly} for buffer in buffers]
@@ -551,6 +646,7 @@ class Writer:
             "cells": self.records,
             "kept": self.kept,
             "notKept": self.not_kept,
+            "hasLastValue": last_value(self.names),
             "inert": sorted(self.inert),
             "libraries": self.kept_libraries(pickler),
         }
@@ -646,24 +742,35 @@ class Libraries:
         if numpy is not None:
             state["numpy.random"] = numpy.random.get_state()
             state["numpy.printing"] = numpy.get_printoptions()
+            state["numpy.errors"] = numpy.geterr()
+        if "decimal" in sys.modules:
+            state["decimal"] = sys.modules["decimal"].getcontext()
         if matplotlib is not None:
             state["matplotlib"] = {name: value for name, value in dict.items(matplotlib.rcParams) if not name.startswith("backend")}
         if pandas is not None:
             state["pandas"] = {name: pandas.get_option(name) for name in pandas_options(pandas)}
         return state
 
-    @staticmethod
-    def restore(name, value):
+    def restore_all(self, state):
+        """What is not told is as it was when the process started, whatever cells have done that ran again."""
+        for name, value in {**self.first, "environment": {}, **state}.items():
+            try:
+                self.restore(name, value)
+            except Exception:
+                pass
+
+    def restore(self, name, value):
         if name == "folder":
             os.chdir(value)
         elif name == "path":
             sys.path[:] = value
         elif name == "environment":
-            for key, text in value.items():
-                if text is None:
+            wanted = {**self.first["environment"], **value}
+            for key in set(os.environ) | set(wanted):
+                if wanted.get(key) is None:
                     os.environ.pop(key, None)
                 else:
-                    os.environ[key] = text
+                    os.environ[key] = wanted[key]
         elif name == "warnings":
             warnings.filters[:] = value
             getattr(warnings, "_filters_mutated", bool)()
@@ -673,6 +780,10 @@ class Libraries:
             importlib.import_module("numpy").random.set_state(value)
         elif name == "numpy.printing":
             importlib.import_module("numpy").set_printoptions(**value)
+        elif name == "numpy.errors":
+            importlib.import_module("numpy").seterr(**value)
+        elif name == "decimal":
+            importlib.import_module("decimal").setcontext(value)
         elif name == "matplotlib":
             dict.update(importlib.import_module("matplotlib").rcParams, value)
         elif name == "pandas":
@@ -692,6 +803,7 @@ class Snapshots:
     def __init__(self, shell, known):
         self.shell, self.known = shell, known
         self.libraries = Libraries()
+        self.first_last_value = shell.user_ns.get("_")
         #: A record of each cell, or its code and what it changed, while nobody has looked at that.
         self.cells = []
         self.before = {}
@@ -705,19 +817,24 @@ class Snapshots:
         changed = {name for name, value in names.items() if before.get(name) != id(value)} | (set(before) - set(names))
         changed = {name for name in changed if not OWN.match(name) or name == "_" and last_value(names)}
         atoms = {name for name in changed if name in names and is_atom(names[name])}
-        active = {name for name in changed if name in names and is_active(names[name], names)}
-        self.cells.append((code, changed, atoms, active))
+        there = {name: names[name] for name in changed if name in names}
+        active = {name for name, value in there.items() if is_active(value, names)}
+        prints = {name: fingerprint(value) for name, value in there.items()}
+        is_state = not all(map(is_defined, there.values()))
+        self.cells.append((code, changed, atoms, active, {name: told for name, told in prints.items() if told}, is_state))
 
     def own(self):
         """The names that the session's code has bound."""
         names, hidden = self.shell.user_ns, self.shell.user_ns_hidden
         own = [name for name in names if isinstance(name, str) and name not in self.known and name not in hidden and not OWN.match(name)]
-        return own + ["_"] if last_value(names) else own
+        return own + ["_"] if "_" in names and names["_"] is not self.first_last_value else own
 
     def record(self, cell):
-        code, changed, atoms, active = cell
+        code, changed, atoms, active, prints, is_state = cell
         told = Code(code, self.shell.user_ns).record()
-        return {**told, "binds": sorted(changed.union(told["binds"])), "atoms": sorted(atoms), "active": sorted(active)}
+        told["isDefinition"] = told["isDefinition"] and not is_state
+        told["binds"] = sorted(changed.union(told["binds"]))
+        return {**told, "atoms": sorted(atoms), "active": sorted(active), "fingerprints": prints}
 
     def keep(self, folder, limit, jobs):
         """Has a snapshot written, unless one is being written; whether it is."""
@@ -732,6 +849,8 @@ class Snapshots:
             return False
         self.cells = [cell if isinstance(cell, dict) else self.record(cell) for cell in self.cells]
         self.libraries.before_fork()
+        # Another thread may hold the lock of an import for ever in the process that is forked off.
+        best_pickler()
         try:
             with warnings.catch_warnings():
                 # Other threads stay behind, and so do the locks they hold: a process that hangs for one ends by its timer.
@@ -749,14 +868,14 @@ class Snapshots:
         try:
             if os.fork():
                 os._exit(0)
+            null = os.open(os.devnull, os.O_RDWR)
             for name in os.listdir("/dev/fd"):
-                if int(name) not in (0, 1, 2, lock):
-                    close(int(name))
-            for descriptor in (0, 1, 2):
-                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+                if int(name) not in (lock, null):
+                    replace(int(name), null)
             first_to_go()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
                 signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             signal.alarm(2 * SECONDS)
             os.nice(10)
             gc.disable()
@@ -782,6 +901,7 @@ class Snapshots:
         """Gives the names of a snapshot their values, once the cells have run that have to; why not, where it cannot."""
         told = contents(folder)
         names = self.shell.user_ns
+        CELLS.clear()
         try:
             values = {}
             for part in told["kept"]:
@@ -794,24 +914,24 @@ class Snapshots:
             if now.get(name, version) != version:
                 return "%s was %s, and is %s" % (name, version, now[name])
         known = set(values) | set(told["notKept"])
-        defined = {name for cell in told["cells"] if cell["isDefinition"] for name in cell["binds"]}
+        defined = settled(told["cells"])
         for name in set(self.own()) - known - defined:
             del names[name]
         names.update(values)
-        if "_" in values:
+        if "_" in values and told["hasLastValue"]:
             names["_oh"][0] = self.shell.displayhook._ = values["_"]
-        for name, value in state.items():
-            try:
-                self.libraries.restore(name, value)
-            except Exception:
-                pass
+        self.libraries.restore_all(state)
         self.cells = told["cells"]
+        for cell in self.cells:
+            # They are by the identities of a process.
+            cell["fingerprints"] = {name: fingerprint(names.get(name)) for name in cell["fingerprints"]}
         return None
 
 
-def close(descriptor):
+def replace(descriptor, null):
+    """Has nothing come of what is read from or written to a descriptor. Its number is given to no other file."""
     try:
-        os.close(descriptor)
+        os.dup2(null, descriptor)
     except OSError:
         pass
 
@@ -830,6 +950,21 @@ def contents(folder):
         return json.loads(file.read())
 
 
+def unpickler_class(names):
+    class SessionUnpickler(pickle.Unpickler):
+        def persistent_load(self, key):
+            if key[0] == "module":
+                return getattr(importlib.import_module(key[1]), key[2])
+            return names if key[0] == "names" else names[key[1]]
+
+        def find_class(self, module, name):
+            if module == "__main__":
+                raise pickle.UnpicklingError("`%s` is defined beside other code, and cloudpickle is not installed" % name)
+            return super().find_class(module, name)
+
+    return SessionUnpickler
+
+
 def unpickled(folder, part, names):
     """A part of a snapshot, each file checked against its name."""
 
@@ -843,8 +978,4 @@ def unpickled(folder, part, names):
 
     buffers = [bytes(read(one["hash"])) if one["readOnly"] else read(one["hash"]) for one in part["buffers"]]
 
-    class SessionUnpickler(pickle.Unpickler):
-        def persistent_load(self, key):
-            return names if key[0] == "names" else names[key[1]]
-
-    return SessionUnpickler(io.BytesIO(read(part["pickle"])), buffers=buffers).load()
+    return unpickler_class(names)(io.BytesIO(read(part["pickle"])), buffers=buffers).load()

@@ -298,17 +298,20 @@ impl Kernel for Handle {
     /// Another process takes the place of this one: kernels know no other way.
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         let notices = self.notices.upgrade().ok_or_else(|| failed("it has ended"))?;
-        if let Some(keeper) = self.keeper() {
-            keeper.forget().await;
-        }
+        let keeper = self.keeper();
         let reader = self.with(|current| {
             let reader = current.reader.take();
             reader.iter().for_each(|reader| reader.is_replaced.store(true, Ordering::Release));
+            current.keeper.iter().for_each(|(_, keeps)| keeps.abort());
             current.group.kill();
             reader
         });
         if let Some(reader) = reader {
             reader.task.await.ok();
+        }
+        // Now nobody writes there any more.
+        if let Some(keeper) = keeper {
+            keeper.forget().await;
         }
         let started = begin(&self.start, &notices).await?;
         let info = started.info.clone();

@@ -119,11 +119,14 @@ impl Line {
         let (message, mut answer) = self.expected("execute_request", &silent("", json!({ HELPER: call })));
         self.send(&self.shell, message).await?;
         // xeus-python may leave a request alone that came while it was busy with another, until the next one comes.
+        let mut patience = UNHEARD;
         let answer = loop {
-            match timeout(UNHEARD, &mut answer).await {
+            match timeout(patience, &mut answer).await {
                 Ok(answer) => break answer,
                 Err(_) => self.wake().await,
             }
+            // It may have come behind code that takes its time.
+            patience *= 2;
         };
         if self.running().is_some() {
             self.wake().await;

@@ -200,6 +200,8 @@ struct Dependencies<'a> {
     cells: &'a [&'a SnapshotCell],
     /// For each submission, the names that it may have to do with, but for those that only definitions bind.
     touched: Vec<BTreeSet<&'a str>>,
+    /// For each of these names, the submissions that may have to do with it, in order.
+    by_name: BTreeMap<&'a str, Vec<usize>>,
     /// The names whose values nobody can change.
     plain: BTreeSet<&'a str>,
 }
@@ -226,9 +228,12 @@ impl<'a> Dependencies<'a> {
             let so_far = || cells[..=index].iter().flat_map(|cell| names_of(cell)).collect();
             expanded(cell, cells, inert).unwrap_or_else(so_far)
         });
-        let touched = touched.map(|names| &names - &defined);
-        let touched = touched.collect();
-        Self { cells, touched, plain }
+        let touched: Vec<BTreeSet<&str>> = touched.map(|names| &names - &defined).collect();
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, names) in touched.iter().enumerate() {
+            names.iter().for_each(|name| by_name.entry(name).or_default().push(index));
+        }
+        Self { cells, touched, by_name, plain }
     }
 
     /// For each submission why it has to run again, where it has to.
@@ -273,26 +278,24 @@ impl<'a> Dependencies<'a> {
 
     /// Adds all that was done before one that runs again to what it has to do with.
     fn needed_by(&self, index: usize, rerun: &mut [Option<RerunReason>]) {
-        let (mut shared, mut values): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
-        let mut is_in = vec![false; self.cells.len()];
-        let mut next = Some(index);
-        while let Some(current) = next {
-            is_in[current] = true;
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        let mut is_in = vec![false; index];
+        let mut waiting = vec![index];
+        while let Some(current) = waiting.pop() {
             rerun[current].get_or_insert(RerunReason::Needed);
-            for name in &self.touched[current] {
-                if self.plain.contains(name) {
-                    values.insert(name)
-                } else {
-                    shared.insert(name)
-                };
+            for name in self.touched[current].iter().filter(|name| known.insert(name)) {
+                let of_name = self.by_name.get(name).into_iter().flatten().copied();
+                for earlier in of_name.take_while(|earlier| *earlier < index) {
+                    // A value that nobody can change is there once it was given.
+                    let matters = !self.plain.contains(name) || self.cells[earlier].binds.contains(*name);
+                    if matters
+                        && !self.cells[earlier].is_definition
+                        && !std::mem::replace(&mut is_in[earlier], true)
+                    {
+                        waiting.push(earlier);
+                    }
+                }
             }
-            let matters = |earlier: &usize| {
-                let cell = self.cells[*earlier];
-                let gives = cell.binds.iter().any(|name| values.contains(name.as_str()));
-                let shares = self.touched[*earlier].iter().any(|name| shared.contains(name));
-                !is_in[*earlier] && !cell.is_definition && (gives || shares)
-            };
-            next = (0..index).rev().find(matters);
         }
     }
 }
