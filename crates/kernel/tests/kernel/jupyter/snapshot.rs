@@ -155,6 +155,67 @@ async fn what_cannot_be_kept_is_named_and_runs_again() {
 }
 
 #[tokio::test]
+async fn what_code_shares_and_changes_is_as_it_was() {
+    for tongue in BOTH {
+        let mut kept = Kept::start(tongue).await;
+        kept.cells(&[
+            "import os, sys\nfrom random import random, seed",
+            "class Plain:\n    total = 0\n    def add(self): self.total += 1\nclass Counted:\n    made = 0\n    def __init__(self): Counted.made += 1",
+            "def make():\n    n = 0\n    def inc():\n        nonlocal n\n        n += 1\n        return n\n    return inc, lambda: n\ninc, get = make()",
+            "inc(); plain = Plain(); one = Counted(); two = Counted(); plain.add()",
+            "rows = []; add = rows.append; paths = sys.path; home = os.environ\nloop = {}; loop['self'] = loop",
+            "setattr(Plain, 'late', 7)\n__version__ = '1'",
+            "# mainstay: rerun\nconfig = [1]",
+            "holder = {'config': config}",
+            "folder = os.getcwd(); os.chdir('/tmp'); numbers = (n for n in [1])",
+            "os.chdir(folder)",
+            "def max(*_): return 'mine'",
+            "del max",
+            "seed(5); caught = open('/dev/null')",
+        ])
+        .await;
+        let snapshot = kept.snapshot().await;
+        assert_eq!(snapshot.not_kept.get("caught").map(String::as_str), Some("it is an open file"));
+        kept.rebuilt().await;
+        assert_eq!(kept.prints("inc(), get(), plain.total, Plain.late, __version__").await, "2 2 1 7 1");
+        assert_eq!(
+            kept.prints("Counted.made, type(one) is Counted, holder['config'] is config").await,
+            "2 True True"
+        );
+        assert_eq!(
+            kept.prints("add(1), rows, paths is sys.path, home is os.environ").await,
+            "None [1] True True"
+        );
+        assert_eq!(
+            kept.prints("os.getcwd() == folder, loop['self'] is loop, max(1, 2)").await,
+            "True True 2"
+        );
+        kept.cells(&["seed(5); first = random(); seed(5)"]).await;
+        assert_eq!(kept.prints("first == random()").await, "True");
+    }
+}
+
+#[tokio::test]
+async fn a_kernel_that_is_being_rebuilt_keeps_what_it_is_to_be_given() {
+    let mut kept = Kept::start(&IPYKERNEL).await;
+    kept.cells(&["def f(): return 1", "rows = [1]", "more = [rows]"]).await;
+    let snapshot = kept.snapshot().await;
+    kept.session.kernel().kill();
+    kept.session.exit().await;
+    kept.session = Session::start_with(&IPYKERNEL, place(kept.folder.path(), 64 << 20)).await;
+    let (job, code) = kept.ran[0].clone();
+    kept.session.submit_as(job, &code).await;
+    kept.session.end_of(job).await;
+    // By then it would have been written down.
+    let mut clock = Kept::start(&IPYKERNEL).await;
+    clock.cells(&["later = 1"]).await;
+    clock.snapshot().await;
+    assert_eq!(kept.session.kernel().snapshot().await.unwrap(), Some(snapshot));
+    kept.session.kernel().restore().await.unwrap();
+    assert_eq!(kept.prints("rows, more[0] is rows").await, "[1] True");
+}
+
+#[tokio::test]
 async fn nothing_is_kept_once_there_is_a_secret() {
     for tongue in BOTH {
         let (mut kept, mut clock) = (Kept::start(tongue).await, Kept::start(tongue).await);
