@@ -483,6 +483,10 @@ def pickler_class(names, definitions, objects):
                 return reduced_function(value, names)
             if is_array(value):
                 reduced = reduced_array(value, objects)
+            elif is_hooked(value):
+                raise pickle.PicklingError("making it runs code of the session's")
+            elif issubclass(type(value), BaseException) and (value.__traceback__ or value.__cause__ or value.__context__):
+                raise pickle.PicklingError("its traceback is of code that ran")
             elif issubclass(type(value), io.IOBase) and type(value) not in (io.BytesIO, io.StringIO):
                 raise pickle.PicklingError("it is an open file")
             elif type(value).__module__.split(".")[0] in NOT_KEPT:
@@ -959,7 +963,7 @@ def unpickler_class(names):
 
         def find_class(self, module, name):
             if module == "__main__":
-                raise pickle.UnpicklingError("`%s` is defined beside other code, and cloudpickle is not installed" % name)
+                raise pickle.UnpicklingError("`%s` is only known where it is defined; with cloudpickle more is kept" % name)
             return super().find_class(module, name)
 
     return SessionUnpickler
