@@ -112,15 +112,17 @@ class Code:
     def __init__(self, code, names):
         self.names = names
         self.binds, self.mentions, self.declares, self.needs = set(), set(), set(), set()
-        self.is_dynamic = self.patches = self.is_definition = False
+        self.is_dynamic = self.patches = self.is_definition = self.is_decorated = False
         self.must_rerun = bool(MARK.match(code.lstrip().split("\n", 1)[0]))
         try:
             tree = self.read(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.is_dynamic = True
         else:
-            may_define = bool(tree.body) and not self.must_rerun and not self.patches
-            self.is_definition = may_define and all(map(self.defines, tree.body))
+            defines = bool(tree.body) and all(map(self.defines, tree.body))
+            # What a decorator does beside is not known, and to define again costs little.
+            self.must_rerun |= defines and self.is_decorated
+            self.is_definition = defines and not self.must_rerun and not self.patches
 
     def read(self, code):
         """Notes what some code says, and gives its tree."""
@@ -154,12 +156,13 @@ class Code:
             parts = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
             self.need([part.annotation for part in parts if part is not None] + [node.returns] + node.decorator_list)
             defaults = given.defaults + [part for part in given.kw_defaults if part is not None]
-            return all(map(is_constant, defaults)) and all(map(is_plain_decorator, node.decorator_list))
+            self.is_decorated |= not all(map(is_plain_decorator, node.decorator_list))
+            return all(map(is_constant, defaults))
         if isinstance(node, ast.ClassDef):
             given = node.bases + [word.value for word in node.keywords]
             self.need(given + node.decorator_list)
-            is_plain = all(map(is_dotted, given)) and all(map(is_plain_decorator, node.decorator_list))
-            return is_plain and all(map(self.belongs_to_class, node.body))
+            self.is_decorated |= not all(map(is_plain_decorator, node.decorator_list))
+            return all(map(is_dotted, given)) and all(map(self.belongs_to_class, node.body))
         return False
 
     def need(self, nodes):
@@ -489,6 +492,8 @@ def pickler_class(names, definitions, objects):
                 raise pickle.PicklingError("its traceback is of code that ran")
             elif issubclass(type(value), io.IOBase) and type(value) not in (io.BytesIO, io.StringIO):
                 raise pickle.PicklingError("it is an open file")
+            elif type(value) is memoryview:
+                raise pickle.PicklingError("it is a view of another's memory")
             elif type(value).__module__.split(".")[0] in NOT_KEPT:
                 raise pickle.PicklingError("%s belongs to its kernel" % type(value).__qualname__)
             if reduced is NotImplemented and base is not pickle.Pickler:
@@ -591,9 +596,12 @@ class Writer:
             return self.not_kept.update(dict.fromkeys(group, "it has too many parts"))
         try:
             part = self.pickled(pickler, values)
+        except OSError:
+            # The disk is full: what was kept before stays.
+            raise
         except TooLarge:
             reasons = dict.fromkeys(group, "it is larger than what `snapshot-bytes` leaves for it")
-        except Exception as error:
+        except BaseException as error:
             reasons = self.reasons(pickler, values, error)
         else:
             return self.kept.append({"names": group, **part})
@@ -605,7 +613,7 @@ class Writer:
         for name, value in values.items():
             try:
                 self.pickled(pickler, {name: value}, is_trial=True)
-            except Exception as error:
+            except BaseException as error:
                 found[name] = in_a_line(error)
         shares = "it shares a part with `%s`" % next(iter(found), "") if found else in_a_line(error)
         return {name: found.get(name, shares) for name in values}
@@ -625,7 +633,7 @@ class Writer:
         CELLS.clear()
         try:
             unpickler_class(self.names)(io.BytesIO(stream.getbuffer()), buffers=[buffer.raw() for buffer in buffers]).load()
-        except Exception as error:
+        except BaseException as error:
             raise pickle.PicklingError("it does not come back: " + in_a_line(error))
         if is_trial:
             return None
@@ -702,11 +710,15 @@ def digest(data):
 
 def write_file(path, data):
     """Writes a file as a whole, or not at all, even if the machine is lost."""
-    with open(path + ".new", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
+    try:
+        with open(path + ".new", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path + ".new", path)
+    except OSError:
+        os.unlink(path + ".new")
+        raise
 
 
 def sync(folder):
@@ -722,12 +734,13 @@ class Libraries:
 
     def __init__(self):
         self.first = self.surroundings()
-        self.random = None
+        self.random = self.warnings = None
 
     def before_fork(self):
-        """Python begins its random numbers anew in a process that was forked off."""
+        """Python begins its random numbers anew in a process that was forked off, and there warnings are silent."""
         random = sys.modules.get("random")
         self.random = random and random.getstate()
+        self.warnings = list(warnings.filters)
 
     @staticmethod
     def surroundings():
@@ -735,7 +748,8 @@ class Libraries:
 
     def state(self):
         """What is another than at the start, and what libraries have that were loaded since."""
-        state = {name: value for name, value in self.surroundings().items() if value != self.first[name]}
+        now = {**self.surroundings(), "warnings": self.warnings}
+        state = {name: value for name, value in now.items() if value != self.first[name]}
         if "environment" in state:
             before, now = self.first["environment"], state["environment"]
             changed = {name: text for name, text in now.items() if before.get(name) != text}
@@ -884,11 +898,15 @@ class Snapshots:
             os.nice(10)
             gc.disable()
             sys.stdout = sys.stderr = open(os.devnull, "w")
+            warnings.simplefilter("ignore")
             records = [{**cell, **job} for job, cell in zip(jobs, self.cells)]
             Writer(folder, limit, self.shell.user_ns, self.own(), records, self.libraries).write()
         except BaseException as error:
             try:
                 write_file(os.path.join(folder, "failed"), repr(error).encode())
+                left = set(os.listdir(folder)) - files_of(folder) - {"lock", "failed"}
+                for name in left:
+                    os.unlink(os.path.join(folder, name))
             except BaseException:
                 pass
         finally:
@@ -947,6 +965,13 @@ def first_to_go():
             file.write("1000")
     except OSError:
         pass
+
+
+def files_of(folder):
+    """The files that the snapshot of a folder consists of."""
+    told = contents(folder)
+    parts = [*told["kept"], *told["libraries"].values()]
+    return {"snapshot.json", *(part["pickle"] for part in parts), *(one["hash"] for part in parts for one in part["buffers"])}
 
 
 def contents(folder):

@@ -14,7 +14,7 @@ use mainstay_model::{Error, JobEnding, JobId, JobReport};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::line::Line;
 use super::python;
@@ -22,6 +22,8 @@ use super::sockets::failed;
 
 /// How long nothing runs before values are written down: who enters one cell after the other waits for none of it.
 const QUIET: Duration = Duration::from_millis(300);
+/// How long values are not written down at most while one cell follows the other.
+const LONGEST: Duration = Duration::from_secs(5);
 /// How long another snapshot that is being written is waited for.
 const BUSY: Duration = Duration::from_secs(2);
 /// What says what a snapshot consists of, in its folder.
@@ -112,15 +114,19 @@ impl Keeper {
 
     /// Has values written down whenever they have changed and nothing runs. It never ends.
     pub(super) async fn keep(self: Arc<Self>, line: Arc<Line>) {
+        let mut kept_at = Instant::now();
         loop {
             self.ended.notified().await;
-            sleep(QUIET).await;
+            // Where one cell follows the other, as in a notebook that runs, one of them waits for a moment.
+            if kept_at.elapsed() < LONGEST {
+                sleep(QUIET).await;
+            }
             // The end of what runs is told.
             if line.running().is_some() || !std::mem::take(&mut self.ran().has_changed) {
                 continue;
             }
             match self.keep_now(&line).await {
-                Ok(true) => {}
+                Ok(true) => kept_at = Instant::now(),
                 Ok(false) => {
                     sleep(BUSY).await;
                     self.ran().has_changed = true;

@@ -208,27 +208,22 @@ struct Dependencies<'a> {
 
 impl<'a> Dependencies<'a> {
     fn of(cells: &'a [&'a SnapshotCell], inert: &BTreeSet<String>) -> Self {
-        let bound_by = |is_definition: bool| -> BTreeSet<&'a str> {
-            let of_kind = cells.iter().filter(|cell| cell.is_definition == is_definition);
-            of_kind.flat_map(|cell| cell.binds.iter().map(String::as_str)).collect()
-        };
-        let bound = bound_by(false);
-        let defined: BTreeSet<_> = bound_by(true).difference(&bound).copied().collect();
+        // What definitions alone bind runs again anyway.
+        let others = cells.iter().filter(|cell| !cell.is_definition);
+        let bound: BTreeSet<&str> = others.flat_map(|cell| cell.binds.iter().map(String::as_str)).collect();
         let declared: BTreeSet<&str> =
             cells.iter().flat_map(|cell| cell.declares.iter().map(String::as_str)).collect();
         let is_plain = |name: &&str| {
             let of_name = cells.iter().filter(|cell| cell.binds.contains(*name));
             !declared.contains(name) && of_name.clone().all(|cell| cell.atoms.contains(*name))
         };
-        let plain = match cells.iter().any(|cell| cell.is_dynamic) {
-            true => BTreeSet::new(),
-            false => bound.iter().copied().filter(is_plain).collect(),
-        };
+        let plain = bound.iter().copied().filter(is_plain).collect();
         let touched = cells.iter().enumerate().map(|(index, cell)| {
             let so_far = || cells[..=index].iter().flat_map(|cell| names_of(cell)).collect();
             expanded(cell, cells, inert).unwrap_or_else(so_far)
         });
-        let touched: Vec<BTreeSet<&str>> = touched.map(|names| &names - &defined).collect();
+        // What no submission binds, such as `print`, has nothing of the session's.
+        let touched: Vec<BTreeSet<&str>> = touched.map(|names| &names & &bound).collect();
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, names) in touched.iter().enumerate() {
             names.iter().for_each(|name| by_name.entry(name).or_default().push(index));

@@ -301,6 +301,8 @@ fn only_what_cannot_be_restored_runs_again() {
     let query = ["sql <!", "path <", "conn < sql path", "df < sql conn", "total < df", "< conn"];
     assert_eq!(rebuilt(&query, &["conn"]), "donnon");
     assert_eq!(rebuilt(&["a <", "b < a*", "c < b"], &[]), "om.");
+    // Two that print have nothing in common.
+    assert_eq!(rebuilt(&["a < print", "b < print open", "c < open"], &["b"]), ".n.");
     // Who may look at any name needs all that came before.
     assert_eq!(rebuilt(&["a <", "b <", "<?", "c <"], &["c"]), "...n");
     assert_eq!(rebuilt(&["a <", "b <", "c <?", "d <"], &["c"]), "oon.");
