@@ -268,8 +268,14 @@ def held_by_modules(own):
             continue
         for name, value in list(vars(module).items()):
             if type(value) not in ATOMS and type(value) not in (tuple, frozenset):
-                found.setdefault(id(value), (module.__name__, name))
+                found.setdefault(id(value), (module.__name__, name, is_library(module)))
     return found
+
+
+def is_library(module):
+    """Whether a module comes with Python or was installed, so that what it holds is there again once it is imported."""
+    file = getattr(module, "__file__", None) or ""
+    return not file or "site-packages" in file or "dist-packages" in file or file.startswith((sys.base_prefix, sys.prefix, "<"))
 
 
 def is_copying_on_write():
@@ -476,7 +482,11 @@ def pickler_class(names, definitions, objects):
             if name is not None:
                 return ("name", name)
             held = objects.held.get(id(value))
-            return None if held is None or issubclass(type(value), BY_REFERENCE) else ("module", *held)
+            if held is None or issubclass(type(value), BY_REFERENCE):
+                return None
+            if not held[2]:
+                raise pickle.PicklingError("it is what the module `%s` has" % held[0])
+            return ("module", *held[:2])
 
         def reducer_override(self, value):
             reduced = NotImplemented
@@ -629,7 +639,10 @@ class Writer:
             buffers.append(buffer)
             return False
 
-        pickler(stream, protocol=5, buffer_callback=out_of_band).dump(values)
+        try:
+            pickler(stream, protocol=5, buffer_callback=out_of_band).dump(values)
+        except OSError as error:
+            raise pickle.PicklingError(in_a_line(error))
         CELLS.clear()
         try:
             unpickler_class(self.names)(io.BytesIO(stream.getbuffer()), buffers=[buffer.raw() for buffer in buffers]).load()
@@ -931,6 +944,7 @@ class Snapshots:
             state = {name: unpickled(folder, part, names) for name, part in told["libraries"].items()}
         except Exception as error:
             return "%s: %s" % (type(error).__name__, error)
+        CELLS.clear()
         now = packages()
         for name, version in told["packages"].items():
             if now.get(name, version) != version:

@@ -52,6 +52,14 @@ pub trait Kernel: Process {
         Ok(None)
     }
 
+    /// Drops what an earlier worker has kept: it is not what the session has now.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where the worker is gone.
+    async fn forget_snapshot(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Gives the session's names the values of [`Kernel::snapshot`], once those submissions have run again that have to.
     ///
     /// # Errors

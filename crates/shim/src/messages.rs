@@ -256,6 +256,8 @@ pub enum ShimQuestion {
     Reset,
     /// What is kept of the session's values.
     Snapshot,
+    /// Drop what is kept of the session's values.
+    ForgetSnapshot,
     /// Give the session's names the values that are kept.
     Restore,
     /// Check code without running it.
@@ -294,6 +296,8 @@ pub enum ShimAnswer {
     Reset(RunnerInfo),
     /// The answer to [`ShimQuestion::Snapshot`].
     Snapshot(Option<Snapshot>),
+    /// The answer to [`ShimQuestion::ForgetSnapshot`].
+    SnapshotForgotten,
     /// The answer to [`ShimQuestion::Restore`].
     Restored,
     /// The answer to [`ShimQuestion::Check`].

@@ -23,20 +23,24 @@ impl WarmUp {
         run: &mut ReplayRun<'_>,
         items: &[ReplayItem],
     ) -> Result<Option<Attempt>, ReplayFailed> {
-        if items.is_empty() || !self.may_restore() {
-            return Ok(None);
-        }
         let snapshot = match in_time(run, run.runner.snapshot()).await {
-            Ok(Some(snapshot)) => snapshot,
+            Ok(Some(snapshot)) if self.may_restore() => snapshot,
+            Ok(Some(_)) => return self.forget(run).await,
             Ok(None) => return Ok(None),
             Err(error) => {
                 tracing::warn!(session = %self.spec.session, %error, "what is kept of a session cannot be read");
-                return Ok(None);
+                return self.forget(run).await;
             }
         };
         let jobs: Vec<_> = items.iter().map(|item| item.job).collect();
-        let Some(plan) = snapshot.plan(&jobs) else { return Ok(None) };
+        let Some(plan) = snapshot.plan(&jobs) else { return self.forget(run).await };
         self.carry_out(run, items, &snapshot, &plan).await.map(Some)
+    }
+
+    /// Drops what is kept: the session is built without it, and must not have it another time.
+    async fn forget(&self, run: &ReplayRun<'_>) -> Result<Option<Attempt>, ReplayFailed> {
+        in_time(run, run.runner.forget_snapshot()).await?;
+        Ok(None)
     }
 
     /// What a file gave that has changed since must not come back.

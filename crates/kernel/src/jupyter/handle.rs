@@ -288,6 +288,13 @@ impl Kernel for Handle {
         }
     }
 
+    async fn forget_snapshot(&self) -> Result<(), Error> {
+        if let Some(keeper) = self.keeper() {
+            keeper.forget().await;
+        }
+        Ok(())
+    }
+
     async fn restore(&self) -> Result<(), Error> {
         match self.keeper() {
             Some(keeper) => keeper.restore(&self.line()).await,

@@ -86,6 +86,19 @@ fn what_is_of_no_use_is_replayed_and_said() {
 }
 
 #[test]
+fn a_refresh_drops_what_was_kept() {
+    let world = World::with_jupyter();
+    fs::write(world.work().join("number"), "1").unwrap();
+    eval(&world, "value = int(open('number').read())");
+    kept(&world);
+    fs::write(world.work().join("number"), "2").unwrap();
+    assert_eq!(world.run(["refresh", "--all"]).code, 0);
+    assert_eq!(eval(&world, "value")["value"], "2");
+    world.kill_everything();
+    assert_eq!(eval(&world, "value")["value"], "2");
+}
+
+#[test]
 fn nothing_is_kept_where_that_is_off_and_a_reset_drops_what_was() {
     let world = World::with_jupyter();
     eval(&world, "value = 41");

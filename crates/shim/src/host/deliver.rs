@@ -56,6 +56,9 @@ pub(super) async fn runner_answer(runner: &Runner, question: ShimQuestion) -> Re
         }
         (Runner::Kernel(kernel), ShimQuestion::Reset) => kernel.reset().await.map(ShimAnswer::Reset),
         (Runner::Kernel(kernel), ShimQuestion::Snapshot) => kernel.snapshot().await.map(ShimAnswer::Snapshot),
+        (Runner::Kernel(kernel), ShimQuestion::ForgetSnapshot) => {
+            kernel.forget_snapshot().await.map(|()| ShimAnswer::SnapshotForgotten)
+        }
         (Runner::Kernel(kernel), ShimQuestion::Restore) => {
             kernel.restore().await.map(|()| ShimAnswer::Restored)
         }

@@ -123,6 +123,13 @@ impl Kernel for Proxy {
         }
     }
 
+    async fn forget_snapshot(&self) -> Result<(), Error> {
+        match self.link.ask(ShimQuestion::ForgetSnapshot).await? {
+            ShimAnswer::SnapshotForgotten => Ok(()),
+            other => beside_the_point(other),
+        }
+    }
+
     async fn restore(&self) -> Result<(), Error> {
         match self.link.ask(ShimQuestion::Restore).await? {
             ShimAnswer::Restored => Ok(()),
