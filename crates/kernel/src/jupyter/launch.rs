@@ -41,6 +41,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const WITH_LIFELINE: &str = r#"exec 3<&0
 ( trap '' INT TERM; while read -r _ <&3; do :; done; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &
 exec "$@" </dev/null 3<&-"#;
+/// How ipykernel calls itself. xeus-python may stop to answer once a process was forked off it, so its values are not kept.
+const FORKS: &str = "ipython";
 /// What makes the standard input of a Deno kernel ask, in the folder `kernels`.
 const DENO_INPUT: &str = "deno/mainstay_kernel.js";
 
@@ -164,7 +166,7 @@ async fn attempt(
     let is_python = info.language_info.name == "python";
     let is_deno = info.implementation.starts_with("Deno");
     let traits = Traits { has_helper: is_python, is_idle_early: is_deno };
-    let keeper = start.snapshots.clone().filter(|_| is_python).map(Keeper::new);
+    let keeper = start.snapshots.clone().filter(|_| info.implementation == FORKS).map(Keeper::new);
     let reader = Reader::new(
         sources,
         Arc::clone(&line),

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use mainstay_model::ask::END_OF_INPUT;
@@ -10,7 +9,6 @@ use mainstay_model::{AskId, CommMessage, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 use uuid::Uuid;
 use zeromq::{DealerSendHalf, SocketSend};
 
@@ -18,9 +16,6 @@ use super::comm;
 use super::execution::{Execution, HELPER, Report};
 use super::sockets::failed;
 use super::wire::{Header, Key, Message};
-
-/// How long an answer that needs no time is waited for until the kernel is woken.
-const UNHEARD: Duration = Duration::from_secs(1);
 
 /// One kernel process, as it is spoken to.
 pub(super) struct Line {
@@ -116,22 +111,9 @@ impl Line {
         if self.running().is_some() {
             return Err(failed("it runs code"));
         }
-        let (message, mut answer) = self.expected("execute_request", &silent("", json!({ HELPER: call })));
+        let (message, answer) = self.expected("execute_request", &silent("", json!({ HELPER: call })));
         self.send(&self.shell, message).await?;
-        // xeus-python may leave a request alone that came while it was busy with another, until the next one comes.
-        let mut patience = UNHEARD;
-        let answer = loop {
-            match timeout(patience, &mut answer).await {
-                Ok(answer) => break answer,
-                Err(_) => self.wake().await,
-            }
-            // It may have come behind code that takes its time.
-            patience *= 2;
-        };
-        if self.running().is_some() {
-            self.wake().await;
-        }
-        told(&answer.map_err(|_| failed("it ended before it answered"))?)
+        told(&answer.await.map_err(|_| failed("it ended before it answered"))?)
     }
 
     /// Runs code without a trace.
