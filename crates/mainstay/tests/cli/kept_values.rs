@@ -92,7 +92,7 @@ fn a_refresh_drops_what_was_kept() {
     eval(&world, "value = int(open('number').read())");
     kept(&world);
     fs::write(world.work().join("number"), "2").unwrap();
-    assert_eq!(world.run(["refresh", "--all"]).code, 0);
+    assert_eq!(world.run(["session", "refresh", "--all"]).code, 0);
     assert_eq!(eval(&world, "value")["value"], "2");
     world.kill_everything();
     assert_eq!(eval(&world, "value")["value"], "2");
