@@ -843,7 +843,15 @@ class Snapshots:
         self.before = {name: id(value) for name, value in self.shell.user_ns.items()}
 
     def ends(self, code):
-        """A cell has run."""
+        """A cell has run. Whatever is strange about its values is no trouble of its author's."""
+        try:
+            self.cells.append(self.seen(code))
+        except Exception:
+            # Of what cannot be read it is not known what it did.
+            self.cells.append(("?", set(), set(), set(), {}, True))
+
+    def seen(self, code):
+        """A cell's code, what it changed, and what is known of the values that it left."""
         names, before = self.shell.user_ns, self.before
         changed = {name for name, value in names.items() if before.get(name) != id(value)} | (set(before) - set(names))
         changed = {name for name in changed if not OWN.match(name) or name == "_" and last_value(names)}
@@ -852,7 +860,7 @@ class Snapshots:
         active = {name for name, value in there.items() if is_active(value, names)}
         prints = {name: fingerprint(value) for name, value in there.items()}
         is_state = not all(map(is_defined, there.values()))
-        self.cells.append((code, changed, atoms, active, {name: told for name, told in prints.items() if told}, is_state))
+        return code, changed, atoms, active, {name: told for name, told in prints.items() if told}, is_state
 
     def own(self):
         """The names that the session's code has bound."""
