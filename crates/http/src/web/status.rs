@@ -7,8 +7,8 @@ use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::command;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, PendingAsk, Question, Right, Seq, Session, SessionCommand,
-    SessionState,
+    Action, Availability, Error, EventBody, JobKind, PendingAsk, Question, Right, Seq, Session,
+    SessionCommand, SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
@@ -222,11 +222,16 @@ fn run(session: &Session, may: ViewerRights) -> Markup {
         return html! { div #run { span.hint { "You may look at this session, and not change it." } } };
     }
     let is_agent = session.is_agent();
+    let in_turn = session.running().is_some_and(|running| running.kind == JobKind::Turn);
     let (path, words, hint) = match (session.state(), is_agent) {
         (SessionState::Ready, false) => ("exec", "Run", ""),
         (SessionState::Ready | SessionState::Uninitialized, true) => ("prompt", "Send", ""),
-        (SessionState::Evaluating | SessionState::Waiting(_), true) => {
+        (SessionState::Evaluating | SessionState::Waiting(_), true) if in_turn => {
             ("steer", "Steer", "It hears it before its next step.")
+        }
+        // Nobody would answer what is said to it while it takes a setting.
+        (SessionState::Evaluating | SessionState::Waiting(_), true) => {
+            ("prompt", "Send", "It is heard once the job before has ended.")
         }
         (SessionState::WarmingUp, true) => ("prompt", "Send", "It is heard once the agent is ready."),
         (SessionState::Uninitialized, false) => ("exec", "Start and run", ""),
