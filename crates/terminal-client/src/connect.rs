@@ -25,6 +25,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// How many daemons may be lost under one thing that a client has done. More are no accident.
 pub const MOST_LOSSES: u32 = 100;
+/// How many daemons may end before they serve. One that was killed says no more than one that cannot start.
+const MOST_STARTS_CUT_OFF: u32 = 10;
 
 /// A connection, and the events of its subscriptions.
 pub struct Connection {
@@ -112,14 +114,19 @@ pub async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Err
 /// Connects to the daemon that runs, or starts one first, for a client whose daemon is lost. It goes on with one of another version, which
 /// `mainstay upgrade` puts in the place of its own: within what it has begun it says nothing new.
 pub async fn connect_again(home: &Home, name: &str) -> Result<Connection, Error> {
-    match connect_any_version(home, name).await {
-        // Another daemon would not know the token either.
-        Err(Error::Unauthorized) if shows_own_token() => Err(Error::Unauthorized),
-        Err(Error::DaemonNotRunning | Error::Unauthorized) => {
-            start(home, StartOptions::default()).await?;
-            connect_any_version(home, name).await
+    let (mut losses, mut starts_cut_off) = (0, 0);
+    loop {
+        match connect_any_version(home, name).await {
+            // Another daemon would not know the token either.
+            Err(Error::Unauthorized) if shows_own_token() => return Err(Error::Unauthorized),
+            // One that has just been started may be lost before it is reached.
+            Err(Error::DaemonNotRunning | Error::Unauthorized) if losses < MOST_LOSSES => losses += 1,
+            connected => return connected,
         }
-        connected => connected,
+        match start(home, StartOptions::default()).await {
+            Err(Error::DaemonFailed { .. }) if starts_cut_off < MOST_STARTS_CUT_OFF => starts_cut_off += 1,
+            started => started?,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::{Pid, Signal, kill_process};
@@ -37,7 +37,8 @@ fn begin(world: &World, code: &str) -> Child {
 }
 
 fn ended(running: Child) -> Value {
-    serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap()
+    let output = running.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn count(world: &World, kind: &str) -> usize {
@@ -206,6 +207,27 @@ fn floods_over_kills(settled: &str) {
 #[test]
 fn a_flood_over_several_kills_is_complete_and_in_order() {
     floods_over_kills("");
+}
+
+#[test]
+fn who_waits_for_an_eval_goes_on_though_each_daemon_is_lost_as_soon_as_it_is_there() {
+    let world = World::scripted();
+    world.eval("let kept = 41");
+    let running = begin(&world, &gated("kept + 1"));
+    let mut lost = None;
+    for _ in 0..9 {
+        // Not a moment is left to it: it is lost before, or just after, it is reached.
+        let until = Instant::now() + Duration::from_secs(20);
+        while world.daemon_pid().is_none_or(|pid| Some(pid) == lost) {
+            assert!(Instant::now() < until, "no daemon comes after {lost:?}");
+            std::hint::spin_loop();
+        }
+        lost = world.daemon_pid();
+        world.kill_daemon();
+    }
+    go(&world);
+    let answer = ended(running);
+    assert_eq!((&answer["ending"], &answer["value"]), (&"completed".into(), &"42".into()), "{answer}");
 }
 
 #[test]
