@@ -5,6 +5,7 @@ mod access;
 mod asks;
 mod commands;
 mod reloading;
+mod resumable_connections;
 mod run_records;
 mod session_choice;
 mod sessions;

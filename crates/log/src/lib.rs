@@ -19,6 +19,7 @@ pub mod objects;
 pub mod ownership;
 mod precision;
 mod prompt_history;
+mod resumable_connections;
 pub mod sqlite;
 mod sync;
 pub mod trace;
@@ -34,9 +35,16 @@ pub use maintenance::Maintenance;
 pub use objects::{ObjectHash, Objects};
 pub use ownership::{ClaimError, Clock, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
+pub use resumable_connections::{ResumableConnection, ResumableConnections};
 pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 
 /// A store of sessions: all that a daemon needs of one.
-pub trait Log: EventLog + Directory + Objects + EntryIndex + PromptHistory + Maintenance {}
+pub trait Log:
+    EventLog + Directory + Objects + EntryIndex + PromptHistory + ResumableConnections + Maintenance
+{
+}
 
-impl<L: EventLog + Directory + Objects + EntryIndex + PromptHistory + Maintenance> Log for L {}
+impl<L> Log for L where
+    L: EventLog + Directory + Objects + EntryIndex + PromptHistory + ResumableConnections + Maintenance
+{
+}

@@ -38,6 +38,7 @@ mod options;
 mod prompt_history;
 mod queries;
 mod readers;
+mod resumable_connections;
 mod retention;
 mod rows;
 mod search;

@@ -12,7 +12,7 @@ use futures::stream::{self, BoxStream};
 use mainstay_log::{
     Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
     FailedAppend, HistoryFilter, KeyScope, Maintenance, ObjectHash, Objects, PromptHistory, Refusal,
-    SessionFilter, StoredOutcome,
+    ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
@@ -343,6 +343,25 @@ impl PromptHistory for MemoryLog {
 
     async fn remove_history(&self, _: HistoryFilter) -> Result<u64, Error> {
         unreachable!("nobody types here")
+    }
+}
+
+#[async_trait]
+impl ResumableConnections for MemoryLog {
+    async fn store_connection(&self, _: ResumableConnection) -> Result<(), Error> {
+        unreachable!("nobody resumes anything here")
+    }
+
+    async fn connection(&self, _: &str) -> Result<Option<ResumableConnection>, Error> {
+        unreachable!("nobody resumes anything here")
+    }
+
+    async fn connections(&self, _: &Principal, _: &str) -> Result<Vec<ResumableConnection>, Error> {
+        unreachable!("nobody resumes anything here")
+    }
+
+    async fn remove_expired_connections(&self, _: Timestamp) -> Result<u64, Error> {
+        unreachable!("nobody resumes anything here")
     }
 }
 

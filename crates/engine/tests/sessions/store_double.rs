@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use mainstay_log::{
     Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
     FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, ObjectHash, Objects, PromptHistory,
-    SessionFilter, StoredOutcome,
+    ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
@@ -342,6 +342,29 @@ impl PromptHistory for StoreDouble {
 
     async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
         self.inner.remove_history(filter).await
+    }
+}
+
+#[async_trait]
+impl ResumableConnections for StoreDouble {
+    async fn store_connection(&self, connection: ResumableConnection) -> Result<(), Error> {
+        self.inner.store_connection(connection).await
+    }
+
+    async fn connection(&self, id: &str) -> Result<Option<ResumableConnection>, Error> {
+        self.inner.connection(id).await
+    }
+
+    async fn connections(
+        &self,
+        principal: &Principal,
+        protocol: &str,
+    ) -> Result<Vec<ResumableConnection>, Error> {
+        self.inner.connections(principal, protocol).await
+    }
+
+    async fn remove_expired_connections(&self, before: Timestamp) -> Result<u64, Error> {
+        self.inner.remove_expired_connections(before).await
     }
 }
 

@@ -18,6 +18,7 @@ pub mod events;
 pub mod history;
 pub mod notices;
 pub mod objects;
+pub mod resumable_connections;
 pub mod search;
 
 /// One store of one test.
