@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mainstay_arcp::Arcp;
 use mainstay_engine::{Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::protocol::{Protocol, Protocols};
@@ -126,7 +127,7 @@ async fn run(
         mainstay_http::record_also(telemetry.recorder());
     }
     let http = Http::new(&config.limits);
-    let protocols = protocols(http.clone(), config.mcp);
+    let protocols = protocols(http.clone(), config.mcp, config.arcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
     // The store is this daemon's alone: nobody goes on with what it has not adopted. Those that it has started since are others.
@@ -210,9 +211,14 @@ fn announce_ready(record: &DaemonRecord, announces: bool, ready: impl FnOnce(&Da
 }
 
 /// The protocols that clients can speak. Each enters itself; a new one is a line here.
-fn protocols(http: Http, mcp: mainstay_mcp::Settings) -> Protocols {
-    let all: [Arc<dyn Protocol>; 4] =
-        [Arc::new(Rpc), Arc::new(http), Arc::new(Mcp::new(mcp)), Arc::new(PiProtocol::default())];
+fn protocols(http: Http, mcp: mainstay_mcp::Settings, arcp: mainstay_arcp::Settings) -> Protocols {
+    let all: [Arc<dyn Protocol>; 5] = [
+        Arc::new(Rpc),
+        Arc::new(http),
+        Arc::new(Mcp::new(mcp)),
+        Arc::new(PiProtocol::default()),
+        Arc::new(Arcp::new(arcp)),
+    ];
     Protocols::new(all)
 }
 

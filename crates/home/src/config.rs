@@ -32,6 +32,8 @@ pub struct Config {
     pub pi: PiConfig,
     /// What MCP clients are offered and shown.
     pub mcp: mainstay_mcp::Settings,
+    /// Sessions of ARCP, and how long they can be resumed.
+    pub arcp: mainstay_arcp::Settings,
     /// Traces and metrics for OpenTelemetry. A setting that is missing is taken from OpenTelemetry's environment variables.
     pub telemetry: TelemetryConfig,
     /// What the daemon accepts, stores and waits for at most.

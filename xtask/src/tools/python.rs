@@ -7,9 +7,14 @@ use super::Shelf;
 use crate::command::{output, run, succeeds};
 use crate::failure::Failure;
 
-/// The official client of MCP, what tries the document of the HTTP API, and the peer that benchmarks run beside.
-const REQUIREMENTS: [&str; 4] =
-    ["mcp==2.3.0", "schemathesis==4.32.5", "jupyter_server==2.21.0", "ipykernel==7.4.0"];
+/// The official clients of MCP and ARCP, what tries the document of the HTTP API, and the peer that benchmarks run beside.
+const REQUIREMENTS: [&str; 5] = [
+    "mcp==2.3.0",
+    "agentruntimecontrolprotocol==1.1.3",
+    "schemathesis==4.32.5",
+    "jupyter_server==2.21.0",
+    "ipykernel==7.4.0",
+];
 const PYTHON_REMEDY: &str = "install Python 3.10 or newer with its package manager pip; the tests speak MCP and HTTP through its clients";
 const PIP: &[&str] = &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
 

@@ -4,6 +4,7 @@
 //! calls `exit` gives its own, unless JSON was asked for.
 
 mod agent;
+mod arcp;
 mod arguments;
 mod ask;
 mod attach;
@@ -184,6 +185,7 @@ enum Command {
     /// Serve MCP over stdio: a bridge to the daemon
     Mcp(mcp::Mcp),
     Pi(pi::Pi),
+    Arcp(arcp::Arcp),
     /// Open the page in a browser
     Web(web::Web),
     /// Explain an error code
@@ -286,6 +288,7 @@ impl Command {
             Self::Prune(prune) => prune.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
             Self::Pi(pi) => pi.run(home).await,
+            Self::Arcp(arcp) => arcp.run(home).await,
             Self::Web(web) => web.run(home).await,
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),

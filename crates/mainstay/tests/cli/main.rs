@@ -5,6 +5,7 @@ mod agent_clients;
 mod agent_command;
 mod agent_prompt;
 mod agent_task;
+mod arcp;
 mod ask_command;
 #[cfg(target_os = "linux")]
 mod background;

@@ -1,0 +1,65 @@
+//! What can be given jobs: the kinds of sessions that can start here are the agents. Source: draft-arcp-1.1, 7.5; seed 002.
+
+use mainstay_arcp_protocol::b::{AgentRef, InventoryEntry};
+use mainstay_engine::Client;
+use mainstay_gateway::daemon::Daemon;
+use mainstay_log::SessionFilter;
+use mainstay_model::{Error, SessionKind};
+
+/// The version of all agents. It says what an agent takes as input and gives as result, not which program runs it.
+pub(crate) const VERSION: &str = "1";
+
+/// How many sessions are looked at for their kinds.
+const LOOKED_AT: usize = 200;
+
+/// Why an agent cannot be given a job.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum AgentRefused {
+    /// There is none of this name that can start; these are there.
+    Unknown(Vec<String>),
+    /// There is one of this name, in another version.
+    OtherVersion,
+}
+
+/// The agents that can be given jobs, the preferred one first: the kinds of which a session can start for this client, and those of which it has
+/// sessions already, which another client may have started with what that has in its environment.
+///
+/// # Errors
+/// [`Error::StoreFailed`].
+pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<InventoryEntry>, Error> {
+    let known = daemon.kinds.known(client, None).await?;
+    let can_start = known.into_iter().filter(|kind| kind.missing.is_none()).map(|kind| kind.kind);
+    let filter = SessionFilter { limit: Some(LOOKED_AT), ..SessionFilter::default() };
+    let there = client.sessions(filter).await?.into_iter().map(|session| session.kind);
+    let mut kinds: Vec<SessionKind> = Vec::new();
+    for kind in can_start.chain(there) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let entry = |kind: SessionKind| InventoryEntry {
+        name: kind.to_string(),
+        versions: vec![VERSION.to_owned()],
+        default: Some(VERSION.to_owned()),
+    };
+    Ok(kinds.into_iter().map(entry).collect())
+}
+
+/// The kind of session that an agent's name means.
+///
+/// # Errors
+/// Why the agent cannot be given a job; [`Error::StoreFailed`].
+pub(crate) async fn kind_of(
+    daemon: &Daemon,
+    client: &Client,
+    agent: &AgentRef,
+) -> Result<Result<SessionKind, AgentRefused>, Error> {
+    let names: Vec<_> = inventory(daemon, client).await?.into_iter().map(|entry| entry.name).collect();
+    if !names.iter().any(|name| name == agent.name()) {
+        return Ok(Err(AgentRefused::Unknown(names)));
+    }
+    if agent.version().is_some_and(|version| version != VERSION) {
+        return Ok(Err(AgentRefused::OtherVersion));
+    }
+    Ok(Ok(SessionKind::new(agent.name())?))
+}

@@ -1,0 +1,147 @@
+//! How a session of dialect B is opened or resumed. Source: draft-arcp-1.1, 6.1 to 6.3; draft-arcp-02, 6.3.
+
+use jiff::SignedDuration;
+use mainstay_arcp_protocol::b::{
+    Capabilities, ErrorCode, ErrorPayload, Feature, Hello, Implementation, Message, Resume, Welcome, decode,
+    intersection,
+};
+use mainstay_arcp_protocol::ids::ulid_text;
+use mainstay_engine::Client;
+use mainstay_model::{Access, Error, Timestamp};
+use uuid::Uuid;
+
+use super::peculiarities::Peculiarities;
+use super::{envelope, errors};
+use crate::agents::inventory;
+use crate::connection::Peer;
+use crate::frames::Outbox;
+use crate::stored_session::{ResumeToken, StoredSession};
+
+/// What this runtime can do, in the order of the draft.
+const FEATURES: [Feature; 6] = [
+    Feature::Heartbeat,
+    Feature::Ack,
+    Feature::ListJobs,
+    Feature::Subscribe,
+    Feature::ResultChunk,
+    Feature::AgentVersions,
+];
+
+/// A session that was opened or resumed.
+pub(super) struct Opened {
+    pub(super) client: Client,
+    pub(super) stored: StoredSession,
+    /// The last message that the client has.
+    pub(super) last_seq: u64,
+    pub(super) peculiarities: Peculiarities,
+}
+
+/// Opens or resumes the session that the first frame asks for; none where it is refused, which the client is told.
+pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Opened> {
+    match try_open(peer, outbox, first).await {
+        Ok(opened) => Some(opened),
+        Err(refusal) => {
+            outbox.send(envelope(None, Message::SessionError(refusal)).encode()).await;
+            None
+        }
+    }
+}
+
+async fn try_open(peer: &Peer, outbox: &Outbox, first: &str) -> Result<Opened, ErrorPayload> {
+    let frame = decode(first).map_err(|error| errors::undecoded(&error))?;
+    let (hello, resume) = match frame.message {
+        Message::SessionHello(hello) => {
+            let resume = hello.resume.clone();
+            (hello, resume)
+        }
+        Message::SessionResume(resume) => {
+            let hello = Hello::of_resume(&resume);
+            // A session may be named in the envelope instead.
+            let session_id = resume.session_id.clone().or(frame.session_id);
+            (hello, Some(Resume { session_id, ..resume }))
+        }
+        _ => return Err(refused(ErrorCode::InvalidRequest, "the first message opens or resumes a session")),
+    };
+    let client = attach(peer, &hello)?;
+    let peculiarities = Peculiarities::of(&hello);
+    let now = Timestamp::now();
+    let (stored, token, last_seq) = match resume {
+        Some(resume) => resumed(&client, &resume, now).await?,
+        None => {
+            let since = client.last_position().await.map_err(|error| errors::payload(&error))?;
+            let id = format!("sess_{}", ulid_text(Uuid::now_v7().as_u128()));
+            let features = intersection(&FEATURES, &hello.capabilities.features);
+            let features = features.iter().map(ToString::to_string).collect();
+            let name = format!("{} {}", hello.client.name, hello.client.version);
+            let (stored, token) =
+                StoredSession::open(id, name, features, peer.settings.chunk_bytes, since, now);
+            (stored, token, 0)
+        }
+    };
+    let window = SignedDuration::from_secs(peer.settings.resume_window_sec.into());
+    stored.store(&client, now, window).await.map_err(|error| errors::payload(&error))?;
+    let welcome =
+        welcome(peer, &client, &stored, token, now).await.map_err(|error| errors::payload(&error))?;
+    outbox.send(envelope(Some(&stored.id), Message::SessionWelcome(welcome)).encode()).await;
+    Ok(Opened { client, stored, last_seq, peculiarities })
+}
+
+/// The client whose credentials are good.
+fn attach(peer: &Peer, hello: &Hello) -> Result<Client, ErrorPayload> {
+    let shown = hello.auth.as_ref().and_then(|auth| auth.token.as_deref());
+    let of_token = |token: &str| peer.daemon.tokens.access_of(token);
+    let access: Option<Access> = match (&peer.attached, shown) {
+        // Whoever started the bridge has shown the token for it.
+        (Some(attached), None | Some("")) => Some(attached.access.clone()),
+        (_, Some(token)) => of_token(token),
+        (None, None) => None,
+    };
+    let access = access.ok_or_else(|| errors::payload(&Error::Unauthorized))?;
+    let name = format!("arcp:{}", hello.client.name);
+    let client = peer.daemon.engine.attach(access, &name).as_connection();
+    let environment = peer.attached.as_ref().and_then(|attached| attached.environment.clone());
+    Ok(client.with_environment(environment))
+}
+
+async fn resumed(
+    client: &Client,
+    resume: &Resume,
+    now: Timestamp,
+) -> Result<(StoredSession, ResumeToken, u64), ErrorPayload> {
+    let expired = || refused(ErrorCode::ResumeWindowExpired, "there is no such session to resume any more");
+    let id = resume.session_id.as_deref().ok_or_else(expired)?;
+    let found = StoredSession::find(client, id, now).await.map_err(|error| errors::payload(&error))?;
+    let mut stored = found.filter(|stored| !stored.is_closed).ok_or_else(expired)?;
+    if !stored.is_token(&resume.resume_token) {
+        return Err(refused(ErrorCode::Unauthenticated, "this token does not resume the session"));
+    }
+    let token = stored.rotate();
+    Ok((stored, token, resume.last_event_seq))
+}
+
+async fn welcome(
+    peer: &Peer,
+    client: &Client,
+    stored: &StoredSession,
+    ResumeToken(token): ResumeToken,
+    now: Timestamp,
+) -> Result<Welcome, Error> {
+    let has = |feature: Feature| stored.features.iter().any(|known| known == feature.as_str());
+    Ok(Welcome {
+        runtime: Implementation { name: "mainstay".to_owned(), version: peer.daemon.version.to_owned() },
+        session_id: stored.id.clone(),
+        resume_token: token,
+        resume_window_sec: peer.settings.resume_window_sec.into(),
+        heartbeat_interval_sec: has(Feature::Heartbeat).then(|| peer.settings.heartbeat_interval_sec.into()),
+        capabilities: Capabilities::of_runtime(
+            &FEATURES,
+            inventory(&peer.daemon, client).await?,
+            has(Feature::AgentVersions),
+        ),
+        accepted_at: now,
+    })
+}
+
+fn refused(code: ErrorCode, message: &str) -> ErrorPayload {
+    ErrorPayload::new(code, message)
+}

@@ -1,0 +1,360 @@
+//! A session of dialect B on its connection: what its client asks, and what it is told, in one task, so that both are in one order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use jiff::SignedDuration;
+use mainstay_arcp_protocol::b::{Envelope, Feature, Message, Ping, decode};
+use mainstay_engine::{Client, ClientSubscription, Cursor};
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::{CommandId, Error, Event, EventFilter, Position, SessionId, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at};
+use uuid::Uuid;
+
+use super::handshake::Opened;
+use super::submissions::{PendingSubmission, Word};
+use super::teller::{Style, Teller};
+use super::{envelope, errors};
+use crate::connection::{End, Peer};
+use crate::feed::submitted;
+use crate::frames::{Incoming, Outbox};
+use crate::settings::Settings;
+use crate::stored_session::{Change, History, Join, StoredSession};
+
+/// Words of the tasks that submit jobs that wait to be heard.
+const WORDS: usize = 64;
+/// After how many silent intervals a client is taken for gone. Source: draft-arcp-1.1, 6.4.
+const MISSED: u32 = 2;
+
+/// A session on its connection.
+pub(super) struct Session {
+    pub(super) daemon: Daemon,
+    pub(super) settings: Settings,
+    pub(super) client: Client,
+    /// The folder of sessions whose job names none.
+    pub(super) folder: Option<String>,
+    pub(super) outbox: Outbox,
+    pub(super) stored: StoredSession,
+    pub(super) teller: Teller,
+    /// The jobs that were submitted and have not begun to be told.
+    pub(super) pending: HashMap<CommandId, Vec<PendingSubmission>>,
+    pub(super) words: mpsc::Sender<Word>,
+    /// The agents of the engine's sessions that have jobs here.
+    agents: HashMap<SessionId, String>,
+    subscription: ClientSubscription,
+    /// The event that was told last.
+    pub(super) position: Position,
+    /// The number of the last message that the client has.
+    sent: u64,
+    /// The joins that the fold has come to.
+    joined: usize,
+    /// The refusals of jobs, and the place in the log behind which it is sure that nothing is told of them.
+    refusals: Vec<(Position, CommandId, Error)>,
+    /// What was heard of the client last.
+    pub(super) heard: Instant,
+}
+
+/// Serves an opened session until its connection ends.
+pub(super) async fn serve(
+    peer: Peer,
+    opened: Opened,
+    incoming: impl Stream<Item = Incoming> + Send + Unpin,
+    outbox: Outbox,
+) -> End {
+    let Opened { client, stored, last_seq, peculiarities } = opened;
+    let (words, mut heard_words) = mpsc::channel(WORDS);
+    let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
+    let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
+    let cursor = Cursor::Log { after: stored.since };
+    let subscription = match client.follow(cursor, EventFilter::default()).await {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            outbox
+                .send(envelope(Some(&stored.id), Message::SessionError(errors::payload(&error))).encode())
+                .await;
+            return End::Refused;
+        }
+    };
+    let mut session = Session {
+        teller: Teller::new(&stored.id, client.principal(), style),
+        position: stored.since,
+        folder: peer.attached.and_then(|attached| attached.folder),
+        daemon: peer.daemon,
+        settings: peer.settings,
+        pending: HashMap::new(),
+        agents: HashMap::new(),
+        refusals: Vec::new(),
+        sent: last_seq,
+        joined: 0,
+        heard: Instant::now(),
+        client,
+        outbox,
+        stored,
+        words,
+        subscription,
+    };
+    match session.catch_up(last_seq).await {
+        Ok(true) => session.run(incoming, &mut heard_words).await,
+        Ok(false) => End::Refused,
+        Err(error) => session.failed(&error).await,
+    }
+}
+
+impl Session {
+    /// Tells what happened up to now. It is false where that is less than the client has been told: its events are no longer all there.
+    async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
+        let newest = self.client.last_position().await?;
+        self.apply_joins(self.position).await?;
+        while self.position < newest {
+            let event = self.subscription.next().await?;
+            self.take(&event).await?;
+        }
+        self.apply_joins(newest).await?;
+        if self.teller.seq() < last_seq {
+            self.send(Message::SessionError(errors::expired())).await;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    async fn run(
+        &mut self,
+        mut incoming: impl Stream<Item = Incoming> + Send + Unpin,
+        words: &mut mpsc::Receiver<Word>,
+    ) -> End {
+        let has_heartbeat = self.has(Feature::Heartbeat);
+        let beat = self.settings.heartbeat();
+        let mut beats = interval_at(Instant::now() + beat, beat);
+        let window = self.settings.resume_window() / 4;
+        let mut renewals = interval_at(Instant::now() + window, window);
+        let stopped = self.daemon.stopped.clone();
+        loop {
+            let done = tokio::select! {
+                biased;
+                frame = incoming.next() => match frame {
+                    Some(frame) => {
+                        self.heard = Instant::now();
+                        self.hear(frame).await
+                    }
+                    None => return self.gone().await,
+                },
+                Some(word) = words.recv() => self.hear_word(word).await.map(|()| None),
+                event = self.subscription.next() => match event {
+                    Ok(event) => self.take(&event).await.map(|()| None),
+                    Err(error) => Err(error),
+                },
+                _ = beats.tick(), if has_heartbeat => {
+                    if self.heard.elapsed() > beat * MISSED {
+                        self.gone().await;
+                        return End::Silent;
+                    }
+                    self.ping().await;
+                    Ok(None)
+                }
+                _ = renewals.tick() => self.store().await.map(|()| None),
+                () = stopped.cancelled() => return End::ShutDown,
+            };
+            match done {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(Error::DaemonStopping) => return End::ShutDown,
+                Err(error) => return self.failed(&error).await,
+            }
+        }
+    }
+
+    /// Takes an event in, and tells what it says.
+    async fn take(&mut self, event: &Arc<Event>) -> Result<(), Error> {
+        self.apply_joins(Position(event.position.0.saturating_sub(1))).await?;
+        self.tell(event).await?;
+        self.position = event.position;
+        self.refuse_up_to(event.position).await;
+        Ok(())
+    }
+
+    async fn tell(&mut self, event: &Event) -> Result<(), Error> {
+        if submitted(event).is_some() {
+            self.know_agent(event.session).await?;
+        }
+        let agents = &self.agents;
+        let told = self.teller.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
+        // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.
+        if let Some(job) = event.metadata.correlation.as_ref().filter(|_| !told.is_empty())
+            && let Some(submissions) = self.pending.remove(job)
+        {
+            for submission in submissions {
+                self.accept(job, &submission).await;
+            }
+        }
+        for message in told {
+            self.send_numbered(&message).await;
+        }
+        Ok(())
+    }
+
+    async fn send_numbered(&mut self, message: &Envelope) {
+        let seq = message.event_seq.unwrap_or_default();
+        if seq > self.sent {
+            self.sent = seq;
+            self.outbox.send(message.encode()).await;
+        }
+    }
+
+    /// Makes the changes of what is told that belong behind the events up to this place, in their order.
+    async fn apply_joins(&mut self, up_to: Position) -> Result<(), Error> {
+        while let Some(join) = self.stored.joins.get(self.joined).filter(|join| join.at <= up_to).cloned() {
+            self.joined += 1;
+            match join.change {
+                Change::Joined { home, history, is_own } => {
+                    self.know_agent(home).await?;
+                    self.teller.join(&join.job, home, is_own);
+                    self.tell_history(&join, home, history).await?;
+                }
+                Change::Left => self.teller.leave(&join.job),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what happened to a job before it was joined, as far as that is wanted.
+    async fn tell_history(&mut self, join: &Join, home: SessionId, history: History) -> Result<(), Error> {
+        if history == History::Nothing {
+            return Ok(());
+        }
+        for event in &self.history_of(join, home).await? {
+            let agents = &self.agents;
+            let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
+            let told = match history {
+                History::End => self.teller.tell_end(event, agent_of),
+                History::All | History::Nothing => self.teller.tell(event, agent_of),
+            };
+            for message in told {
+                self.send_numbered(&message).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// What happened to a job up to where it was joined.
+    async fn history_of(&self, join: &Join, home: SessionId) -> Result<Vec<Event>, Error> {
+        /// Events that are read at once.
+        const PAGE: usize = 1000;
+        let (mut after, mut found) = (mainstay_model::Seq::ZERO, Vec::new());
+        loop {
+            let page = self.client.events(home, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.seq;
+            let is_over = last.position > join.at;
+            let is_of_job = |event: &Event| {
+                event.position <= join.at && event.metadata.correlation.as_ref() == Some(&join.job)
+            };
+            found.extend(page.into_iter().filter(is_of_job));
+            if is_over {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Changes what is told, now. It is stored before anything is told.
+    pub(super) async fn change(&mut self, job: CommandId, change: Change) -> Result<(), Error> {
+        self.stored.joins.push(Join { at: self.position, job, change });
+        self.store().await?;
+        self.apply_joins(self.position).await
+    }
+
+    pub(super) async fn know_agent(&mut self, home: SessionId) -> Result<(), Error> {
+        if !self.agents.contains_key(&home) {
+            let found = self.client.seen_session(home).await?;
+            let kind = found.map(|session| session.kind.to_string()).unwrap_or_default();
+            self.agents.insert(home, format!("{kind}@{}", crate::agents::VERSION));
+        }
+        Ok(())
+    }
+
+    pub(super) fn agent_of(&self, home: SessionId) -> Option<&String> {
+        self.agents.get(&home)
+    }
+
+    /// Notes that a job was refused. Where its session accepted it, that is told by events that are on their way.
+    pub(super) async fn note_refusal(&mut self, job: CommandId, error: Error) -> Result<(), Error> {
+        let position = self.client.last_position().await?;
+        self.refusals.push((position, job, error));
+        self.refuse_up_to(self.position).await;
+        Ok(())
+    }
+
+    async fn refuse_up_to(&mut self, position: Position) {
+        let (due, later) =
+            std::mem::take(&mut self.refusals).into_iter().partition(|(at, ..)| *at <= position);
+        self.refusals = later;
+        let due: Vec<(Position, CommandId, Error)> = due;
+        for (_, job, error) in due {
+            for submission in self.pending.remove(&job).unwrap_or_default() {
+                self.refuse(&submission.message, &errors::payload(&error)).await;
+            }
+        }
+    }
+
+    pub(super) fn has(&self, feature: Feature) -> bool {
+        self.stored.features.iter().any(|known| known == feature.as_str())
+    }
+
+    pub(super) async fn send(&self, message: Message) {
+        self.outbox.send(envelope(Some(&self.stored.id), message).encode()).await;
+    }
+
+    /// Sends a message about a job that is no event of it.
+    pub(super) async fn send_of_job(&self, job: &CommandId, message: Message) {
+        let about = Envelope { job_id: Some(job.to_string()), ..envelope(Some(&self.stored.id), message) };
+        self.outbox.send(about.encode()).await;
+    }
+
+    pub(super) async fn store(&self) -> Result<(), Error> {
+        let window = SignedDuration::from_secs(self.settings.resume_window_sec.into());
+        self.stored.store(&self.client, Timestamp::now(), window).await
+    }
+
+    async fn ping(&self) {
+        let nonce = format!("p_{}", mainstay_arcp_protocol::ids::ulid_text(Uuid::now_v7().as_u128()));
+        self.send(Message::SessionPing(Ping { nonce, sent_at: Timestamp::now() })).await;
+    }
+
+    async fn hear(&mut self, frame: Incoming) -> Result<Option<End>, Error> {
+        let text = match frame {
+            Incoming::Text(text) => text,
+            Incoming::Binary => {
+                self.send(Message::SessionError(errors::no_bytes())).await;
+                return Ok(None);
+            }
+            Incoming::TooLarge => {
+                let limit = self.daemon.engine.limits().message_bytes;
+                let error = Error::MessageTooLarge { limit };
+                self.send(Message::SessionError(errors::payload(&error))).await;
+                return Ok(None);
+            }
+        };
+        match decode(&text) {
+            Ok(frame) => self.request(frame).await,
+            Err(error) => {
+                self.send(Message::SessionError(errors::undecoded(&error))).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The connection is lost. The session can be resumed from now on for the whole window.
+    async fn gone(&self) -> End {
+        if let Err(error) = self.store().await {
+            tracing::warn!(%error, session = self.stored.id, "how long the session can be resumed is not stored");
+        }
+        End::Gone
+    }
+
+    async fn failed(&self, error: &Error) -> End {
+        tracing::warn!(%error, session = self.stored.id, "the session's connection ends");
+        self.send(Message::SessionError(errors::payload(error))).await;
+        End::Refused
+    }
+}

@@ -1,0 +1,274 @@
+//! Jobs that a client submits: from the message to the command, and the answer to it. Source: draft-arcp-1.1, 7.1, 7.2 and 7.5.
+//!
+//! A task of its own finds the session that does the work, so that nothing waits for that. What comes of it is told by a [`Word`].
+
+use mainstay_arcp_protocol::b::{Accepted, ErrorCode, ErrorPayload, Message, Submit};
+use mainstay_engine::{Client, CommandStatus};
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::event::QueuedCommand;
+use mainstay_model::{
+    Admission, Answered, Capability, Command, CommandFingerprint, CommandId, Error, EventBody,
+    IdempotencyKey, Outcome, Seq, SessionId, SessionKind, Timestamp,
+};
+
+use super::errors;
+use super::session::Session;
+use super::teller::trace_of_job;
+use crate::agents::{AgentRefused, kind_of};
+use crate::job_id::{Submission, job_id, key_of};
+use crate::stored_session::{Change, History};
+use crate::work::Work;
+
+/// A submission that was not answered yet.
+pub(super) struct PendingSubmission {
+    /// The message that submitted the job.
+    pub(super) message: String,
+    agent: String,
+    trace: String,
+}
+
+/// What a task that submits a job has to say.
+pub(super) enum Word {
+    /// The job was submitted before.
+    Known { job: CommandId, home: SessionId, has_ended: bool },
+    /// The job was refused, or has ended. Where its session accepted it, events tell that.
+    Refused { job: CommandId, error: Error },
+    /// The job cannot be submitted.
+    Unfit { job: CommandId, payload: ErrorPayload },
+}
+
+/// What a job's command is made of.
+struct Order {
+    job: CommandId,
+    key: IdempotencyKey,
+    submit: Submit,
+    work: Work,
+}
+
+impl Session {
+    /// Submits a job. It is answered once its session has accepted or refused it.
+    pub(super) async fn submit(
+        &mut self,
+        message: String,
+        trace: Option<String>,
+        submit: Submit,
+    ) -> Result<(), Error> {
+        if let Err(payload) = check(&submit, Timestamp::now()) {
+            self.refuse(&message, &payload).await;
+            return Ok(());
+        }
+        let told_apart = match &submit.idempotency_key {
+            Some(key) => Submission::Key(key),
+            None => Submission::Message { session: &self.stored.id, message: &message },
+        };
+        let job = job_id(told_apart)?;
+        let order = match order(&self.stored.id, self.folder.as_deref(), &job, trace.as_deref(), submit) {
+            Ok(order) => order,
+            Err(error) => {
+                self.refuse(&message, &errors::payload(&error)).await;
+                return Ok(());
+            }
+        };
+        let pending = PendingSubmission {
+            message,
+            agent: order.submit.agent.to_string(),
+            trace: trace.unwrap_or_else(|| trace_of_job(&job)),
+        };
+        self.pending.entry(job).or_default().push(pending);
+        let (daemon, client, words) = (self.daemon.clone(), self.client.clone(), self.words.clone());
+        tokio::spawn(async move {
+            if let Some(word) = submitted(&daemon, &client, order).await {
+                words.send(word).await.ok();
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) async fn hear_word(&mut self, word: Word) -> Result<(), Error> {
+        match word {
+            Word::Refused { job, error } => self.note_refusal(job, error).await,
+            Word::Unfit { job, payload } => {
+                for submission in self.pending.remove(&job).unwrap_or_default() {
+                    self.refuse(&submission.message, &payload).await;
+                }
+                Ok(())
+            }
+            Word::Known { job, home, has_ended } => self.known(job, home, has_ended).await,
+        }
+    }
+
+    /// Answers who submits a job that was submitted before: a second time in this session, or in another under the same key. The terminal
+    /// message is told again where the job has ended.
+    async fn known(&mut self, job: CommandId, home: SessionId, has_ended: bool) -> Result<(), Error> {
+        for submission in self.pending.remove(&job).unwrap_or_default() {
+            self.accept(&job, &submission).await;
+        }
+        let is_told = self.teller.job(&job).is_some_and(|known| known.is_own);
+        let history = if has_ended { History::End } else { History::Nothing };
+        match is_told && !has_ended {
+            true => Ok(()),
+            false => self.change(job, Change::Joined { home, history, is_own: true }).await,
+        }
+    }
+
+    /// Says that a job was accepted.
+    pub(super) async fn accept(&self, job: &CommandId, submission: &PendingSubmission) {
+        let known = self.teller.job(job);
+        let accepted = Accepted {
+            job_id: job.to_string(),
+            agent: known.map_or_else(|| submission.agent.clone(), |known| known.agent.clone()),
+            // What a job may do beside running its code is not granted by leases yet, so that none is given.
+            lease: Default::default(),
+            lease_constraints: None,
+            budget: None,
+            credentials: None,
+            accepted_at: known.map_or_else(Timestamp::now, |known| known.submitted_at),
+            trace_id: Some(known.map_or_else(|| submission.trace.clone(), |known| known.trace.clone())),
+            parent_job_id: None,
+            delegate_id: None,
+            request_id: Some(submission.message.clone()),
+        };
+        self.send(Message::JobAccepted(accepted)).await;
+    }
+
+    /// Says that a request was refused.
+    pub(super) async fn refuse(&self, message: &str, payload: &ErrorPayload) {
+        self.send(Message::SessionError(errors::answering(payload, message))).await;
+    }
+}
+
+/// What is wrong with a submission by itself.
+fn check(submit: &Submit, now: Timestamp) -> Result<(), ErrorPayload> {
+    let invalid = |message: String| Err(ErrorPayload::new(ErrorCode::InvalidRequest, message));
+    if submit.max_runtime_sec == Some(0) {
+        return invalid("max_runtime_sec must be at least 1".to_owned());
+    }
+    let expires_at =
+        submit.lease_constraints.as_ref().and_then(|constraints| constraints.expires_at.as_deref());
+    match expires_at.map(|text| (text, text.ends_with('Z'), text.parse::<Timestamp>())) {
+        None => Ok(()),
+        Some((_, true, Ok(at))) if at > now => Ok(()),
+        Some((_, true, Ok(_))) => invalid("expires_at lies in the past".to_owned()),
+        Some((text, ..)) => invalid(format!("expires_at must be a time in UTC that ends in Z, not {text}")),
+    }
+}
+
+fn order(
+    session: &str,
+    folder: Option<&str>,
+    job: &CommandId,
+    trace: Option<&str>,
+    submit: Submit,
+) -> Result<Order, Error> {
+    let work = Work::of(&submit.input)?.in_folder(folder);
+    Ok(Order { job: job.clone(), key: key_of(session, trace, job)?, submit, work })
+}
+
+/// Has a job's session take it; what there is to say beside what events tell.
+async fn submitted(daemon: &Daemon, client: &Client, order: Order) -> Option<Word> {
+    let job = order.job.clone();
+    match try_submit(daemon, client, order).await {
+        Ok(word) => word,
+        Err(error) => Some(Word::Refused { job, error }),
+    }
+}
+
+async fn try_submit(daemon: &Daemon, client: &Client, order: Order) -> Result<Option<Word>, Error> {
+    let Order { job, key, submit, work } = order;
+    let kind = match kind_of(daemon, client, &submit.agent).await? {
+        Ok(kind) => kind,
+        Err(refused) => return Ok(Some(Word::Unfit { job, payload: no_agent(&submit, refused) })),
+    };
+    let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
+    let place = match before(client, &job).await? {
+        None => work.session(daemon, client, &kind).await?,
+        Some(before) => {
+            let is_same = before.kind == kind
+                && before.fingerprint.is_none_or(|said| {
+                    let body = work.clone().command(is_agent);
+                    let again = body.map(|body| Command::new(job.clone(), client.source(), body));
+                    again.is_ok_and(|again| again.fingerprint(before.home) == said)
+                });
+            let Before { home, has_ended, .. } = before;
+            return Ok(Some(match is_same {
+                true => Word::Known { job, home, has_ended },
+                false => Word::Refused { error: Error::CommandConflict { command: job.clone() }, job },
+            }));
+        }
+    };
+    let command = Command {
+        key: Some(key),
+        admission: Admission::Queue,
+        timeout_ms: submit.max_runtime_sec.map(|seconds| u64::from(seconds).saturating_mul(1000)),
+        ..Command::new(job.clone(), client.source(), work.command(is_agent)?)
+    };
+    match client.submit(place, command).await? {
+        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Some(Word::Refused { job, error })),
+        Answered { .. } => Ok(None),
+    }
+}
+
+/// When a command was accepted that waits for its turn, and the whole of it.
+pub(super) async fn accepted(
+    client: &Client,
+    home: SessionId,
+    seq: Seq,
+) -> Result<Option<(Timestamp, QueuedCommand)>, Error> {
+    let found = client.events(home, Seq(seq.0.saturating_sub(1)), 1).await?;
+    Ok(found.into_iter().next().and_then(|event| match event.body {
+        EventBody::CommandQueued(command) => Some((event.at, *command)),
+        _ => None,
+    }))
+}
+
+/// A job that was submitted before.
+struct Before {
+    home: SessionId,
+    kind: SessionKind,
+    has_ended: bool,
+    /// What its command said; none where it is just on its way from one state to the next.
+    fingerprint: Option<CommandFingerprint>,
+}
+
+async fn before(client: &Client, job: &CommandId) -> Result<Option<Before>, Error> {
+    let (home, ended) = match client.command(job).await {
+        Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => (session, None),
+        Ok(CommandStatus::Ended(stored)) => match stored.session {
+            Some(session) => (session, Some(stored.fingerprint)),
+            // It was refused, and is refused again.
+            None => return Ok(None),
+        },
+        Err(Error::CommandNotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(session) = client.seen_session(home).await? else { return Ok(None) };
+    let running = session.running().filter(|running| running.command == *job);
+    let queued = session.lane.iter().find(|waiting| waiting.command == *job);
+    let under_way = match (running, queued) {
+        (Some(running), _) => Some(running.fingerprint.clone()),
+        (None, Some(waiting)) => {
+            accepted(client, home, waiting.queued).await?.map(|(_, command)| command.fingerprint)
+        }
+        (None, None) => None,
+    };
+    let has_ended = ended.is_some();
+    Ok(Some(Before { home, kind: session.kind, has_ended, fingerprint: ended.or(under_way) }))
+}
+
+fn no_agent(submit: &Submit, refused: AgentRefused) -> ErrorPayload {
+    let agent = &submit.agent;
+    match refused {
+        AgentRefused::Unknown(names) => ErrorPayload::new(
+            ErrorCode::AgentNotAvailable,
+            format!("there is no agent {}; there are {}", agent.name(), names.join(", ")),
+        ),
+        AgentRefused::OtherVersion => ErrorPayload::new(
+            ErrorCode::AgentVersionNotAvailable,
+            format!(
+                "{agent} is not available; {} is there in version {}",
+                agent.name(),
+                crate::agents::VERSION
+            ),
+        ),
+    }
+}

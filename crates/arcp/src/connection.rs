@@ -1,0 +1,65 @@
+//! A connection, whatever carries it: the first frame chooses the dialect, which serves the rest.
+
+use futures::{Stream, StreamExt};
+use mainstay_arcp_protocol::Dialect;
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::Access;
+use mainstay_runner::Environment;
+use tokio::time::timeout;
+
+use crate::b;
+use crate::frames::{Incoming, Outbox};
+use crate::settings::Settings;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The client closed it.
+    Gone,
+    /// The client has no session.
+    Refused,
+    /// The client does not answer.
+    Silent,
+    /// The daemon goes down.
+    ShutDown,
+}
+
+/// Who is connected, and to what.
+pub(crate) struct Peer {
+    pub(crate) daemon: Daemon,
+    pub(crate) settings: Settings,
+    /// What is known of a client that was let in before its first frame.
+    pub(crate) attached: Option<Attached>,
+}
+
+/// A client of the local socket, which showed the daemon's token.
+pub(crate) struct Attached {
+    pub(crate) access: Access,
+    /// The folder in which the client works.
+    pub(crate) folder: Option<String>,
+    /// What the client has in its environment.
+    pub(crate) environment: Option<Environment>,
+}
+
+/// Serves a connection until one of the two goes.
+pub(crate) async fn serve(
+    peer: Peer,
+    mut incoming: impl Stream<Item = Incoming> + Send + Unpin,
+    outbox: Outbox,
+) -> End {
+    // A client that opens nothing costs no more than its connection.
+    let first = timeout(peer.settings.handshake(), incoming.next()).await;
+    let first = match first {
+        Ok(Some(Incoming::Text(text))) => text,
+        Ok(Some(Incoming::Binary | Incoming::TooLarge)) | Err(_) => return End::Refused,
+        Ok(None) => return End::Gone,
+    };
+    match Dialect::of_first_frame(&first) {
+        Ok(Dialect::B) => b::serve(peer, incoming, outbox, &first).await,
+        Ok(Dialect::A) => End::Refused,
+        Err(error) => {
+            outbox.send(b::refusal_of_frame(&error)).await;
+            End::Refused
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What an event of the log says of a job, whatever the dialect. Pure and without state: one event at a time.
+
+use mainstay_model::agent::Note;
+use mainstay_model::event::CancelEnding;
+use mainstay_model::message::{PartRole, TokenUsage};
+use mainstay_model::{
+    Ask, AskEnding, AskId, Display, Error, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
+    OutputStream, WorkEnding,
+};
+use serde_json::Value;
+
+/// A thing that happened to a job.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum JobNews<'a> {
+    /// The job waits for its turn in its session.
+    Waits,
+    /// The job began.
+    Began,
+    /// Its code printed text.
+    Printed { stream: OutputStream, text: &'a str },
+    /// Its code showed something.
+    Displayed(&'a Display),
+    /// What it prints further is left out.
+    OutputCut,
+    /// An agent thought this.
+    Thought(&'a str),
+    /// An agent said this.
+    Said(&'a str),
+    /// An agent called a tool.
+    ToolCalled { call: &'a str, tool: &'a str, arguments: Value },
+    /// A tool answered an agent.
+    ToolAnswered { call: &'a str, text: &'a str, is_error: bool },
+    /// A model was used.
+    Used { usage: TokenUsage, model: Option<&'a str> },
+    /// Something else happened to an agent.
+    Noted(&'a Note),
+    /// The job asks whoever is attached.
+    Asked(&'a Ask),
+    /// An ask of the job ended.
+    AskEnded { ask: AskId, ending: &'a AskEnding },
+    /// Someone asked for it to stop.
+    Cancelling,
+    /// The job ended.
+    Ended(JobEnd<'a>),
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum JobEnd<'a> {
+    /// Its code ran to its end.
+    Evaluated(&'a EvalResult),
+    /// Its code did not run to its end.
+    Failed { failure: &'a Failure, result: &'a EvalResult },
+    /// An agent, or a build, did what was asked.
+    Done(&'a Value),
+    /// An agent, or a build, failed.
+    NotDone(&'a str),
+    /// It was cancelled.
+    Cancelled(CancelEnding),
+    /// It took longer than it may, so many milliseconds.
+    TimedOut(u64),
+    /// Its worker, or the machine, was lost.
+    Interrupted,
+    /// It never began; none of a reason where it had nothing to do.
+    Left(Option<&'a Error>),
+}
+
+/// What an event says of the job that its command asked for, in order.
+pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
+    match &event.body {
+        EventBody::CommandQueued(_) => vec![JobNews::Waits],
+        EventBody::CommandDequeued { error, .. } => vec![JobNews::Ended(JobEnd::Left(error.as_ref()))],
+        EventBody::JobRequested { .. } => vec![JobNews::Began],
+        EventBody::JobEnded { ending, .. } => vec![JobNews::Ended(work_end(ending))],
+        EventBody::EvalTimedOut { limit_ms, .. } => vec![JobNews::Ended(JobEnd::TimedOut(*limit_ms))],
+        EventBody::MessageAdded(message) => {
+            let model = message.metadata.get("model").and_then(Value::as_str);
+            let used = message.usage.map(|usage| JobNews::Used { usage, model });
+            message.parts.iter().filter_map(part_news).chain(used).collect()
+        }
+        EventBody::AgentNoted(note) => vec![JobNews::Noted(note)],
+        EventBody::AskRaised(ask) => vec![JobNews::Asked(ask)],
+        EventBody::AskEnded { ask, ending } => vec![JobNews::AskEnded { ask: *ask, ending }],
+        body => body.job_part().and_then(|(_, part)| eval_news(part)).into_iter().collect(),
+    }
+}
+
+fn eval_news(part: JobPart<'_>) -> Option<JobNews<'_>> {
+    Some(match part {
+        JobPart::Requested { .. } => JobNews::Began,
+        JobPart::Printed { stream, text } => JobNews::Printed { stream, text },
+        JobPart::Displayed(display) => JobNews::Displayed(display),
+        JobPart::Cleared => return None,
+        JobPart::OutputCut => JobNews::OutputCut,
+        JobPart::CancelRequested => JobNews::Cancelling,
+        // Has its limit in the event, which is read there.
+        JobPart::TimedOut => return None,
+        JobPart::Ended(end) => JobNews::Ended(match end {
+            EvalEnd::Completed { result } => JobEnd::Evaluated(result),
+            EvalEnd::Failed { failure, result } => JobEnd::Failed { failure, result },
+            EvalEnd::Cancelled(ending) => JobEnd::Cancelled(ending),
+            EvalEnd::Interrupted => JobEnd::Interrupted,
+        }),
+    })
+}
+
+fn work_end(ending: &WorkEnding) -> JobEnd<'_> {
+    match ending {
+        WorkEnding::Done { value, .. } => JobEnd::Done(value),
+        WorkEnding::Failed { message, .. } => JobEnd::NotDone(message),
+        WorkEnding::Cancelled { by } => JobEnd::Cancelled(*by),
+        WorkEnding::Interrupted => JobEnd::Interrupted,
+    }
+}
+
+fn part_news(part: &mainstay_model::message::Part) -> Option<JobNews<'_>> {
+    match part.role {
+        PartRole::Assistant => Some(JobNews::Said(&part.text)),
+        PartRole::Thinking => Some(JobNews::Thought(&part.text)),
+        PartRole::ToolCall => {
+            let arguments = serde_json::from_str(&part.text).unwrap_or(Value::Null);
+            let tool = part.metadata.get(mainstay_model::message::TOOL).and_then(Value::as_str);
+            Some(JobNews::ToolCalled { call: part.call_id()?, tool: tool.unwrap_or("tool"), arguments })
+        }
+        PartRole::ToolResult => {
+            let is_error = part.metadata.get(mainstay_model::message::IS_ERROR) == Some(&Value::Bool(true));
+            Some(JobNews::ToolAnswered { call: part.call_id()?, text: &part.text, is_error })
+        }
+        // What it was asked is its input.
+        PartRole::System | PartRole::User => None,
+    }
+}

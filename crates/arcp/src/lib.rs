@@ -1,0 +1,22 @@
+//! ARCP, both dialects, over the sessions of a daemon. Source: seed 002; protocols/arcp.md; draft-arcp-01, draft-arcp-02 and draft-arcp-1.1.
+//!
+//! The dialect is chosen by the first frame of a connection. A job is a command of the engine ([`job_id`]); what a session is told of its jobs is
+//! a fold over the log ([`feed`], [`job_news`]), which each dialect turns into its own messages. What is stored for a session that can be
+//! resumed is where the fold begins ([`stored_session`]); nothing else is kept.
+
+mod agents;
+mod b;
+mod connection;
+mod feed;
+mod frames;
+mod job_id;
+mod job_news;
+mod protocol;
+mod settings;
+mod socket;
+mod stdio;
+mod stored_session;
+mod work;
+
+pub use protocol::{Arcp, AttachArcp};
+pub use settings::Settings;

@@ -1,0 +1,47 @@
+//! The settings of ARCP, `[arcp]` in `config.toml`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How ARCP is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// How long a session can be resumed after its connection was lost, in seconds.
+    pub resume_window_sec: u32,
+    /// How often an idle connection is asked whether its client is there, in seconds.
+    pub heartbeat_interval_sec: u32,
+    /// How long a client has to show who it is, in milliseconds.
+    pub handshake_ms: u32,
+    /// How many jobs of other sessions one session may be told of.
+    pub subscriptions: usize,
+    /// The largest part of a result that is sent as one, in bytes of text. A larger result is sent in parts.
+    pub chunk_bytes: usize,
+}
+
+impl Settings {
+    pub(crate) fn resume_window(&self) -> Duration {
+        Duration::from_secs(self.resume_window_sec.into())
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        Duration::from_secs(self.heartbeat_interval_sec.max(1).into())
+    }
+
+    pub(crate) fn handshake(&self) -> Duration {
+        Duration::from_millis(self.handshake_ms.into())
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            resume_window_sec: 24 * 60 * 60,
+            heartbeat_interval_sec: 30,
+            handshake_ms: 10_000,
+            subscriptions: 1000,
+            chunk_bytes: 256 * 1024,
+        }
+    }
+}

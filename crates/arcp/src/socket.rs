@@ -1,0 +1,72 @@
+//! ARCP over WebSocket, at `/arcp` of the daemon's port: an envelope is a frame of text.
+
+use axum::Router;
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use axum::routing::any;
+use futures::{SinkExt, StreamExt, stream};
+use mainstay_gateway::daemon::Daemon;
+
+use crate::connection::{End, Peer, serve};
+use crate::frames::{Incoming, Outbox};
+use crate::protocol::Arcp;
+use crate::settings::Settings;
+
+/// Codes of RFC 6455, 7.4.1.
+const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+const POLICY: u16 = 1008;
+
+/// The path of the protocol.
+pub(crate) fn routes(daemon: Daemon, settings: Settings) -> Router {
+    Router::new().route(Arcp::PATH, any(upgrade)).with_state((daemon, settings))
+}
+
+async fn upgrade(
+    State((daemon, settings)): State<(Daemon, Settings)>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let limit = daemon.engine.limits().message_bytes;
+    // A little more than may be, so that one that is too large is answered and not cut off.
+    let upgrade = upgrade.max_message_size(limit.saturating_mul(2)).max_frame_size(limit.saturating_mul(2));
+    upgrade.on_upgrade(move |socket| converse(daemon, settings, socket, limit))
+}
+
+async fn converse(daemon: Daemon, settings: Settings, socket: WebSocket, limit: usize) {
+    let _answering = daemon.answering.token();
+    let (mut sink, stream) = socket.split();
+    let (outbox, mut leaving) = Outbox::new();
+    let writer = tokio::spawn(async move {
+        while let Some(frame) = leaving.recv().await {
+            if sink.send(Message::text(frame)).await.is_err() {
+                break;
+            }
+        }
+        sink
+    });
+    let incoming = stream::unfold(stream, move |mut stream| async move {
+        loop {
+            let incoming = match stream.next().await?.ok()? {
+                Message::Text(text) if text.len() > limit => Incoming::TooLarge,
+                Message::Text(text) => Incoming::Text(text.as_str().to_owned()),
+                Message::Binary(bytes) if bytes.len() > limit => Incoming::TooLarge,
+                Message::Binary(_) => Incoming::Binary,
+                Message::Ping(_) | Message::Pong(_) => continue,
+                Message::Close(_) => return None,
+            };
+            return Some((incoming, stream));
+        }
+    });
+    let peer = Peer { daemon, settings, attached: None };
+    let end = serve(peer, Box::pin(incoming), outbox).await;
+    let Ok(mut sink) = writer.await else { return };
+    let close = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    let closed = match end {
+        End::Gone => close(NORMAL, ""),
+        End::Refused => close(POLICY, "The session was refused"),
+        End::Silent => close(POLICY, "The client does not answer"),
+        End::ShutDown => close(GOING_AWAY, "The daemon goes down"),
+    };
+    sink.send(closed).await.ok();
+}

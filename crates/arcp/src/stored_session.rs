@@ -1,0 +1,180 @@
+//! What is stored of a session, so that its client can resume it, also under the next daemon.
+//!
+//! It is where the fold of the session's jobs begins, and what the session subscribed to. All else is in the log.
+
+use jiff::SignedDuration;
+use mainstay_engine::Client;
+use mainstay_log::ResumableConnection;
+use mainstay_model::{CommandId, Error, Position, SessionId, Timestamp};
+use rand::RngCore;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::protocol::Arcp;
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredSession {
+    /// The name of the session.
+    #[serde(skip)]
+    pub(crate) id: String,
+    /// When the session was opened.
+    #[serde(skip)]
+    pub(crate) opened_at: Timestamp,
+    /// The hash of the token with which it can be resumed.
+    token: String,
+    /// What the client calls itself.
+    pub(crate) client: String,
+    /// The features that both sides have. They stay as they were when it was opened: what is told, and so its numbers, depends on them.
+    pub(crate) features: Vec<String>,
+    /// The largest part of a result, in bytes, for the same reason.
+    pub(crate) chunk_bytes: usize,
+    /// Where the fold of its jobs begins.
+    pub(crate) since: Position,
+    /// Which jobs of others it was told of from where on, in order.
+    #[serde(default)]
+    pub(crate) joins: Vec<Join>,
+    /// Whether its client closed it.
+    #[serde(default)]
+    pub(crate) is_closed: bool,
+}
+
+/// A change of what a session is told of, beside the jobs that it submits: another's job, or one of its own that had ended when it was submitted
+/// again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Join {
+    /// The event behind which the change was made.
+    pub(crate) at: Position,
+    pub(crate) job: CommandId,
+    pub(crate) change: Change,
+}
+
+/// What became of a job for a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Change {
+    /// The session is told of the job from there on.
+    Joined {
+        /// The session of the engine in which the job runs.
+        home: SessionId,
+        /// What is told of what happened before.
+        history: History,
+        /// Whether the session submitted the job too.
+        is_own: bool,
+    },
+    /// The session is told no more of it.
+    Left,
+}
+
+/// What is told of what happened to a job before it was joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum History {
+    /// Nothing is told.
+    Nothing,
+    /// Everything is told.
+    All,
+    /// Only how it ended, where it has.
+    End,
+}
+
+/// A token that lets its holder resume a session.
+pub(crate) struct ResumeToken(pub(crate) String);
+
+impl ResumeToken {
+    /// A new token of 192 random bits.
+    fn random() -> Self {
+        let mut bytes = [0; 24];
+        rand::rng().fill_bytes(&mut bytes);
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(format!("rt_{digits}"))
+    }
+
+    fn hash(shown: &str) -> String {
+        blake3::Hasher::new_derive_key("mainstay arcp resume token 1")
+            .update(shown.as_bytes())
+            .finalize()
+            .to_hex()
+            .to_string()
+    }
+}
+
+impl StoredSession {
+    /// A session that begins here, and the token for it.
+    pub(crate) fn open(
+        id: String,
+        client: String,
+        features: Vec<String>,
+        chunk_bytes: usize,
+        since: Position,
+        now: Timestamp,
+    ) -> (Self, ResumeToken) {
+        let token = ResumeToken::random();
+        let stored = Self {
+            id,
+            opened_at: now,
+            token: ResumeToken::hash(&token.0),
+            client,
+            features,
+            chunk_bytes,
+            since,
+            joins: Vec::new(),
+            is_closed: false,
+        };
+        (stored, token)
+    }
+
+    /// The session of this name of the client's principal; none where it cannot be resumed at this moment.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub(crate) async fn find(client: &Client, id: &str, now: Timestamp) -> Result<Option<Self>, Error> {
+        let found = client.stored_connection(id).await?;
+        let live = found.filter(|found| found.protocol == Arcp::NAME && found.expires_at > now);
+        Ok(live.and_then(Self::of))
+    }
+
+    /// Of what the store has.
+    pub(crate) fn of(stored: ResumableConnection) -> Option<Self> {
+        let ResumableConnection { id, opened_at, state, .. } = stored;
+        let session: Self = serde_json::from_value(state).ok()?;
+        Some(Self { id, opened_at, ..session })
+    }
+
+    /// Whether this is the token with which it can be resumed. It takes the same time wherever they differ.
+    pub(crate) fn is_token(&self, shown: &str) -> bool {
+        let shown = ResumeToken::hash(shown);
+        let differ = |all: u8, (a, b): (u8, u8)| all | (a ^ b);
+        self.token.len() == shown.len() && self.token.bytes().zip(shown.bytes()).fold(0, differ) == 0
+    }
+
+    /// A token in the place of the one before, which is good no more.
+    pub(crate) fn rotate(&mut self) -> ResumeToken {
+        let token = ResumeToken::random();
+        self.token = ResumeToken::hash(&token.0);
+        token
+    }
+
+    /// Stores it, to be resumed for so long.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub(crate) async fn store(
+        &self,
+        client: &Client,
+        now: Timestamp,
+        window: SignedDuration,
+    ) -> Result<(), Error> {
+        let connection = ResumableConnection {
+            id: self.id.clone(),
+            principal: client.principal().clone(),
+            protocol: Arcp::NAME.to_owned(),
+            opened_at: self.opened_at,
+            expires_at: now.checked_add(window).unwrap_or(Timestamp::MAX),
+            state: json!(self),
+        };
+        client.store_connection(connection).await
+    }
+}

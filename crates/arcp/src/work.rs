@@ -1,0 +1,128 @@
+//! What a job's input asks of a session, and which session that is.
+
+use mainstay_engine::{Client, SessionChoice};
+use mainstay_gateway::command::anonymous;
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::command::Eval;
+use mainstay_model::{
+    Error, JobSpec, Outcome, Prompt, Response, Session, SessionCommand, SessionId, SessionKind, SessionSearch,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a client gives an agent to do. A text alone is the code, or the prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Work {
+    /// The code for a kernel.
+    #[serde(default)]
+    code: Option<String>,
+    /// What is said to an agent.
+    #[serde(default, alias = "text")]
+    prompt: Option<String>,
+    /// The session that does it, by id or name; else the one that was active last of its kind in its folder, or a new one.
+    #[serde(default)]
+    session: Option<String>,
+    /// The folder of the session, absolute; by default the home folder of the daemon's user.
+    #[serde(default, alias = "workingDirectory")]
+    working_directory: Option<String>,
+}
+
+impl Work {
+    /// Reads a job's input.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it has another form.
+    pub(crate) fn of(input: &Value) -> Result<Self, Error> {
+        let wrong = |reason: String| Error::InvalidArgument { argument: "input".to_owned(), reason };
+        match input {
+            Value::String(text) => {
+                Ok(Self { code: Some(text.clone()), prompt: Some(text.clone()), ..Self::default() })
+            }
+            Value::Object(_) => Self::deserialize(input).map_err(|error| wrong(error.to_string())),
+            _ => Err(wrong(
+                "it must be a text, or an object with `code` or `prompt`, and perhaps `session` or \
+                 `working_directory`"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The same, in this folder where it names neither a folder nor a session.
+    #[must_use]
+    pub(crate) fn in_folder(mut self, folder: Option<&str>) -> Self {
+        self.working_directory = self.working_directory.or_else(|| folder.map(str::to_owned));
+        self
+    }
+
+    /// The command that has it done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it lacks what a session of this kind does.
+    pub(crate) fn command(self, is_agent: bool) -> Result<SessionCommand, Error> {
+        let lacks = |what: &str| Error::InvalidArgument {
+            argument: "input".to_owned(),
+            reason: format!("it has no `{what}`, which is what this agent takes"),
+        };
+        match is_agent {
+            true => {
+                let prompt = self.prompt.ok_or_else(|| lacks("prompt"))?;
+                Ok(SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text(prompt) }))
+            }
+            false => {
+                let code = self.code.ok_or_else(|| lacks("code"))?;
+                Ok(SessionCommand::Eval(Eval {
+                    code,
+                    file: None,
+                    command_line: None,
+                    origin: None,
+                    withheld: false,
+                }))
+            }
+        }
+    }
+
+    /// The session that does it. One is created where none is meant.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`]; [`Error::InvalidArgument`] where the session that is named is of another kind;
+    /// what a creation is refused with.
+    pub(crate) async fn session(
+        &self,
+        daemon: &Daemon,
+        client: &Client,
+        kind: &SessionKind,
+    ) -> Result<SessionId, Error> {
+        if let Some(reference) = &self.session {
+            let session = client.resolve(reference).await?;
+            let found = client.status(session).await?.session;
+            return match found.kind == *kind {
+                true => Ok(session),
+                false => Err(other_kind(&found, kind)),
+            };
+        }
+        let search = || SessionSearch {
+            working_directory: Some(self.working_directory.clone().unwrap_or_else(|| client.usual_folder())),
+            kinds: vec![kind.clone()],
+            ..SessionSearch::default()
+        };
+        if let SessionChoice::Found(found) = client.choose_session(search(), &daemon.kind_resolver).await? {
+            return Ok(found.id);
+        }
+        let _turn = client.creation_turn().await;
+        // Another client may have created it since.
+        match client.choose_session(search(), &daemon.kind_resolver).await? {
+            SessionChoice::Found(found) => Ok(found.id),
+            SessionChoice::New(create) => match client.create(anonymous(), create).await? {
+                Outcome::Done { response: Response::Created { session } } => Ok(session),
+                Outcome::Failed { error } => Err(error),
+                Outcome::Done { .. } => Err(Error::SessionNotFound { reference: kind.to_string() }),
+            },
+        }
+    }
+}
+
+fn other_kind(found: &Session, kind: &SessionKind) -> Error {
+    let reason = format!("session {} is of the kind {}, not {kind}", found.name, found.kind);
+    Error::InvalidArgument { argument: "input".to_owned(), reason }
+}
