@@ -61,7 +61,7 @@ pub(super) fn outcome_of(end: &JobEnd<'_>, said: Option<&str>) -> Outcome {
         JobEnd::Left(Some(error)) => {
             let wire = payload(error);
             let status = match error {
-                mainstay_model::Error::Cancelled { .. } => FinalStatus::Cancelled,
+                mainstay_model::Error::Cancelled => FinalStatus::Cancelled,
                 mainstay_model::Error::TimedOut { .. } => FinalStatus::TimedOut,
                 _ => FinalStatus::Error,
             };
@@ -107,12 +107,12 @@ fn failure_text(failure: &Failure, result: &EvalResult) -> String {
 pub(super) fn status_of_stored(outcome: &mainstay_model::Outcome) -> JobStatus {
     use mainstay_model::{Error, EvalEnding, Outcome, Response, WorkEnding};
     match outcome {
-        Outcome::Failed { error: Error::Cancelled { .. } } => JobStatus::Cancelled,
+        Outcome::Failed { error: Error::Cancelled } => JobStatus::Cancelled,
         Outcome::Failed { error: Error::TimedOut { .. } } => JobStatus::TimedOut,
         Outcome::Failed { .. } => JobStatus::Error,
         Outcome::Done { response: Response::Evaluated(eval) } => match &eval.ending {
             EvalEnding::Completed => JobStatus::Success,
-            EvalEnding::Cancelled { .. } => JobStatus::Cancelled,
+            EvalEnding::Cancelled => JobStatus::Cancelled,
             _ => JobStatus::Error,
         },
         Outcome::Done { response: Response::Worked(work) } => match &work.ending {

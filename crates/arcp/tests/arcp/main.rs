@@ -1,0 +1,5 @@
+//! ARCP over WebSocket with scripted workers. Each dialect is a module.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod b;
+mod support;

@@ -1,0 +1,197 @@
+//! A daemon that serves ARCP, and clients of it that send and read envelopes as JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use mainstay_arcp::{Arcp, Settings};
+use mainstay_engine::Engine;
+use mainstay_gateway::protocol::Protocols;
+use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_gateway::{Daemon, Kinds, port};
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
+use mainstay_runner::RunnerFactory;
+use mainstay_test_support::scripted_kernel::Scripted;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A test that waits so long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A daemon over a store that outlives it.
+pub(crate) struct Home {
+    /// None only while one daemon takes the place of another.
+    daemon: Option<Daemon>,
+    settings: Settings,
+    limits: Limits,
+    served: JoinHandle<()>,
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) async fn new() -> Self {
+        Self::with(Settings::default(), Limits::default()).await
+    }
+
+    pub(crate) async fn with(settings: Settings, limits: Limits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits };
+        let (daemon, served) = serve(&folder, settings, &limits).await;
+        Self { daemon: Some(daemon), settings, limits, served, folder }
+    }
+
+    /// Stops the daemon, and serves the same store with another.
+    pub(crate) async fn restart(&mut self) {
+        let daemon = self.daemon.take().unwrap();
+        daemon.stop.cancel();
+        daemon.shut_down().await;
+        (&mut self.served).await.unwrap();
+        drop(daemon);
+        let (daemon, served) = serve(&self.folder, self.settings, &self.limits).await;
+        (self.daemon, self.served) = (Some(daemon), served);
+    }
+
+    /// The folder in which sessions work.
+    pub(crate) fn folder(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    /// The input of a job that runs this code in this home's folder, or in a folder within.
+    pub(crate) fn code(&self, code: &str) -> Value {
+        json!({ "code": code, "working_directory": self.folder() })
+    }
+
+    /// The same in a session of another folder.
+    pub(crate) fn code_in(&self, folder: &str, code: &str) -> Value {
+        let folder = self.folder.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        json!({ "code": code, "working_directory": folder })
+    }
+
+    /// Opens a connection, with these headers.
+    pub(crate) async fn request(&self, headers: &[(&'static str, &str)]) -> Result<Peer, u16> {
+        let mut request = format!("ws://127.0.0.1:{}/arcp", self.daemon.as_ref().unwrap().port)
+            .into_client_request()
+            .unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        match connect_async(request).await {
+            Ok((socket, _)) => Ok(Peer { socket, next_id: 0 }),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Peer {
+        self.request(&[]).await.unwrap()
+    }
+}
+
+async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon, JoinHandle<()>) {
+    let (listener, port) = port::listen(0).await.unwrap();
+    // What a daemon before it has begun holds the store until it is through.
+    let log = loop {
+        match SqliteLog::open(folder.path(), &SqliteOptions::default()) {
+            Ok(log) => break log,
+            Err(mainstay_model::Error::StoreLocked) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let factories = vec![Arc::new(Scripted) as Arc<dyn RunnerFactory>];
+    let engine = Engine::open(Arc::new(log), factories, limits.clone()).await.unwrap();
+    let ada = Access {
+        principal: Principal::new("ada").unwrap(),
+        rights: Rights::Some { see: Vec::new(), drive: Vec::new() },
+    };
+    let daemon = Daemon {
+        engine,
+        tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
+        version: "0.0.0",
+        port,
+        own_ports: Arc::default(),
+        links: Arc::default(),
+        started_at: Timestamp::now(),
+        kind_resolver: Default::default(),
+        kinds: Kinds::default(),
+        home: folder.path().into(),
+        stop: CancellationToken::new(),
+        stopped: CancellationToken::new(),
+        answering: TaskTracker::new(),
+        begins_anew: Arc::default(),
+    };
+    let protocols = Protocols::from(Arcp::new(settings));
+    let served = tokio::spawn(port::serve(listener, daemon.clone(), protocols));
+    (daemon, served)
+}
+
+/// A client's end of a connection.
+pub(crate) struct Peer {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    next_id: u64,
+}
+
+impl Peer {
+    /// Sends an envelope, whose id it gives where it has none.
+    pub(crate) async fn send(&mut self, mut envelope: Value) -> String {
+        self.next_id += 1;
+        let fields = envelope.as_object_mut().unwrap();
+        fields.entry("arcp").or_insert(json!("1.1"));
+        let id = fields.entry("id").or_insert(json!(format!("m{}", self.next_id)));
+        let id = id.as_str().unwrap_or_default().to_owned();
+        self.send_text(&envelope.to_string()).await;
+        id
+    }
+
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.socket.send(Message::binary(bytes.to_vec())).await.unwrap();
+    }
+
+    /// The next envelope; none where the connection is closed.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        let next = async {
+            loop {
+                match self.socket.next().await {
+                    Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                    Some(Ok(_)) => {}
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next).await.expect("nothing comes")
+    }
+
+    /// The envelopes up to the first of this type, with it.
+    pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
+        self.until_it(|envelope| envelope["type"] == kind).await
+    }
+
+    pub(crate) async fn until_it(&mut self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut all = Vec::new();
+        loop {
+            let envelope = self.next().await.unwrap_or_else(|| panic!("closed after {all:#?}"));
+            let is_last = is_it(&envelope);
+            all.push(envelope);
+            if is_last {
+                return all;
+            }
+        }
+    }
+
+    /// The first envelope of this type.
+    pub(crate) async fn first(&mut self, kind: &str) -> Value {
+        self.until(kind).await.pop().unwrap()
+    }
+}
