@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A dialect of ARCP. The two are different protocols under one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Protocol 1.0, draft-arcp-01.
+    /// The protocol 1.0 of draft-arcp-01.
     A,
     /// Protocol 1.1, draft-arcp-1.1, with the details of draft-arcp-02.
     B,

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) enum JobNews<'a> {
     /// The job waits for its turn in its session.
     Waits,
-    /// The job began.
+    /// The job began to run.
     Began,
     /// Its code printed text.
     Printed { stream: OutputStream, text: &'a str },
@@ -40,7 +40,7 @@ pub(crate) enum JobNews<'a> {
     AskEnded { ask: AskId, ending: &'a AskEnding },
     /// Someone asked for it to stop.
     Cancelling,
-    /// The job ended.
+    /// The job came to its end.
     Ended(JobEnd<'a>),
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum JobEnd<'a> {
     Done(&'a Value),
     /// An agent, or a build, failed.
     NotDone(&'a str),
-    /// It was cancelled.
+    /// It was told to stop.
     Cancelled(CancelEnding),
     /// It took longer than it may, so many milliseconds.
     TimedOut(u64),

@@ -5,12 +5,14 @@
 //! resumed is where the fold begins ([`stored_session`]); nothing else is kept.
 
 mod agents;
+mod attach;
 mod b;
 mod connection;
 mod feed;
 mod frames;
 mod job_id;
 mod job_news;
+mod lookup;
 mod protocol;
 mod settings;
 mod socket;
@@ -18,5 +20,6 @@ mod stdio;
 mod stored_session;
 mod work;
 
-pub use protocol::{Arcp, AttachArcp};
+pub use attach::{AttachArcp, Purpose, ResumableSession};
+pub use protocol::Arcp;
 pub use settings::Settings;

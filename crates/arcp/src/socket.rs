@@ -10,8 +10,10 @@ use mainstay_gateway::daemon::Daemon;
 
 use crate::connection::{End, Peer, serve};
 use crate::frames::{Incoming, Outbox};
-use crate::protocol::Arcp;
 use crate::settings::Settings;
+
+/// The path at which the protocol is served. Source: draft-arcp-02, 4.1.
+const PATH: &str = "/arcp";
 
 /// Codes of RFC 6455, 7.4.1.
 const NORMAL: u16 = 1000;
@@ -20,7 +22,7 @@ const POLICY: u16 = 1008;
 
 /// The path of the protocol.
 pub(crate) fn routes(daemon: Daemon, settings: Settings) -> Router {
-    Router::new().route(Arcp::PATH, any(upgrade)).with_state((daemon, settings))
+    Router::new().route(PATH, any(upgrade)).with_state((daemon, settings))
 }
 
 async fn upgrade(

@@ -1,26 +1,21 @@
 //! ARCP as lines: what `mainstay arcp` carries between its own input and output and the daemon's socket. An envelope is a line.
 
 use futures::{SinkExt, StreamExt};
-use mainstay_gateway::daemon::Daemon;
-use mainstay_gateway::local_socket::ClientContext;
-use mainstay_model::Access;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-use crate::connection::{Attached, Peer, serve};
+use crate::attach::Purpose;
+use crate::connection::{Peer, serve};
 use crate::frames::{Incoming, Outbox};
-use crate::settings::Settings;
+use crate::lookup::{replay, sessions};
 
-/// Serves the protocol over a stream until the client goes.
+/// Serves a connection until the client goes, or has what it wanted.
 pub(crate) async fn serve_stream(
-    read: impl AsyncRead + Send + Unpin,
-    write: impl AsyncWrite + Send + Unpin + 'static,
-    daemon: Daemon,
-    settings: Settings,
-    access: Access,
-    context: ClientContext,
+    (read, write): (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unpin + 'static),
+    peer: Peer,
+    purpose: Purpose,
 ) {
-    let limit = daemon.engine.limits().message_bytes;
+    let limit = peer.daemon.engine.limits().message_bytes;
     let (outbox, mut leaving) = Outbox::new();
     let mut lines = FramedWrite::new(write, LinesCodec::new());
     let writer = tokio::spawn(async move {
@@ -30,17 +25,21 @@ pub(crate) async fn serve_stream(
             }
         }
     });
-    let frames = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
-    let incoming = frames.filter_map(move |line| {
-        std::future::ready(match line {
-            Ok(line) if line.trim().is_empty() => None,
-            Ok(line) => Some(Incoming::Text(line)),
-            Err(LinesCodecError::MaxLineLengthExceeded) => Some(Incoming::TooLarge),
-            Err(LinesCodecError::Io(_)) => None,
-        })
-    });
-    let ClientContext { working_directory, environment, .. } = context;
-    let attached = Attached { access, folder: working_directory, environment };
-    serve(Peer { daemon, settings, attached: Some(attached) }, Box::pin(incoming), outbox).await;
+    match purpose {
+        Purpose::Serve => {
+            let frames = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
+            let incoming = frames.filter_map(|line| {
+                std::future::ready(match line {
+                    Ok(line) if line.trim().is_empty() => None,
+                    Ok(line) => Some(Incoming::Text(line)),
+                    Err(LinesCodecError::MaxLineLengthExceeded) => Some(Incoming::TooLarge),
+                    Err(LinesCodecError::Io(_)) => None,
+                })
+            });
+            serve(peer, Box::pin(incoming), outbox).await;
+        }
+        Purpose::Replay { session, after } => replay(peer, &session, after, outbox).await,
+        Purpose::Sessions => sessions(&peer, outbox).await,
+    }
     writer.await.ok();
 }

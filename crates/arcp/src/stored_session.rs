@@ -10,7 +10,8 @@ use rand::RngCore;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::protocol::Arcp;
+/// The name of the protocol among the stored connections.
+pub(crate) const PROTOCOL: &str = "arcp";
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,9 +73,9 @@ pub(crate) enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum History {
-    /// Nothing is told.
+    /// Nothing of it is told.
     Nothing,
-    /// Everything is told.
+    /// All of it is told.
     All,
     /// Only how it ended, where it has.
     End,
@@ -132,7 +133,7 @@ impl StoredSession {
     /// [`Error::StoreFailed`].
     pub(crate) async fn find(client: &Client, id: &str, now: Timestamp) -> Result<Option<Self>, Error> {
         let found = client.stored_connection(id).await?;
-        let live = found.filter(|found| found.protocol == Arcp::NAME && found.expires_at > now);
+        let live = found.filter(|found| found.protocol == PROTOCOL && found.expires_at > now);
         Ok(live.and_then(Self::of))
     }
 
@@ -170,7 +171,7 @@ impl StoredSession {
         let connection = ResumableConnection {
             id: self.id.clone(),
             principal: client.principal().clone(),
-            protocol: Arcp::NAME.to_owned(),
+            protocol: PROTOCOL.to_owned(),
             opened_at: self.opened_at,
             expires_at: now.checked_add(window).unwrap_or(Timestamp::MAX),
             state: json!(self),

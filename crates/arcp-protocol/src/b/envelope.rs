@@ -71,13 +71,13 @@ messages! {
     SessionJobs "session.jobs" Jobs;
     /// A client closes its session.
     SessionClose "session.close" Close;
-    /// A session was closed.
+    /// A session was closed in order.
     SessionClosed "session.closed" Closed;
     /// A request was refused.
     SessionError "session.error" ErrorPayload;
     /// A client submits a job.
     JobSubmit "job.submit" Submit;
-    /// A job was accepted.
+    /// A job was accepted by its session.
     JobAccepted "job.accepted" Accepted;
     /// Something happened to a job.
     JobEvent "job.event" Event;
@@ -119,7 +119,7 @@ pub struct Envelope {
     pub job_id: Option<String>,
     /// The number of the message in its session.
     pub event_seq: Option<u64>,
-    /// The message.
+    /// The message that it carries.
     pub message: Message,
 }
 
@@ -191,7 +191,7 @@ pub enum DecodeError {
         id: String,
         /// The type of the message.
         kind: String,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
 }

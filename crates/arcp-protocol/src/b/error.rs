@@ -63,7 +63,7 @@ codes! {
     InvalidRequest "INVALID_REQUEST" false;
     /// The client has not shown who it is.
     Unauthenticated "UNAUTHENTICATED" false;
-    /// The runtime failed.
+    /// Something failed in the runtime.
     InternalError "INTERNAL_ERROR" true;
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// What went wrong.
+/// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorPayload {
     /// The code, of the protocol or of an agent.
@@ -84,7 +84,7 @@ pub struct ErrorPayload {
     /// Whether the same request may succeed later.
     #[serde(default)]
     pub retryable: bool,
-    /// More about it.
+    /// More about what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }

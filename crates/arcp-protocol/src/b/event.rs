@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 /// An event of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What happened.
+    /// What happened to it.
     pub kind: EventKind,
-    /// When it happened.
+    /// When that has happened.
     pub ts: Timestamp,
 }
 
@@ -29,7 +29,7 @@ pub enum EventKind {
         /// The text of the thought.
         text: String,
     },
-    /// A tool is called.
+    /// A tool was called.
     ToolCall {
         /// The name of the tool.
         tool: String,
@@ -38,7 +38,7 @@ pub enum EventKind {
         /// The name of the call.
         call_id: String,
     },
-    /// A tool answered.
+    /// A tool has answered.
     ToolResult {
         /// The name of the call.
         call_id: String,
@@ -57,9 +57,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A measurement.
+    /// Something that was measured.
     Metric {
-        /// What was measured.
+        /// The name of the measurement.
         name: String,
         /// The number that was measured.
         value: Value,
@@ -92,7 +92,7 @@ pub enum EventKind {
         /// How much there is to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         total: Option<serde_json::Number>,
-        /// What is counted.
+        /// The unit that is counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         units: Option<String>,
         /// What is being done.
@@ -118,7 +118,7 @@ pub struct ResultChunk {
     pub result_id: String,
     /// The number of the part, from 0.
     pub chunk_seq: u64,
-    /// The part, encoded.
+    /// The part in its encoding.
     pub data: String,
     /// How the part is encoded.
     pub encoding: Encoding,

@@ -30,7 +30,7 @@ pub struct Submit {
     /// What the job wants to be allowed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lease_request: Lease,
-    /// What bounds that.
+    /// What bounds what it may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_constraints: Option<LeaseConstraints>,
     /// What is the same where the job is submitted again.
@@ -41,7 +41,7 @@ pub struct Submit {
     pub max_runtime_sec: Option<u32>,
 }
 
-/// A job was accepted.
+/// A job was accepted by its session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The name of the job.
@@ -51,7 +51,7 @@ pub struct Accepted {
     /// What the job may do.
     #[serde(default)]
     pub lease: Lease,
-    /// What bounds that.
+    /// What bounds what it may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_constraints: Option<LeaseConstraints>,
     /// What is left of each budget. The draft has numbers, clients read texts.
@@ -101,20 +101,20 @@ pub struct Cancelled {
 pub enum JobStatus {
     /// The job waits for its turn.
     Pending,
-    /// The job runs.
+    /// The job runs now.
     Running,
     /// The job did what it was to do.
     Success,
-    /// The job failed.
+    /// The job did not succeed.
     Error,
-    /// The job was cancelled.
+    /// The job was told to stop.
     Cancelled,
     /// The job took longer than it may.
     TimedOut,
 }
 
 impl JobStatus {
-    /// Whether nothing follows.
+    /// Whether nothing follows it.
     pub const fn is_terminal(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
     }
@@ -126,9 +126,9 @@ impl JobStatus {
 pub enum FinalStatus {
     /// The job did what it was to do.
     Success,
-    /// The job failed.
+    /// The job did not succeed.
     Error,
-    /// The job was cancelled.
+    /// The job was told to stop.
     Cancelled,
     /// The job took longer than it may.
     TimedOut,
@@ -189,7 +189,7 @@ pub struct JobError {
     /// Whether the same job may succeed later.
     #[serde(default)]
     pub retryable: bool,
-    /// More about it.
+    /// More about what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// When the job ended.
@@ -225,7 +225,7 @@ pub struct Subscribed {
     /// What the job may do.
     #[serde(default)]
     pub lease: Lease,
-    /// What bounds that.
+    /// What bounds what it may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_constraints: Option<LeaseConstraints>,
     /// What is left of each budget.

@@ -36,23 +36,23 @@ features! {
     Heartbeat "heartbeat";
     /// The client says how far it has come.
     Ack "ack";
-    /// Jobs are listed.
+    /// Jobs can be listed.
     ListJobs "list_jobs";
     /// Jobs of other sessions are observed.
     Subscribe "subscribe";
-    /// Leases expire.
+    /// A lease can expire.
     LeaseExpiresAt "lease_expires_at";
-    /// Leases have budgets.
+    /// Leases can have budgets.
     CostBudget "cost.budget";
-    /// Leases name models.
+    /// Leases can name models.
     ModelUse "model.use";
-    /// Jobs are given credentials.
+    /// Jobs can be given credentials.
     ProvisionedCredentials "provisioned_credentials";
     /// Jobs say how much of the work is done.
     Progress "progress";
     /// Large results come in parts.
     ResultChunk "result_chunk";
-    /// Agents have versions.
+    /// Agents can have versions.
     AgentVersions "agent_versions";
 }
 
@@ -203,7 +203,7 @@ pub struct Welcome {
 pub struct Ping {
     /// What the answer repeats.
     pub nonce: String,
-    /// When it was sent.
+    /// When it was sent off.
     pub sent_at: Timestamp,
 }
 
@@ -307,6 +307,6 @@ pub struct Close {
     pub reason: Option<String>,
 }
 
-/// A session was closed.
+/// A session was closed in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {}

@@ -74,3 +74,11 @@ pub(super) fn expired() -> ErrorPayload {
 pub(super) fn no_bytes() -> ErrorPayload {
     ErrorPayload::new(ErrorCode::InvalidRequest, "an envelope is a frame of text")
 }
+
+/// What a client is told that looks up a session which is not there.
+pub(super) fn no_session(session: &str) -> ErrorPayload {
+    let reason = format!(
+        "there is no session {session} that can be resumed; `mainstay arcp sessions` lists those there are"
+    );
+    ErrorPayload::new(ErrorCode::ResumeWindowExpired, reason)
+}

@@ -10,8 +10,9 @@ use mainstay_engine::Client;
 use mainstay_model::{Access, Error, Timestamp};
 use uuid::Uuid;
 
+use super::errors;
+use super::frame::envelope;
 use super::peculiarities::Peculiarities;
-use super::{envelope, errors};
 use crate::agents::inventory;
 use crate::connection::Peer;
 use crate::frames::Outbox;

@@ -1,9 +1,11 @@
 //! Dialect B: draft-arcp-1.1, with the details of draft-arcp-02. Protocol version 1.1.
 
 mod errors;
+mod frame;
 mod handshake;
 mod outcome;
 mod peculiarities;
+mod pending;
 mod requests;
 mod session;
 mod submissions;
@@ -11,12 +13,16 @@ mod teller;
 
 use futures::Stream;
 use mainstay_arcp_protocol::DialectError;
-use mainstay_arcp_protocol::b::{Envelope, Message};
-use mainstay_arcp_protocol::ids::ulid_text;
-use uuid::Uuid;
+use mainstay_arcp_protocol::b::Message;
+use mainstay_engine::Client;
+use mainstay_model::Error;
 
+use self::frame::envelope;
+use self::handshake::Opened;
+use self::peculiarities::Peculiarities;
 use crate::connection::{End, Peer};
 use crate::frames::{Incoming, Outbox};
+use crate::stored_session::StoredSession;
 
 /// Serves a connection whose first frame is of this dialect.
 pub(crate) async fn serve(
@@ -31,19 +37,23 @@ pub(crate) async fn serve(
     }
 }
 
+/// Tells what a session was told behind a number, and nothing else.
+pub(crate) async fn replay(peer: Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
+    let opened = Opened { client, stored, last_seq: after, peculiarities: Peculiarities::default() };
+    session::replay(peer, opened, outbox).await;
+}
+
+/// What a client is told that looks up a session which is not there.
+pub(crate) fn refusal_of_lookup(session: &str) -> String {
+    envelope(None, Message::SessionError(errors::no_session(session))).encode()
+}
+
+/// What a client is told whose session cannot be had.
+pub(crate) fn refusal(error: &Error) -> String {
+    envelope(None, Message::SessionError(errors::payload(error))).encode()
+}
+
 /// What a client is told whose first frame is of neither dialect.
 pub(crate) fn refusal_of_frame(error: &DialectError) -> String {
     envelope(None, Message::SessionError(errors::of_first_frame(error))).encode()
-}
-
-/// A message that is no event of a job.
-fn envelope(session: Option<&str>, message: Message) -> Envelope {
-    Envelope {
-        id: ulid_text(Uuid::now_v7().as_u128()),
-        session_id: session.map(str::to_owned),
-        trace_id: None,
-        job_id: None,
-        event_seq: None,
-        message,
-    }
 }

@@ -13,10 +13,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 use uuid::Uuid;
 
+use super::errors;
+use super::frame::envelope;
 use super::handshake::Opened;
-use super::submissions::{PendingSubmission, Word};
+use super::pending::{PendingSubmission, Word};
 use super::teller::{Style, Teller};
-use super::{envelope, errors};
 use crate::connection::{End, Peer};
 use crate::feed::submitted;
 use crate::frames::{Incoming, Outbox};
@@ -63,38 +64,9 @@ pub(super) async fn serve(
     incoming: impl Stream<Item = Incoming> + Send + Unpin,
     outbox: Outbox,
 ) -> End {
-    let Opened { client, stored, last_seq, peculiarities } = opened;
     let (words, mut heard_words) = mpsc::channel(WORDS);
-    let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
-    let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
-    let cursor = Cursor::Log { after: stored.since };
-    let subscription = match client.follow(cursor, EventFilter::default()).await {
-        Ok(subscription) => subscription,
-        Err(error) => {
-            outbox
-                .send(envelope(Some(&stored.id), Message::SessionError(errors::payload(&error))).encode())
-                .await;
-            return End::Refused;
-        }
-    };
-    let mut session = Session {
-        teller: Teller::new(&stored.id, client.principal(), style),
-        position: stored.since,
-        folder: peer.attached.and_then(|attached| attached.folder),
-        daemon: peer.daemon,
-        settings: peer.settings,
-        pending: HashMap::new(),
-        agents: HashMap::new(),
-        refusals: Vec::new(),
-        sent: last_seq,
-        joined: 0,
-        heard: Instant::now(),
-        client,
-        outbox,
-        stored,
-        words,
-        subscription,
-    };
+    let last_seq = opened.last_seq;
+    let Some(mut session) = Session::begin(peer, opened, outbox, words).await else { return End::Refused };
     match session.catch_up(last_seq).await {
         Ok(true) => session.run(incoming, &mut heard_words).await,
         Ok(false) => End::Refused,
@@ -102,7 +74,50 @@ pub(super) async fn serve(
     }
 }
 
+/// Tells what a session was told up to now.
+pub(super) async fn replay(peer: Peer, opened: Opened, outbox: Outbox) {
+    let last_seq = opened.last_seq;
+    let Some(mut session) = Session::begin(peer, opened, outbox, mpsc::channel(1).0).await else { return };
+    if let Err(error) = session.catch_up(last_seq).await {
+        session.failed(&error).await;
+    }
+}
+
 impl Session {
+    /// A session that has come to nothing yet; none where the log cannot be followed, which the client is told.
+    async fn begin(peer: Peer, opened: Opened, outbox: Outbox, words: mpsc::Sender<Word>) -> Option<Self> {
+        let Opened { client, stored, last_seq, peculiarities } = opened;
+        let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
+        let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
+        let cursor = Cursor::Log { after: stored.since };
+        let subscription = match client.follow(cursor, EventFilter::default()).await {
+            Ok(subscription) => subscription,
+            Err(error) => {
+                let refused = Message::SessionError(errors::payload(&error));
+                outbox.send(envelope(Some(&stored.id), refused).encode()).await;
+                return None;
+            }
+        };
+        Some(Self {
+            teller: Teller::new(&stored.id, client.principal(), style),
+            position: stored.since,
+            folder: peer.attached.and_then(|attached| attached.folder),
+            daemon: peer.daemon,
+            settings: peer.settings,
+            pending: HashMap::new(),
+            agents: HashMap::new(),
+            refusals: Vec::new(),
+            sent: last_seq,
+            joined: 0,
+            heard: Instant::now(),
+            client,
+            outbox,
+            stored,
+            words,
+            subscription,
+        })
+    }
+
     /// Tells what happened up to now. It is false where that is less than the client has been told: its events are no longer all there.
     async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
         let newest = self.client.last_position().await?;

@@ -1,6 +1,6 @@
 //! Jobs that a client submits: from the message to the command, and the answer to it. Source: draft-arcp-1.1, 7.1, 7.2 and 7.5.
 //!
-//! A task of its own finds the session that does the work, so that nothing waits for that. What comes of it is told by a [`Word`].
+//! A task of its own finds the session that does the work, so that nothing waits for that. What comes of it is told by a [`Word`](super::pending::Word).
 
 use mainstay_arcp_protocol::b::{Accepted, ErrorCode, ErrorPayload, Message, Submit};
 use mainstay_engine::{Client, CommandStatus};
@@ -12,30 +12,13 @@ use mainstay_model::{
 };
 
 use super::errors;
+use super::pending::{PendingSubmission, Word};
 use super::session::Session;
 use super::teller::trace_of_job;
 use crate::agents::{AgentRefused, kind_of};
 use crate::job_id::{Submission, job_id, key_of};
 use crate::stored_session::{Change, History};
 use crate::work::Work;
-
-/// A submission that was not answered yet.
-pub(super) struct PendingSubmission {
-    /// The message that submitted the job.
-    pub(super) message: String,
-    agent: String,
-    trace: String,
-}
-
-/// What a task that submits a job has to say.
-pub(super) enum Word {
-    /// The job was submitted before.
-    Known { job: CommandId, home: SessionId, has_ended: bool },
-    /// The job was refused, or has ended. Where its session accepted it, events tell that.
-    Refused { job: CommandId, error: Error },
-    /// The job cannot be submitted.
-    Unfit { job: CommandId, payload: ErrorPayload },
-}
 
 /// What a job's command is made of.
 struct Order {

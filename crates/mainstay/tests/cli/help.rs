@@ -45,6 +45,7 @@ fn the_first_help_shows_every_command_and_examples() {
       principal    List who may come in with a token of their own, and make such tokens
       mcp          Serve MCP over stdio: a bridge to the daemon
       pi           Serves the pi protocol over stdio, one JSON frame a line
+      arcp         Submits and follows jobs of ARCP; without a command, serves ARCP over stdio
       web          Open the page in a browser
       explain      Explain an error code
       completions  Print a completion script for a shell
@@ -159,7 +160,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 34 + 17 + 5 + 3 + 1 + 3 + 2 + 2,
+        1 + 35 + 17 + 5 + 5 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -1,5 +1,7 @@
 //! ARCP with the public Python SDK of dialect B, unchanged, and over kills of the daemon.
 
+mod command;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 

@@ -1,0 +1,45 @@
+//! What a person at the command line looks up of sessions: which there are, and what one was told. It changes nothing.
+
+use mainstay_engine::Client;
+use mainstay_log::ResumableConnection;
+use mainstay_model::Timestamp;
+
+use crate::attach::ResumableSession;
+use crate::b;
+use crate::connection::Peer;
+use crate::frames::Outbox;
+use crate::stored_session::{PROTOCOL, StoredSession};
+
+/// Tells what a session was told behind a number.
+pub(crate) async fn replay(peer: Peer, session: &str, after: u64, outbox: Outbox) {
+    let Some(client) = client(&peer) else { return };
+    match StoredSession::find(&client, session, Timestamp::now()).await {
+        Ok(Some(stored)) => b::replay(peer, client, stored, after, outbox).await,
+        Ok(None) => outbox.send(b::refusal_of_lookup(session)).await,
+        Err(error) => outbox.send(b::refusal(&error)).await,
+    }
+}
+
+/// Tells which sessions can be resumed, the newest first.
+pub(crate) async fn sessions(peer: &Peer, outbox: Outbox) {
+    let Some(client) = client(peer) else { return };
+    match client.stored_connections(PROTOCOL).await {
+        Ok(stored) => {
+            for session in stored.into_iter().filter_map(described) {
+                outbox.send(serde_json::to_string(&session).unwrap_or_default()).await;
+            }
+        }
+        Err(error) => outbox.send(b::refusal(&error)).await,
+    }
+}
+
+fn described(stored: ResumableConnection) -> Option<ResumableSession> {
+    let expires_at = stored.expires_at;
+    let StoredSession { id, opened_at, client, features, is_closed, .. } = StoredSession::of(stored)?;
+    Some(ResumableSession { session: id, client, opened_at, expires_at, features, is_closed })
+}
+
+fn client(peer: &Peer) -> Option<Client> {
+    let attached = peer.attached.as_ref()?;
+    Some(peer.daemon.engine.attach(attached.access.clone(), "arcp"))
+}

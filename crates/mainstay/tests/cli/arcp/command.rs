@@ -1,0 +1,103 @@
+//! `mainstay arcp`: a job from the command line, over a lost daemon too, and ARCP itself over stdio.
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn world() -> World {
+    let world = World::scripted();
+    world.eval("let shared = 41");
+    world
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_job_prints_what_it_prints_and_its_value_and_fails_where_it_fails() {
+    let world = world();
+    let done = world.run(["arcp", "submit", "--agent", "fsharp", "printfn \"hello\"; shared + 1"]);
+    assert_eq!((done.code, done.stdout.as_str()), (0, "hello\nval it: int = 42\n"), "{done:?}");
+    let failed = world.run(["arcp", "submit", "--agent", "fsharp", "failwith \"oops\""]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (1, ""), "{failed:?}");
+    assert!(failed.stderr.starts_with("JOB_FAILED: "), "{failed:?}");
+    let nobody = world.run(["arcp", "submit", "--agent", "nobody", "1"]);
+    assert_eq!(nobody.code, 1);
+    assert!(nobody.stderr.starts_with("AGENT_NOT_AVAILABLE: there is no agent nobody"), "{nobody:?}");
+    assert_eq!(world.run(["arcp", "submit", "--agent", "a b", "1"]).code, 2);
+}
+
+#[test]
+fn a_job_that_is_left_alone_is_looked_at_cancelled_and_replayed_later() {
+    let world = world();
+    let forever = "while true do System.Threading.Thread.Sleep 5";
+    let left = world.run(["arcp", "submit", "--agent", "fsharp", "--detach", forever]);
+    let job = left.stdout.trim();
+    assert!(left.code == 0 && job.starts_with("job_"), "{left:?}");
+    assert_eq!(world.run(["arcp", "cancel", job]).code, 0);
+    let tail = world.run(["arcp", "tail", "--json", job]);
+    assert_eq!(tail.code, 1);
+    let told = lines(&tail.stdout);
+    assert_eq!(told.last().unwrap()["payload"]["code"], "CANCELLED");
+    let again = world.run(["arcp", "cancel", job]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("[not_running]"), "{again:?}");
+    let sessions = world.run(["arcp", "sessions", "--json"]).json();
+    assert_eq!(sessions.as_array().unwrap().len(), 2);
+    assert_eq!(sessions[0]["isClosed"], true);
+    let replayed = world.run(["arcp", "replay", "sess_nothing"]);
+    assert_eq!(replayed.code, 1);
+    assert!(replayed.stderr.starts_with("RESUME_WINDOW_EXPIRED: "), "{replayed:?}");
+    let submitter = sessions[1]["session"].as_str().unwrap();
+    let replayed = lines(&world.run(["arcp", "replay", submitter]).stdout);
+    let numbers: Vec<_> = replayed.iter().map(|envelope| envelope["event_seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert_eq!(replayed.last().unwrap()["type"], "job.error");
+    let rest = lines(&world.run(["arcp", "replay", "--after", "1", submitter]).stdout);
+    assert_eq!(rest, replayed[1..]);
+}
+
+#[test]
+fn who_waits_for_a_job_goes_on_with_the_next_daemon() {
+    let world = world();
+    let code =
+        "printfn \"begun\"; while not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 5; 7";
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let running = world
+        .command()
+        .args(["arcp", "submit", "--agent", "fsharp", code])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    world.follow(since).wait_for("outputProduced");
+    for _ in 0..2 {
+        world.replace_daemon();
+    }
+    std::fs::write(world.work().join("go"), "").unwrap();
+    let output = running.wait_with_output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), "begun\nval it: int = 7\n"));
+}
+
+#[test]
+fn arcp_itself_passes_over_stdio() {
+    let world = world();
+    let hello = json!({
+        "arcp": "1.1", "id": "1", "type": "session.hello",
+        "payload": { "client": { "name": "test", "version": "1" }, "capabilities": { "features": [] } },
+    });
+    let job = json!({
+        "arcp": "1.1", "id": "2", "type": "job.submit",
+        "payload": { "agent": "fsharp", "input": { "code": "shared", "session": world.session()["session"] } },
+    });
+    let list = json!({ "arcp": "1.1", "id": "3", "type": "session.list_jobs", "payload": {} });
+    let input = format!("{hello}\n{job}\n{list}\n");
+    let finished = world.run_with_input(["arcp"], input.as_bytes());
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let told = lines(&finished.stdout);
+    assert_eq!(told[0]["type"], "session.welcome");
+    assert_eq!(told[0]["payload"]["capabilities"]["agents"], json!(["fsharp"]), "without versions: names");
+    let refused = told.iter().find(|envelope| envelope["payload"]["details"]["request_id"] == "3");
+    assert_eq!(refused.unwrap()["payload"]["code"], "INVALID_REQUEST", "it is no feature of both");
+}
