@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::b;
 use crate::frames::{Incoming, Outbox};
+use crate::live_sessions::LiveSessions;
 use crate::settings::Settings;
 
 /// Why a connection ends.
@@ -20,6 +21,8 @@ pub(crate) enum End {
     Refused,
     /// The client does not answer.
     Silent,
+    /// Another connection resumed the session.
+    Replaced,
     /// The daemon goes down.
     ShutDown,
 }
@@ -28,6 +31,7 @@ pub(crate) enum End {
 pub(crate) struct Peer {
     pub(crate) daemon: Daemon,
     pub(crate) settings: Settings,
+    pub(crate) live: LiveSessions,
     /// What is known of a client that was let in before its first frame.
     pub(crate) attached: Option<Attached>,
 }

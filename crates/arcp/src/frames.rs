@@ -1,6 +1,9 @@
 //! What passes over a connection, whatever carries it: frames in, frames out.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Frames that wait for a slow client. Then whoever tells it waits too: what there is to tell is in the log meanwhile.
 const OUTBOX: usize = 64;
@@ -18,17 +21,25 @@ pub(crate) enum Incoming {
 
 /// The frames that are sent to a client. They leave in order.
 #[derive(Clone)]
-pub(crate) struct Outbox(mpsc::Sender<String>);
+pub(crate) struct Outbox {
+    frames: mpsc::Sender<String>,
+    /// How long a frame waits for a client that does not read.
+    patience: Duration,
+    /// Cancelled once a frame has waited so long.
+    pub(crate) is_stuck: CancellationToken,
+}
 
 impl Outbox {
     /// An outbox, and what leaves it.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<String>) {
+    pub(crate) fn new(patience: Duration) -> (Self, mpsc::Receiver<String>) {
         let (frames, leaving) = mpsc::channel(OUTBOX);
-        (Self(frames), leaving)
+        (Self { frames, patience, is_stuck: CancellationToken::new() }, leaving)
     }
 
     /// Sends a frame. It waits while the client does not read; where the client is gone, it is dropped.
     pub(crate) async fn send(&self, frame: String) {
-        self.0.send(frame).await.ok();
+        if tokio::time::timeout(self.patience, self.frames.send(frame)).await.is_err() {
+            self.is_stuck.cancel();
+        }
     }
 }

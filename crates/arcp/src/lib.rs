@@ -12,6 +12,7 @@ mod feed;
 mod frames;
 mod job_id;
 mod job_news;
+mod live_sessions;
 mod lookup;
 mod protocol;
 mod settings;

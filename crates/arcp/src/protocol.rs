@@ -11,6 +11,7 @@ use mainstay_protocol::json_rpc::Request;
 
 use crate::attach::AttachArcp;
 use crate::connection::{Attached, Peer};
+use crate::live_sessions::LiveSessions;
 use crate::settings::Settings;
 use crate::socket::routes;
 use crate::stdio::serve_stream;
@@ -23,14 +24,15 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone, Default)]
 pub struct Arcp {
     settings: Settings,
+    live: LiveSessions,
 }
 
 impl Arcp {
     /// Its name among the protocols.
     pub const NAME: &'static str = PROTOCOL;
     /// The protocol with these settings.
-    pub const fn new(settings: Settings) -> Self {
-        Self { settings }
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, live: LiveSessions::default() }
     }
 }
 
@@ -41,15 +43,19 @@ impl Protocol for Arcp {
 
     /// The path wants no token of HTTP: a client shows its token in the first envelope.
     fn paths(&self, daemon: &Daemon) -> Paths {
-        Paths { guarded: Router::new(), public: routes(daemon.clone(), self.settings) }
+        Paths { guarded: Router::new(), public: routes(daemon.clone(), self.settings, self.live.clone()) }
     }
 
     fn attach(&self, request: &Request) -> Option<Result<Attachment, Error>> {
-        let settings = self.settings;
+        let (settings, live) = (self.settings, self.live.clone());
         Attachment::of(request, move |AttachArcp { token, working_directory, environment, purpose }| {
             let attached = move |access| Attached { access, folder: working_directory, environment };
             Attachment::new(token, move |daemon, access, streams| {
-                serve_stream(streams, Peer { daemon, settings, attached: Some(attached(access)) }, purpose)
+                serve_stream(
+                    streams,
+                    Peer { daemon, settings, live, attached: Some(attached(access)) },
+                    purpose,
+                )
             })
         })
     }

@@ -29,6 +29,11 @@ impl Settings {
         Duration::from_secs(self.heartbeat_interval_sec.max(1).into())
     }
 
+    /// How long a client may be silent, or leave what it is sent unread. Source: draft-arcp-1.1, 6.4.
+    pub(crate) fn patience(&self) -> Duration {
+        self.heartbeat() * 2
+    }
+
     pub(crate) fn handshake(&self) -> Duration {
         Duration::from_millis(self.handshake_ms.into())
     }

@@ -10,6 +10,7 @@ use mainstay_gateway::daemon::Daemon;
 
 use crate::connection::{End, Peer, serve};
 use crate::frames::{Incoming, Outbox};
+use crate::live_sessions::LiveSessions;
 use crate::settings::Settings;
 
 /// The path at which the protocol is served. Source: draft-arcp-02, 4.1.
@@ -21,24 +22,25 @@ const GOING_AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
 
 /// The path of the protocol.
-pub(crate) fn routes(daemon: Daemon, settings: Settings) -> Router {
-    Router::new().route(PATH, any(upgrade)).with_state((daemon, settings))
+pub(crate) fn routes(daemon: Daemon, settings: Settings, live: LiveSessions) -> Router {
+    Router::new().route(PATH, any(upgrade)).with_state((daemon, settings, live))
 }
 
 async fn upgrade(
-    State((daemon, settings)): State<(Daemon, Settings)>,
+    State((daemon, settings, live)): State<(Daemon, Settings, LiveSessions)>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
     // A little more than may be, so that one that is too large is answered and not cut off.
     let upgrade = upgrade.max_message_size(limit.saturating_mul(2)).max_frame_size(limit.saturating_mul(2));
-    upgrade.on_upgrade(move |socket| converse(daemon, settings, socket, limit))
+    let peer = Peer { daemon, settings, live, attached: None };
+    upgrade.on_upgrade(move |socket| converse(peer, socket, limit))
 }
 
-async fn converse(daemon: Daemon, settings: Settings, socket: WebSocket, limit: usize) {
-    let _answering = daemon.answering.token();
+async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
+    let _answering = peer.daemon.answering.token();
     let (mut sink, stream) = socket.split();
-    let (outbox, mut leaving) = Outbox::new();
+    let (outbox, mut leaving) = Outbox::new(peer.settings.patience());
     let writer = tokio::spawn(async move {
         while let Some(frame) = leaving.recv().await {
             if sink.send(Message::text(frame)).await.is_err() {
@@ -60,7 +62,6 @@ async fn converse(daemon: Daemon, settings: Settings, socket: WebSocket, limit: 
             return Some((incoming, stream));
         }
     });
-    let peer = Peer { daemon, settings, attached: None };
     let end = serve(peer, Box::pin(incoming), outbox).await;
     let Ok(mut sink) = writer.await else { return };
     let close = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
@@ -68,6 +69,7 @@ async fn converse(daemon: Daemon, settings: Settings, socket: WebSocket, limit: 
         End::Gone => close(NORMAL, ""),
         End::Refused => close(POLICY, "The session was refused"),
         End::Silent => close(POLICY, "The client does not answer"),
+        End::Replaced => close(NORMAL, "Another connection resumed the session"),
         End::ShutDown => close(GOING_AWAY, "The daemon goes down"),
     };
     sink.send(closed).await.ok();

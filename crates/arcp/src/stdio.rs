@@ -16,7 +16,7 @@ pub(crate) async fn serve_stream(
     purpose: Purpose,
 ) {
     let limit = peer.daemon.engine.limits().message_bytes;
-    let (outbox, mut leaving) = Outbox::new();
+    let (outbox, mut leaving) = Outbox::new(peer.settings.patience());
     let mut lines = FramedWrite::new(write, LinesCodec::new());
     let writer = tokio::spawn(async move {
         while let Some(frame) = leaving.recv().await {

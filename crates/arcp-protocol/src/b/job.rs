@@ -240,9 +240,9 @@ pub struct Subscribed {
     /// The number of the session's last message before.
     #[serde(default)]
     pub subscribed_from: u64,
-    /// Whether what happened before is told. The draft has a boolean, clients read a number, which is 1 for yes.
+    /// Whether what happened before is told.
     #[serde(default)]
-    pub replayed: u64,
+    pub replayed: bool,
 }
 
 /// A client wants to be told no more of a job.

@@ -66,7 +66,7 @@ pub(super) fn answering(payload: &ErrorPayload, message: &str) -> ErrorPayload {
 
 /// What a client is told whose session can no longer be resumed where it was.
 pub(super) fn expired() -> ErrorPayload {
-    let reason = "events that the session was told of have been deleted since";
+    let reason = "the session was never told so much, or events of it have been deleted since";
     ErrorPayload::new(ErrorCode::ResumeWindowExpired, reason)
 }
 

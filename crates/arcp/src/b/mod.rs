@@ -39,7 +39,8 @@ pub(crate) async fn serve(
 
 /// Tells what a session was told behind a number, and nothing else.
 pub(crate) async fn replay(peer: Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
-    let opened = Opened { client, stored, last_seq: after, peculiarities: Peculiarities::default() };
+    let peculiarities = Peculiarities::default();
+    let opened = Opened { client, stored, token: None, last_seq: after, peculiarities, held: None };
     session::replay(peer, opened, outbox).await;
 }
 

@@ -137,7 +137,7 @@ impl Session {
             parent_job_id: None,
             trace_id: Some(described.trace),
             subscribed_from: self.teller.seq(),
-            replayed: u64::from(subscribe.history),
+            replayed: subscribe.history,
         }))
         .await;
         self.change(job, Change::Joined { home, history, is_own: false }).await
@@ -145,7 +145,7 @@ impl Session {
 
     async fn unsubscribe(&mut self, id: String, unsubscribe: Unsubscribe) -> Result<(), Error> {
         let job = CommandId::new(unsubscribe.job_id).ok();
-        match job.filter(|job| self.teller.job(job).is_some_and(|known| !known.is_own)) {
+        match job.filter(|job| self.teller.has_joined(job)) {
             Some(job) => self.change(job, Change::Left).await,
             None => {
                 let reason = "the session has no subscription to this job";

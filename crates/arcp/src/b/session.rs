@@ -15,19 +15,18 @@ use uuid::Uuid;
 
 use super::errors;
 use super::frame::envelope;
-use super::handshake::Opened;
+use super::handshake::{Opened, welcome};
 use super::pending::{PendingSubmission, Word};
 use super::teller::{Style, Teller};
 use crate::connection::{End, Peer};
 use crate::feed::submitted;
 use crate::frames::{Incoming, Outbox};
+use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
-use crate::stored_session::{Change, History, Join, StoredSession};
+use crate::stored_session::{Change, History, Join, ResumeToken, StoredSession};
 
 /// Words of the tasks that submit jobs that wait to be heard.
 const WORDS: usize = 64;
-/// After how many silent intervals a client is taken for gone. Source: draft-arcp-1.1, 6.4.
-const MISSED: u32 = 2;
 
 /// A session on its connection.
 pub(super) struct Session {
@@ -49,6 +48,10 @@ pub(super) struct Session {
     pub(super) position: Position,
     /// The number of the last message that the client has.
     sent: u64,
+    /// What no other connection has meanwhile.
+    held: Option<HeldSession>,
+    /// The token that the client is still to be welcomed with.
+    greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
     joined: usize,
     /// The refusals of jobs, and the place in the log behind which it is sure that nothing is told of them.
@@ -67,10 +70,21 @@ pub(super) async fn serve(
     let (words, mut heard_words) = mpsc::channel(WORDS);
     let last_seq = opened.last_seq;
     let Some(mut session) = Session::begin(peer, opened, outbox, words).await else { return End::Refused };
-    match session.catch_up(last_seq).await {
-        Ok(true) => session.run(incoming, &mut heard_words).await,
-        Ok(false) => End::Refused,
-        Err(error) => session.failed(&error).await,
+    let replaced = session.held.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
+    let is_stuck = session.outbox.is_stuck.clone();
+    let served = async {
+        match session.catch_up(last_seq).await {
+            Ok(true) => session.run(incoming, &mut heard_words).await,
+            Ok(false) => End::Refused,
+            Err(error) => session.failed(&error).await,
+        }
+    };
+    // What is sent to a client that is gone may wait for long.
+    tokio::select! {
+        biased;
+        () = replaced.cancelled() => End::Replaced,
+        () = is_stuck.cancelled() => End::Silent,
+        end = served => end,
     }
 }
 
@@ -86,7 +100,7 @@ pub(super) async fn replay(peer: Peer, opened: Opened, outbox: Outbox) {
 impl Session {
     /// A session that has come to nothing yet; none where the log cannot be followed, which the client is told.
     async fn begin(peer: Peer, opened: Opened, outbox: Outbox, words: mpsc::Sender<Word>) -> Option<Self> {
-        let Opened { client, stored, last_seq, peculiarities } = opened;
+        let Opened { client, stored, token, last_seq, peculiarities, held } = opened;
         let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
         let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
         let cursor = Cursor::Log { after: stored.since };
@@ -108,6 +122,8 @@ impl Session {
             agents: HashMap::new(),
             refusals: Vec::new(),
             sent: last_seq,
+            greeting: token,
+            held,
             joined: 0,
             heard: Instant::now(),
             client,
@@ -118,7 +134,8 @@ impl Session {
         })
     }
 
-    /// Tells what happened up to now. It is false where that is less than the client has been told: its events are no longer all there.
+    /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
+    /// has a number that was never given out, or whose event is no longer there.
     async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
         let newest = self.client.last_position().await?;
         self.apply_joins(self.position).await?;
@@ -131,6 +148,7 @@ impl Session {
             self.send(Message::SessionError(errors::expired())).await;
             return Ok(false);
         }
+        self.greet().await?;
         Ok(true)
     }
 
@@ -161,7 +179,7 @@ impl Session {
                     Err(error) => Err(error),
                 },
                 _ = beats.tick(), if has_heartbeat => {
-                    if self.heard.elapsed() > beat * MISSED {
+                    if self.heard.elapsed() > self.settings.patience() {
                         self.gone().await;
                         return End::Silent;
                     }
@@ -204,17 +222,29 @@ impl Session {
             }
         }
         for message in told {
-            self.send_numbered(&message).await;
+            self.send_numbered(&message).await?;
         }
         Ok(())
     }
 
-    async fn send_numbered(&mut self, message: &Envelope) {
+    /// Sends a message that the client does not have.
+    async fn send_numbered(&mut self, message: &Envelope) -> Result<(), Error> {
         let seq = message.event_seq.unwrap_or_default();
         if seq > self.sent {
+            self.greet().await?;
             self.sent = seq;
             self.outbox.send(message.encode()).await;
         }
+        Ok(())
+    }
+
+    /// Welcomes the client, where that was not done yet. The token that it is given is stored before.
+    async fn greet(&mut self) -> Result<(), Error> {
+        let Some(token) = self.greeting.take() else { return Ok(()) };
+        self.store().await?;
+        let welcome = welcome(&self.daemon, &self.settings, &self.client, &self.stored, token).await?;
+        self.send(Message::SessionWelcome(welcome)).await;
+        Ok(())
     }
 
     /// Makes the changes of what is told that belong behind the events up to this place, in their order.
@@ -246,7 +276,7 @@ impl Session {
                 History::All | History::Nothing => self.teller.tell(event, agent_of),
             };
             for message in told {
-                self.send_numbered(&message).await;
+                self.send_numbered(&message).await?;
             }
         }
         Ok(())

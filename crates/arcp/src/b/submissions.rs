@@ -25,7 +25,14 @@ struct Order {
     job: CommandId,
     key: IdempotencyKey,
     submit: Submit,
-    work: Work,
+    /// The folder of its session, where its input names none.
+    folder: Option<String>,
+}
+
+impl Order {
+    fn work(&self) -> Result<Work, Error> {
+        Ok(Work::of(&self.submit.input)?.in_folder(self.folder.as_deref()))
+    }
 }
 
 impl Session {
@@ -45,13 +52,8 @@ impl Session {
             None => Submission::Message { session: &self.stored.id, message: &message },
         };
         let job = job_id(told_apart)?;
-        let order = match order(&self.stored.id, self.folder.as_deref(), &job, trace.as_deref(), submit) {
-            Ok(order) => order,
-            Err(error) => {
-                self.refuse(&message, &errors::payload(&error)).await;
-                return Ok(());
-            }
-        };
+        let key = key_of(&self.stored.id, trace.as_deref(), &job)?;
+        let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
         let pending = PendingSubmission {
             message,
             agent: order.submit.agent.to_string(),
@@ -136,17 +138,6 @@ fn check(submit: &Submit, now: Timestamp) -> Result<(), ErrorPayload> {
     }
 }
 
-fn order(
-    session: &str,
-    folder: Option<&str>,
-    job: &CommandId,
-    trace: Option<&str>,
-    submit: Submit,
-) -> Result<Order, Error> {
-    let work = Work::of(&submit.input)?.in_folder(folder);
-    Ok(Order { job: job.clone(), key: key_of(session, trace, job)?, submit, work })
-}
-
 /// Has a job's session take it; what there is to say beside what events tell.
 async fn submitted(daemon: &Daemon, client: &Client, order: Order) -> Option<Word> {
     let job = order.job.clone();
@@ -157,28 +148,25 @@ async fn submitted(daemon: &Daemon, client: &Client, order: Order) -> Option<Wor
 }
 
 async fn try_submit(daemon: &Daemon, client: &Client, order: Order) -> Result<Option<Word>, Error> {
-    let Order { job, key, submit, work } = order;
-    let kind = match kind_of(daemon, client, &submit.agent).await? {
+    let kind = match kind_of(daemon, client, &order.submit.agent).await? {
         Ok(kind) => kind,
-        Err(refused) => return Ok(Some(Word::Unfit { job, payload: no_agent(&submit, refused) })),
-    };
-    let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
-    let place = match before(client, &job).await? {
-        None => work.session(daemon, client, &kind).await?,
-        Some(before) => {
-            let is_same = before.kind == kind
-                && before.fingerprint.is_none_or(|said| {
-                    let body = work.clone().command(is_agent);
-                    let again = body.map(|body| Command::new(job.clone(), client.source(), body));
-                    again.is_ok_and(|again| again.fingerprint(before.home) == said)
-                });
-            let Before { home, has_ended, .. } = before;
-            return Ok(Some(match is_same {
-                true => Word::Known { job, home, has_ended },
-                false => Word::Refused { error: Error::CommandConflict { command: job.clone() }, job },
-            }));
+        Err(refused) => {
+            let payload = no_agent(&order.submit, refused);
+            return Ok(Some(Word::Unfit { job: order.job, payload }));
         }
     };
+    let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
+    if let Some(before) = before(client, &order.job).await? {
+        let is_same = before.kind == kind && before.is_of(&order, client, is_agent);
+        let (Before { home, has_ended, .. }, job) = (before, order.job);
+        return Ok(Some(match is_same {
+            true => Word::Known { job, home, has_ended },
+            false => Word::Refused { error: Error::CommandConflict { command: job.clone() }, job },
+        }));
+    }
+    let work = order.work()?;
+    let place = work.session(daemon, client, &kind).await?;
+    let Order { job, key, submit, .. } = order;
     let command = Command {
         key: Some(key),
         admission: Admission::Queue,
@@ -211,6 +199,17 @@ struct Before {
     has_ended: bool,
     /// What its command said; none where it is just on its way from one state to the next.
     fingerprint: Option<CommandFingerprint>,
+}
+
+impl Before {
+    /// Whether it is the same job that is submitted again.
+    fn is_of(&self, order: &Order, client: &Client, is_agent: bool) -> bool {
+        let again = order
+            .work()
+            .and_then(|work| work.command(is_agent))
+            .map(|body| Command::new(order.job.clone(), client.source(), body).fingerprint(self.home));
+        again.is_ok_and(|again| self.fingerprint.as_ref().is_none_or(|said| *said == again))
+    }
 }
 
 async fn before(client: &Client, job: &CommandId) -> Result<Option<Before>, Error> {

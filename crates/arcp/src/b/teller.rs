@@ -73,6 +73,11 @@ impl Teller {
         self.jobs.get(job).filter(|_| self.feed.job(job).is_some())
     }
 
+    /// Whether the session is told of this job though another submitted it.
+    pub(super) fn has_joined(&self, job: &CommandId) -> bool {
+        self.feed.job(job).is_some_and(|known| !known.is_own)
+    }
+
     /// The jobs that the session is told of.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (&CommandId, &ToldJob)> {
         self.jobs.iter().filter(|(job, _)| self.feed.job(job).is_some())

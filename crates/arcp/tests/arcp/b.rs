@@ -248,8 +248,7 @@ async fn what_was_subscribed_to_is_told_again_the_same_way() {
 #[tokio::test]
 async fn a_session_is_resumed_by_its_newest_token_and_its_own_principal_alone() {
     let home = Home::new().await;
-    let (mut peer, welcome) = opened(&home).await;
-    let refused = async |token: &str, resume_token: &Value| {
+    let refused = async |token: &str, welcome: &Value, resume_token: &Value| {
         let mut peer = home.connect().await;
         let mut hello = hello(token);
         hello["payload"]["resume"] = json!({
@@ -260,13 +259,17 @@ async fn a_session_is_resumed_by_its_newest_token_and_its_own_principal_alone() 
         (answer["type"].clone(), answer["payload"]["code"].clone())
     };
     let error = |code: &str| (json!("session.error"), json!(code));
-    assert_eq!(refused("secret", &json!("rt_00")).await, error("UNAUTHENTICATED"));
-    assert_eq!(refused("hers", &welcome["resume_token"]).await, error("RESUME_WINDOW_EXPIRED"));
-    assert_eq!(refused("secret", &welcome["resume_token"]).await, (json!("session.welcome"), Value::Null));
-    assert_eq!(refused("secret", &welcome["resume_token"]).await, error("UNAUTHENTICATED"), "it was used");
+    let (_peer, welcome) = opened(&home).await;
+    let token = &welcome["resume_token"];
+    assert_eq!(refused("secret", &welcome, &json!("rt_00")).await, error("UNAUTHENTICATED"));
+    assert_eq!(refused("hers", &welcome, token).await, error("RESUME_WINDOW_EXPIRED"));
+    assert_eq!(refused("secret", &welcome, token).await, (json!("session.welcome"), Value::Null));
+    assert_eq!(refused("secret", &welcome, token).await, error("UNAUTHENTICATED"), "it was used");
+    let (mut peer, welcome) = opened(&home).await;
     peer.send(json!({ "type": "session.close", "payload": {} })).await;
     peer.first("session.closed").await;
-    assert_eq!(refused("secret", &welcome["resume_token"]).await, error("RESUME_WINDOW_EXPIRED"));
+    let closed = refused("secret", &welcome, &welcome["resume_token"]).await;
+    assert_eq!(closed, error("RESUME_WINDOW_EXPIRED"));
 }
 
 #[tokio::test]
@@ -324,4 +327,72 @@ async fn a_lease_that_has_expired_or_is_in_no_known_form_is_refused() {
         assert_eq!(refused["code"], "INVALID_REQUEST", "{expires_at}");
         assert_eq!(refused["details"]["request_id"], id);
     }
+}
+
+#[tokio::test]
+async fn a_session_is_taken_from_a_connection_that_may_be_lost() {
+    let home = Home::new().await;
+    let (mut peer, welcome) = opened(&home).await;
+    submit(&mut peer, home.code("wait")).await;
+    let running = |envelope: &Value| envelope["payload"]["body"]["phase"] == "running";
+    let seq = peer.until_it(running).await.pop().unwrap()["event_seq"].as_u64().unwrap();
+    let (mut again, next, _) = resumed(&home, &welcome, seq, seq).await;
+    while peer.next().await.is_some() {}
+    // The token of the connection before is used up, and its jobs are the new one's.
+    let job = again.until_it(|envelope| envelope["payload"]["kind"] == "log").await.pop().unwrap();
+    again.send(json!({ "type": "job.cancel", "job_id": job["job_id"], "payload": {} })).await;
+    assert_eq!(again.until_it(is_end).await.pop().unwrap()["payload"]["final_status"], "cancelled");
+    assert_ne!(next["resume_token"], welcome["resume_token"]);
+}
+
+#[tokio::test]
+async fn a_number_that_was_never_given_out_resumes_nothing_and_costs_no_token() {
+    let home = Home::new().await;
+    let (peer, welcome) = opened(&home).await;
+    drop(peer);
+    let mut peer = home.connect().await;
+    peer.send(json!({
+        "type": "session.resume",
+        "payload": {
+            "session_id": welcome["session_id"],
+            "resume_token": welcome["resume_token"],
+            "last_event_seq": 9,
+            "auth": { "scheme": "bearer", "token": "secret" },
+        },
+    }))
+    .await;
+    assert_eq!(peer.next().await.unwrap()["payload"]["code"], "RESUME_WINDOW_EXPIRED");
+    assert_eq!(peer.next().await, None);
+    resumed(&home, &welcome, 0, 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_is_let_go_and_its_job_goes_on() {
+    let settings = Settings { heartbeat_interval_sec: 1, ..Settings::default() };
+    let home = Home::with(settings, Limits::default()).await;
+    let (mut peer, welcome) = opened(&home).await;
+    submit(&mut peer, home.code("wait")).await;
+    let mut pings = 0;
+    while let Some(envelope) = peer.next().await {
+        pings += u32::from(envelope["type"] == "session.ping");
+    }
+    assert!(pings > 0);
+    let (mut again, _, _) = resumed(&home, &welcome, 0, 1).await;
+    again.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    assert_eq!(again.first("session.jobs").await["payload"]["jobs"][0]["status"], "running");
+}
+
+#[tokio::test]
+async fn who_subscribes_and_leaves_at_once_is_told_nothing() {
+    let home = Home::new().await;
+    let ((mut one, _), (mut other, _)) = (opened(&home).await, opened(&home).await);
+    submit(&mut one, home.code("wait")).await;
+    let job = one.first("job.accepted").await["payload"]["job_id"].clone();
+    other.send(json!({ "type": "job.subscribe", "payload": { "job_id": job } })).await;
+    other.first("job.subscribed").await;
+    other.send(json!({ "type": "job.unsubscribe", "payload": { "job_id": job } })).await;
+    one.send(json!({ "type": "job.cancel", "job_id": job, "payload": {} })).await;
+    one.until_it(is_end).await;
+    other.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    assert_eq!(other.next().await.unwrap()["type"], "session.jobs");
 }
