@@ -71,12 +71,19 @@ pub(crate) enum Change {
 
 /// What is told of what happened to a job before it was joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum History {
     /// Nothing of it is told.
     Nothing,
     /// All of it is told.
     All,
+    /// What was told after this message of the event at this place is told.
+    After {
+        /// The place of the event.
+        position: Position,
+        /// The number of the message among those of the event.
+        index: u16,
+    },
     /// Only how it ended, where it has.
     End,
 }

@@ -43,6 +43,14 @@ pub(super) struct Opened {
     pub(super) held: Option<HeldSession>,
 }
 
+impl Opened {
+    /// A session of which is told what it was told behind a number, and nothing else.
+    pub(super) fn to_be_replayed(client: Client, stored: StoredSession, after: u64) -> Self {
+        let peculiarities = Peculiarities::default();
+        Self { client, stored, token: None, last_seq: after, peculiarities, held: None }
+    }
+}
+
 /// Opens, or finds, the session that the first frame asks for; none where that is refused, which the client is told.
 pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Opened> {
     match try_open(peer, first).await {

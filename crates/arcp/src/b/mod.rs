@@ -19,7 +19,6 @@ use mainstay_model::Error;
 
 use self::frame::envelope;
 use self::handshake::Opened;
-use self::peculiarities::Peculiarities;
 use crate::connection::{End, Peer};
 use crate::frames::{Incoming, Outbox};
 use crate::stored_session::StoredSession;
@@ -39,9 +38,7 @@ pub(crate) async fn serve(
 
 /// Tells what a session was told behind a number, and nothing else.
 pub(crate) async fn replay(peer: Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
-    let peculiarities = Peculiarities::default();
-    let opened = Opened { client, stored, token: None, last_seq: after, peculiarities, held: None };
-    session::replay(peer, opened, outbox).await;
+    session::replay(peer, Opened::to_be_replayed(client, stored, after), outbox).await;
 }
 
 /// What a client is told that looks up a session which is not there.

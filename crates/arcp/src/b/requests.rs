@@ -2,19 +2,23 @@
 
 use mainstay_arcp_protocol::b::{
     Cancel, Cancelled, Closed, Envelope, ErrorCode, ErrorPayload, Feature, JobEntry, JobStatus, Jobs,
-    ListJobs, Message, Pong, Subscribe, Subscribed, Unsubscribe,
+    ListJobs, Message, Pong, Subscribe, Subscribed, Unsubscribe, decode,
 };
 use mainstay_engine::CommandStatus;
 use mainstay_gateway::command::anonymous;
 use mainstay_log::SessionFilter;
-use mainstay_model::{Command, CommandId, Error, SessionCommand, SessionId, Timestamp, command};
+use mainstay_model::{Command, CommandId, Error, Position, SessionCommand, SessionId, Timestamp, command};
 
-use super::session::Session;
+use super::handshake::Opened;
+use super::session::{Session, replay};
 use super::submissions::accepted;
-use super::teller::{ToldJob, trace_of_job};
-use crate::connection::End;
+use super::teller::{ToldJob, place_of_message, trace_of_job};
+use crate::connection::{End, Peer};
+use crate::feed::submitted;
+use crate::frames::Outbox;
 use crate::job_id::{session_of_key, trace_of_key};
-use crate::stored_session::{Change, History};
+use crate::live_sessions::LiveSessions;
+use crate::stored_session::{Change, History, StoredSession};
 
 /// How many jobs are listed at once, where a client does not say.
 const PAGE: usize = 100;
@@ -124,7 +128,11 @@ impl Session {
             self.refuse(&id, &ErrorPayload::new(ErrorCode::InvalidRequest, reason)).await;
             return Ok(());
         }
-        let history = if subscribe.history { History::All } else { History::Nothing };
+        let history = match (subscribe.history, subscribe.from_event_seq) {
+            (false, _) => History::Nothing,
+            (true, None | Some(0)) => History::All,
+            (true, Some(seq)) => self.history_behind(&job, home, seq).await?,
+        };
         let described = self.described(&job, home).await?;
         self.send(Message::JobSubscribed(Subscribed {
             request_id: Some(id),
@@ -141,6 +149,38 @@ impl Session {
         }))
         .await;
         self.change(job, Change::Joined { home, history, is_own: false }).await
+    }
+
+    /// What happened to a job behind a number of the session that submitted it: the numbers of others mean nothing to who has not seen them. All of
+    /// it where that session is gone.
+    async fn history_behind(&self, job: &CommandId, home: SessionId, seq: u64) -> Result<History, Error> {
+        let accepted = self.history_of(job, home, Position(u64::MAX)).await?;
+        let key = accepted.iter().find_map(submitted);
+        let Some(submitter) = key.and_then(|key| session_of_key(key, job)) else { return Ok(History::All) };
+        let found = StoredSession::find(&self.client, submitter, Timestamp::now()).await?;
+        let Some(stored) = found else { return Ok(History::All) };
+        let (outbox, mut told) = Outbox::new(self.settings.patience());
+        let peer = Peer {
+            daemon: self.daemon.clone(),
+            settings: self.settings,
+            live: LiveSessions::default(),
+            attached: None,
+        };
+        let told_all =
+            tokio::spawn(replay(peer, Opened::to_be_replayed(self.client.clone(), stored, 0), outbox));
+        let mut last = History::All;
+        while let Some(message) = told.recv().await.and_then(|frame| decode(&frame).ok()) {
+            if message.event_seq.is_some_and(|number| number > seq) {
+                break;
+            }
+            if message.job_id.as_deref() == Some(job.as_str())
+                && let Some((position, index)) = place_of_message(&message.id)
+            {
+                last = History::After { position, index };
+            }
+        }
+        told_all.abort();
+        Ok(last)
     }
 
     async fn unsubscribe(&mut self, id: String, unsubscribe: Unsubscribe) -> Result<(), Error> {

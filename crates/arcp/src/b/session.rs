@@ -1,12 +1,11 @@
 //! A session of dialect B on its connection: what its client asks, and what it is told, in one task, so that both are in one order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::b::{Envelope, Feature, Message, Ping, decode};
-use mainstay_engine::{Client, ClientSubscription, Cursor};
+use mainstay_engine::{Client, Cursor};
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::{CommandId, Error, Event, EventFilter, Position, SessionId, Timestamp};
 use tokio::sync::mpsc;
@@ -25,6 +24,8 @@ use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
 use crate::stored_session::{Change, History, Join, ResumeToken, StoredSession};
 
+/// Events that are read at once.
+const PAGE: usize = 1000;
 /// Words of the tasks that submit jobs that wait to be heard.
 const WORDS: usize = 64;
 
@@ -43,7 +44,6 @@ pub(super) struct Session {
     pub(super) words: mpsc::Sender<Word>,
     /// The agents of the engine's sessions that have jobs here.
     agents: HashMap<SessionId, String>,
-    subscription: ClientSubscription,
     /// The event that was told last.
     pub(super) position: Position,
     /// The number of the last message that the client has.
@@ -54,8 +54,6 @@ pub(super) struct Session {
     greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
     joined: usize,
-    /// The refusals of jobs, and the place in the log behind which it is sure that nothing is told of them.
-    refusals: Vec<(Position, CommandId, Error)>,
     /// What was heard of the client last.
     pub(super) heard: Instant,
 }
@@ -69,7 +67,7 @@ pub(super) async fn serve(
 ) -> End {
     let (words, mut heard_words) = mpsc::channel(WORDS);
     let last_seq = opened.last_seq;
-    let Some(mut session) = Session::begin(peer, opened, outbox, words).await else { return End::Refused };
+    let mut session = Session::begin(peer, opened, outbox, words);
     let replaced = session.held.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
     let is_stuck = session.outbox.is_stuck.clone();
     let served = async {
@@ -91,28 +89,19 @@ pub(super) async fn serve(
 /// Tells what a session was told up to now.
 pub(super) async fn replay(peer: Peer, opened: Opened, outbox: Outbox) {
     let last_seq = opened.last_seq;
-    let Some(mut session) = Session::begin(peer, opened, outbox, mpsc::channel(1).0).await else { return };
+    let mut session = Session::begin(peer, opened, outbox, mpsc::channel(1).0);
     if let Err(error) = session.catch_up(last_seq).await {
         session.failed(&error).await;
     }
 }
 
 impl Session {
-    /// A session that has come to nothing yet; none where the log cannot be followed, which the client is told.
-    async fn begin(peer: Peer, opened: Opened, outbox: Outbox, words: mpsc::Sender<Word>) -> Option<Self> {
+    /// A session that was told nothing yet.
+    fn begin(peer: Peer, opened: Opened, outbox: Outbox, words: mpsc::Sender<Word>) -> Self {
         let Opened { client, stored, token, last_seq, peculiarities, held } = opened;
         let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
         let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
-        let cursor = Cursor::Log { after: stored.since };
-        let subscription = match client.follow(cursor, EventFilter::default()).await {
-            Ok(subscription) => subscription,
-            Err(error) => {
-                let refused = Message::SessionError(errors::payload(&error));
-                outbox.send(envelope(Some(&stored.id), refused).encode()).await;
-                return None;
-            }
-        };
-        Some(Self {
+        Self {
             teller: Teller::new(&stored.id, client.principal(), style),
             position: stored.since,
             folder: peer.attached.and_then(|attached| attached.folder),
@@ -120,7 +109,6 @@ impl Session {
             settings: peer.settings,
             pending: HashMap::new(),
             agents: HashMap::new(),
-            refusals: Vec::new(),
             sent: last_seq,
             greeting: token,
             held,
@@ -130,20 +118,14 @@ impl Session {
             outbox,
             stored,
             words,
-            subscription,
-        })
+        }
     }
 
     /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
     /// has a number that was never given out, or whose event is no longer there.
     async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
-        let newest = self.client.last_position().await?;
         self.apply_joins(self.position).await?;
-        while self.position < newest {
-            let event = self.subscription.next().await?;
-            self.take(&event).await?;
-        }
-        self.apply_joins(newest).await?;
+        self.reach_the_end().await?;
         if self.teller.seq() < last_seq {
             self.send(Message::SessionError(errors::expired())).await;
             return Ok(false);
@@ -152,11 +134,32 @@ impl Session {
         Ok(true)
     }
 
+    /// Tells of all that had happened when this was called.
+    async fn reach_the_end(&mut self) -> Result<(), Error> {
+        let newest = self.client.last_position().await?;
+        while self.position < newest {
+            let page = self.client.all_events(self.position, PAGE).await?;
+            for event in &page {
+                self.take(event).await?;
+            }
+            // The client may not see the others.
+            if page.is_empty() {
+                self.position = newest;
+            }
+        }
+        self.apply_joins(self.position).await
+    }
+
     async fn run(
         &mut self,
         mut incoming: impl Stream<Item = Incoming> + Send + Unpin,
         words: &mut mpsc::Receiver<Word>,
     ) -> End {
+        let cursor = Cursor::Log { after: self.position };
+        let mut subscription = match self.client.follow(cursor, EventFilter::default()).await {
+            Ok(subscription) => subscription,
+            Err(error) => return self.failed(&error).await,
+        };
         let has_heartbeat = self.has(Feature::Heartbeat);
         let beat = self.settings.heartbeat();
         let mut beats = interval_at(Instant::now() + beat, beat);
@@ -174,7 +177,9 @@ impl Session {
                     None => return self.gone().await,
                 },
                 Some(word) = words.recv() => self.hear_word(word).await.map(|()| None),
-                event = self.subscription.next() => match event {
+                event = subscription.next() => match event {
+                    // It may have been read from the log meanwhile.
+                    Ok(event) if event.position <= self.position => Ok(None),
                     Ok(event) => self.take(&event).await.map(|()| None),
                     Err(error) => Err(error),
                 },
@@ -199,11 +204,10 @@ impl Session {
     }
 
     /// Takes an event in, and tells what it says.
-    async fn take(&mut self, event: &Arc<Event>) -> Result<(), Error> {
+    async fn take(&mut self, event: &Event) -> Result<(), Error> {
         self.apply_joins(Position(event.position.0.saturating_sub(1))).await?;
         self.tell(event).await?;
         self.position = event.position;
-        self.refuse_up_to(event.position).await;
         Ok(())
     }
 
@@ -268,13 +272,10 @@ impl Session {
         if history == History::Nothing {
             return Ok(());
         }
-        for event in &self.history_of(join, home).await? {
+        for event in &self.history_of(&join.job, home, join.at).await? {
             let agents = &self.agents;
             let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
-            let told = match history {
-                History::End => self.teller.tell_end(event, agent_of),
-                History::All | History::Nothing => self.teller.tell(event, agent_of),
-            };
+            let told = self.teller.tell_part(event, agent_of, history);
             for message in told {
                 self.send_numbered(&message).await?;
             }
@@ -282,19 +283,21 @@ impl Session {
         Ok(())
     }
 
-    /// What happened to a job up to where it was joined.
-    async fn history_of(&self, join: &Join, home: SessionId) -> Result<Vec<Event>, Error> {
-        /// Events that are read at once.
-        const PAGE: usize = 1000;
+    /// What happened to a job up to this place in the log.
+    pub(super) async fn history_of(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        up_to: Position,
+    ) -> Result<Vec<Event>, Error> {
         let (mut after, mut found) = (mainstay_model::Seq::ZERO, Vec::new());
         loop {
             let page = self.client.events(home, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(found) };
             after = last.seq;
-            let is_over = last.position > join.at;
-            let is_of_job = |event: &Event| {
-                event.position <= join.at && event.metadata.correlation.as_ref() == Some(&join.job)
-            };
+            let is_over = last.position > up_to;
+            let is_of_job =
+                |event: &Event| event.position <= up_to && event.metadata.correlation.as_ref() == Some(job);
             found.extend(page.into_iter().filter(is_of_job));
             if is_over {
                 return Ok(found);
@@ -304,6 +307,8 @@ impl Session {
 
     /// Changes what is told, now. It is stored before anything is told.
     pub(super) async fn change(&mut self, job: CommandId, change: Change) -> Result<(), Error> {
+        // What happened before is told as history, or not at all.
+        self.reach_the_end().await?;
         self.stored.joins.push(Join { at: self.position, job, change });
         self.store().await?;
         self.apply_joins(self.position).await
@@ -322,24 +327,13 @@ impl Session {
         self.agents.get(&home)
     }
 
-    /// Notes that a job was refused. Where its session accepted it, that is told by events that are on their way.
-    pub(super) async fn note_refusal(&mut self, job: CommandId, error: Error) -> Result<(), Error> {
-        let position = self.client.last_position().await?;
-        self.refusals.push((position, job, error));
-        self.refuse_up_to(self.position).await;
-        Ok(())
-    }
-
-    async fn refuse_up_to(&mut self, position: Position) {
-        let (due, later) =
-            std::mem::take(&mut self.refusals).into_iter().partition(|(at, ..)| *at <= position);
-        self.refusals = later;
-        let due: Vec<(Position, CommandId, Error)> = due;
-        for (_, job, error) in due {
-            for submission in self.pending.remove(&job).unwrap_or_default() {
-                self.refuse(&submission.message, &errors::payload(&error)).await;
-            }
+    /// Says that a job was refused. Where its session accepted it, that is told by events, which have happened by now.
+    pub(super) async fn refused(&mut self, job: &CommandId, error: &Error) -> Result<(), Error> {
+        self.reach_the_end().await?;
+        for submission in self.pending.remove(job).unwrap_or_default() {
+            self.refuse(&submission.message, &errors::payload(error)).await;
         }
+        Ok(())
     }
 
     pub(super) fn has(&self, feature: Feature) -> bool {

@@ -71,7 +71,7 @@ impl Session {
 
     pub(super) async fn hear_word(&mut self, word: Word) -> Result<(), Error> {
         match word {
-            Word::Refused { job, error } => self.note_refusal(job, error).await,
+            Word::Refused { job, error } => self.refused(&job, &error).await,
             Word::Unfit { job, payload } => {
                 for submission in self.pending.remove(&job).unwrap_or_default() {
                     self.refuse(&submission.message, &payload).await;

@@ -9,8 +9,8 @@ use mainstay_arcp_protocol::b::{
     Encoding, Envelope, Event as WireEvent, EventKind, FinalStatus, JobError, JobResult, JobStatus, Message,
     ResultChunk,
 };
-use mainstay_arcp_protocol::ids::ulid_text;
-use mainstay_model::{CommandId, Event, OutputStream, Principal, SessionId, Timestamp};
+use mainstay_arcp_protocol::ids::{ulid_number, ulid_text};
+use mainstay_model::{CommandId, Event, OutputStream, Position, Principal, SessionId, Timestamp};
 use serde_json::{Value, json};
 
 use super::outcome::{Outcome, outcome_of};
@@ -18,6 +18,7 @@ use super::peculiarities::Peculiarities;
 use crate::feed::{Feed, Told, submitted};
 use crate::job_id::trace_of_key;
 use crate::job_news::JobNews;
+use crate::stored_session::History;
 
 /// How a session wants to be told.
 #[derive(Clone, Copy, Debug)]
@@ -95,32 +96,33 @@ impl Teller {
 
     /// The messages about what an event says, in order; `agent_of` names the agent of a session of the engine.
     pub(super) fn tell(&mut self, event: &Event, agent_of: impl Fn(SessionId) -> String) -> Vec<Envelope> {
-        self.tell_what(event, agent_of, |_| true)
+        self.tell_part(event, agent_of, History::All)
     }
 
-    /// The same, but that nothing is told of a job but its end.
-    pub(super) fn tell_end(
+    /// The same, but that of what happened before a job was joined only so much is told.
+    pub(super) fn tell_part(
         &mut self,
         event: &Event,
         agent_of: impl Fn(SessionId) -> String,
-    ) -> Vec<Envelope> {
-        self.tell_what(event, agent_of, |news| matches!(news, JobNews::Ended(_)))
-    }
-
-    fn tell_what(
-        &mut self,
-        event: &Event,
-        agent_of: impl Fn(SessionId) -> String,
-        is_told: impl Fn(&JobNews<'_>) -> bool,
+        history: History,
     ) -> Vec<Envelope> {
         let Some(told) = self.feed.take(event) else { return Vec::new() };
         self.note_job(&told, agent_of);
         let Told { job, event, news, .. } = told;
         let mut messages = Vec::new();
-        for news in news.iter().filter(|news| is_told(news)) {
+        let mut index = 0_u16;
+        for news in &news {
             for message in self.messages(&job, event, news) {
-                let index = u16::try_from(messages.len()).unwrap_or(u16::MAX);
-                messages.push(self.envelope(&job, event, index, message));
+                let is_told = match history {
+                    History::All => true,
+                    History::Nothing => false,
+                    History::After { position, index: last } => (event.position, index) > (position, last),
+                    History::End => matches!(news, JobNews::Ended(_)),
+                };
+                if is_told {
+                    messages.push(self.envelope(&job, event, index, message));
+                }
+                index = index.saturating_add(1);
             }
         }
         messages
@@ -182,8 +184,14 @@ impl Teller {
 /// of the event.
 fn message_id(event: &Event, index: u16) -> String {
     let milliseconds = u128::from(event.at.as_millisecond().unsigned_abs()) & ((1 << 48) - 1);
-    let place = u128::from(event.position.0) & ((1 << 64) - 1);
-    ulid_text(milliseconds << 80 | place << 16 | u128::from(index))
+    ulid_text(milliseconds << 80 | u128::from(event.position.0) << 16 | u128::from(index))
+}
+
+/// The place in the log of the event that a message is about, and the message's among those of the event, by its id.
+pub(super) fn place_of_message(id: &str) -> Option<(Position, u16)> {
+    let number = ulid_number(id)?;
+    let position = u64::try_from((number >> 16) & u128::from(u64::MAX)).ok()?;
+    Some((Position(position), u16::try_from(number & u128::from(u16::MAX)).ok()?))
 }
 
 /// A trace id for a job whose client gave none, of 32 hexadecimal digits.

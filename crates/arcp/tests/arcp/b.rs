@@ -90,6 +90,10 @@ fn redacted(envelope: &Value) -> Value {
 #[tokio::test]
 async fn a_job_is_accepted_told_of_and_ended() {
     let home = Home::new().await;
+    let (mut first, _) = opened(&home).await;
+    // A job waits where its session is still to start.
+    submit(&mut first, home.code("1 + 1")).await;
+    first.until_it(is_end).await;
     let (mut peer, _) = opened(&home).await;
     submit(&mut peer, home.code("printfn \"hello\"")).await;
     let mut told = peer.until_it(is_end).await;
@@ -387,12 +391,39 @@ async fn who_subscribes_and_leaves_at_once_is_told_nothing() {
     let home = Home::new().await;
     let ((mut one, _), (mut other, _)) = (opened(&home).await, opened(&home).await);
     submit(&mut one, home.code("wait")).await;
-    let job = one.first("job.accepted").await["payload"]["job_id"].clone();
+    let told = one.until_it(|envelope| envelope["payload"]["kind"] == "log").await;
+    let job = told[0]["payload"]["job_id"].clone();
     other.send(json!({ "type": "job.subscribe", "payload": { "job_id": job } })).await;
     other.first("job.subscribed").await;
     other.send(json!({ "type": "job.unsubscribe", "payload": { "job_id": job } })).await;
+    let ping = json!({ "nonce": "left", "sent_at": "2026-05-13T19:42:13Z" });
+    other.send(json!({ "type": "session.ping", "payload": ping })).await;
+    assert_eq!(other.next().await.unwrap()["payload"]["ping_nonce"], "left");
     one.send(json!({ "type": "job.cancel", "job_id": job, "payload": {} })).await;
     one.until_it(is_end).await;
     other.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
     assert_eq!(other.next().await.unwrap()["type"], "session.jobs");
+}
+
+#[tokio::test]
+async fn history_begins_behind_a_number_of_the_session_that_submitted_the_job() {
+    let home = Home::new().await;
+    let ((mut one, _), (mut other, _)) = (opened(&home).await, opened(&home).await);
+    submit(&mut one, home.code("1 + 1")).await;
+    one.until_it(is_end).await;
+    submit(&mut one, home.code("printfn \"text\"")).await;
+    let told = one.until_it(is_end).await;
+    let job = told[0]["payload"]["job_id"].clone();
+    let ids = |told: &[Value]| told.iter().map(|envelope| envelope["id"].clone()).collect::<Vec<_>>();
+    for from in 1..told.len() {
+        let seq = &told[from]["event_seq"];
+        let payload = json!({ "job_id": job, "history": true, "from_event_seq": seq });
+        other.send(json!({ "type": "job.subscribe", "payload": payload })).await;
+        other.first("job.subscribed").await;
+        let rest = match from == told.len() - 1 {
+            true => Vec::new(),
+            false => other.until_it(is_end).await,
+        };
+        assert_eq!(ids(&rest), ids(&told[from + 1..]), "behind {seq}");
+    }
 }
