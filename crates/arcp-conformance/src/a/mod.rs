@@ -1,0 +1,33 @@
+//! The scenarios of dialect A (draft-arcp-01, protocol 1.0).
+
+mod artifacts;
+mod cancellation;
+mod envelope;
+mod extensions;
+mod handshake;
+mod human;
+mod jobs;
+mod resume;
+mod schedule;
+mod session;
+mod subscription;
+
+pub(crate) use session::Session;
+
+use crate::scenario::Scenario;
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let files = [
+        envelope::scenarios(),
+        handshake::scenarios(),
+        jobs::scenarios(),
+        cancellation::scenarios(),
+        schedule::scenarios(),
+        human::scenarios(),
+        subscription::scenarios(),
+        artifacts::scenarios(),
+        resume::scenarios(),
+        extensions::scenarios(),
+    ];
+    files.into_iter().flatten().collect()
+}

@@ -1,0 +1,134 @@
+//! Connections to the runtime under test: text frames of a WebSocket, or lines over the standard streams of a
+//! child process (dialect A §22, dialect B §4).
+
+use std::process::Stdio;
+
+use futures::{SinkExt, StreamExt};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpStream;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+/// Where the runtime under test is reached.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A WebSocket address, `ws://HOST:PORT/PATH`, and headers for the upgrade.
+    WebSocket {
+        /// The address of the runtime.
+        url: String,
+        /// Headers that each connection sends.
+        headers: Vec<(HeaderName, HeaderValue)>,
+    },
+    /// A command that speaks over its standard streams; each connection starts it anew.
+    Stdio {
+        /// The program and its arguments.
+        command: Vec<String>,
+    },
+}
+
+/// Why a connection could not be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The WebSocket could not be opened or written.
+    #[error(transparent)]
+    WebSocket(#[from] tungstenite::Error),
+    /// The process could not be started or written to.
+    #[error(transparent)]
+    Process(#[from] std::io::Error),
+    /// The command is empty, or its streams are not there.
+    #[error("the command has no program or no streams")]
+    NoStreams,
+}
+
+/// What a connection yields next.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Text(String),
+    Binary(usize),
+    Closed(String),
+}
+
+/// One open connection to the runtime.
+pub(crate) enum Link {
+    WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
+    Stdio { stdin: Option<ChildStdin>, lines: Lines<BufReader<ChildStdout>>, _child: Child },
+}
+
+impl Link {
+    pub(crate) async fn open(target: &Target) -> Result<Self, TransportError> {
+        match target {
+            Target::WebSocket { url, headers } => {
+                let mut request = url.as_str().into_client_request()?;
+                request.headers_mut().extend(headers.iter().cloned());
+                let (stream, _) = connect_async(request).await?;
+                Ok(Self::WebSocket(Box::new(stream)))
+            }
+            Target::Stdio { command } => Self::start(command),
+        }
+    }
+
+    fn start(command: &[String]) -> Result<Self, TransportError> {
+        let (program, arguments) = command.split_first().ok_or(TransportError::NoStreams)?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdin = child.stdin.take().ok_or(TransportError::NoStreams)?;
+        let stdout = child.stdout.take().ok_or(TransportError::NoStreams)?;
+        Ok(Self::Stdio { stdin: Some(stdin), lines: BufReader::new(stdout).lines(), _child: child })
+    }
+
+    pub(crate) async fn send(&mut self, text: String) -> Result<(), TransportError> {
+        match self {
+            Self::WebSocket(stream) => Ok(stream.send(Message::text(text)).await?),
+            Self::Stdio { stdin, .. } => {
+                let stdin = stdin.as_mut().ok_or(TransportError::NoStreams)?;
+                stdin.write_all(text.as_bytes()).await?;
+                stdin.write_all(b"\n").await?;
+                Ok(stdin.flush().await?)
+            }
+        }
+    }
+
+    /// Waits for the next frame or line; nothing is lost where the wait is given up.
+    pub(crate) async fn next(&mut self) -> Incoming {
+        match self {
+            Self::WebSocket(stream) => loop {
+                match stream.next().await {
+                    Some(Ok(Message::Text(text))) => return Incoming::Text(text.as_str().to_owned()),
+                    Some(Ok(Message::Binary(bytes))) => return Incoming::Binary(bytes.len()),
+                    Some(Ok(Message::Close(frame))) => {
+                        let why = frame.map(|frame| format!("{} {}", frame.code, frame.reason));
+                        return Incoming::Closed(why.unwrap_or_else(|| "without a close code".to_owned()));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Incoming::Closed(error.to_string()),
+                    None => return Incoming::Closed("end of the stream".to_owned()),
+                }
+            },
+            Self::Stdio { lines, .. } => match lines.next_line().await {
+                Ok(Some(line)) => Incoming::Text(line),
+                Ok(None) => Incoming::Closed("end of the output".to_owned()),
+                Err(error) => Incoming::Closed(error.to_string()),
+            },
+        }
+    }
+
+    /// Drops the connection without a word, as a network that fails does.
+    pub(crate) async fn cut(&mut self) {
+        match self {
+            Self::WebSocket(stream) => {
+                if let MaybeTlsStream::Plain(socket) = stream.get_mut() {
+                    let _ = socket.shutdown().await;
+                }
+            }
+            Self::Stdio { stdin, .. } => *stdin = None,
+        }
+    }
+}
