@@ -24,5 +24,9 @@ pub use transport::{Target, TransportError};
 
 /// Returns every scenario that the runner has, in the order of the specification.
 pub fn scenarios() -> Vec<Scenario> {
-    a::scenarios().into_iter().chain(b::scenarios()).collect()
+    let mut all: Vec<_> = a::scenarios().into_iter().chain(b::scenarios()).collect();
+    let numbers =
+        |section: &str| section.split('.').map(|each| each.parse().unwrap_or(0)).collect::<Vec<u32>>();
+    all.sort_by_key(|each| (each.dialect() == Dialect::B, numbers(each.section())));
+    all
 }

@@ -72,8 +72,18 @@ async fn ended(probe: &Probe) -> Result<(Session, String, Vec<String>), Stop> {
     Ok((session, job, ids))
 }
 
-async fn replayed(probe: &Probe, session: &str, job: &str, after: &str) -> Result<Vec<String>, Stop> {
+/// Resumes after a message, and returns the ids of the job's messages that are replayed; the last is waited for.
+async fn replayed(
+    probe: &Probe,
+    session: &str,
+    job: &str,
+    after: &str,
+    last: Option<&str>,
+) -> Result<Vec<String>, Stop> {
     let mut back = resume(probe, probe.settings.token.as_deref(), session, after).await?;
+    if let Some(last) = last {
+        back.peer.take(&format!("the message {last}"), |message| text(message, "/id") == last).await?;
+    }
     back.peer.settle().await;
     let got = ids(&back, job);
     back.peer.cut().await;
@@ -82,20 +92,22 @@ async fn replayed(probe: &Probe, session: &str, job: &str, after: &str) -> Resul
 
 async fn replays(probe: &Probe) -> Verdict {
     let (session, job, ids) = ended(probe).await?;
-    let got = replayed(probe, &session.id, &job, &ids[0]).await?;
+    let last = ids.last().map(String::as_str);
+    let got = replayed(probe, &session.id, &job, &ids[0], last).await?;
     expect(got == ids[1..], &format!("the messages {:?}", &ids[1..]), || format!("{got:?}"))
 }
 
 async fn deterministic(probe: &Probe) -> Verdict {
     let (session, job, ids) = ended(probe).await?;
-    let one = replayed(probe, &session.id, &job, &ids[0]).await?;
-    let two = replayed(probe, &session.id, &job, &ids[0]).await?;
-    expect(!one.is_empty() && one == two, &format!("the messages {one:?} again"), || format!("{two:?}"))
+    let last = ids.last().map(String::as_str);
+    let one = replayed(probe, &session.id, &job, &ids[0], last).await?;
+    let two = replayed(probe, &session.id, &job, &ids[0], last).await?;
+    expect(one == two, &format!("the messages {one:?} again"), || format!("{two:?}"))
 }
 
 async fn from_end(probe: &Probe) -> Verdict {
     let (session, job, ids) = ended(probe).await?;
-    let got = replayed(probe, &session.id, &job, &ids[ids.len() - 1]).await?;
+    let got = replayed(probe, &session.id, &job, &ids[ids.len() - 1], None).await?;
     expect(got.is_empty(), "no message of the job", || format!("{got:?}"))
 }
 

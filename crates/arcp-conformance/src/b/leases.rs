@@ -198,9 +198,9 @@ async fn errors(probe: &Probe) -> Result<(Session, Vec<Value>), Stop> {
     session
         .send_about("job.cancel", "job_01JZZZZZZZZZZZZZZZZZZZZZZZ", json!({ "reason": "unknown" }))
         .await?;
+    session.peer.take("errors for requests that cannot be carried out", is_refusal).await?;
     session.peer.settle().await;
     let errors: Vec<_> = session.peer.received().filter(|message| is_refusal(message)).cloned().collect();
-    expect(!errors.is_empty(), "errors for requests that cannot be carried out", || "none".to_owned())?;
     Ok((session, errors))
 }
 

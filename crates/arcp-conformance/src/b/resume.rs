@@ -229,8 +229,8 @@ async fn replay(probe: &Probe, cut: fn(&[i64]) -> i64) -> Result<(Vec<Value>, Ve
     let last = cut(&before);
     session.peer.cut().await;
     let mut resumed = resume(probe, &session, last).await?;
-    resumed.peer.settle().await;
     let expected: Vec<_> = events.into_iter().filter(|event| seq(event) > Some(last)).collect();
+    resumed.replayed(numbers(expected.iter()).last().copied()).await?;
     let replayed: Vec<_> =
         resumed.peer.received().filter(|message| seq(message).is_some()).cloned().collect();
     let (wanted, got) = (numbers(expected.iter()), numbers(replayed.iter()));
@@ -264,6 +264,9 @@ async fn while_away(probe: &Probe) -> Verdict {
     probe.needs_connections()?;
     let payload = job(probe, Behaviour::Chatty).or_else(|_| job(probe, Behaviour::Succeeds))?;
     let mut session = Session::open(probe).await?;
+    // The events of a first job say where the numbers of the second begin.
+    let before = session.start(probe, Behaviour::Succeeds).await?;
+    session.end(&before).await?;
     let job = job_id(&session.submit(payload).await?)?;
     session.peer.cut().await;
     let last = numbers(session.peer.received()).last().copied().unwrap_or(0);

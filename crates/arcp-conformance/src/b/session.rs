@@ -194,6 +194,16 @@ impl Session {
         Ok(())
     }
 
+    /// Waits for the last event of a replay, if there is one, and for the quiet after it.
+    pub(super) async fn replayed(&mut self, last: Option<i64>) -> Verdict {
+        if let Some(last) = last {
+            let expected = format!("the event {last}");
+            self.peer.take(&expected, |message| seq(message) == Some(last)).await?;
+        }
+        self.peer.settle().await;
+        Ok(())
+    }
+
     /// Lists jobs with this request, and returns the answer (§6.6).
     pub(super) async fn list(&mut self, request: Value) -> Result<Value, Stop> {
         self.needs("list_jobs")?;

@@ -107,6 +107,7 @@ async fn history(probe: &Probe) -> Verdict {
     let (mut one, mut two) = pair(probe).await?;
     let (job, events) = ended(&mut one, probe).await?;
     subscribe(&mut two, &job, json!({ "history": true, "from_event_seq": 0 })).await?;
+    two.end(&job).await?;
     two.peer.settle().await;
     let (wanted, got) = (payloads(events.iter(), &job), payloads(two.peer.received(), &job));
     expect(wanted == got, &format!("the job's {} events", wanted.len()), || format!("{} events", got.len()))
@@ -117,8 +118,11 @@ async fn history_from(probe: &Probe) -> Verdict {
     let (job, events) = ended(&mut one, probe).await?;
     let first = events.first().and_then(seq).unwrap_or(0);
     subscribe(&mut two, &job, json!({ "history": true, "from_event_seq": first })).await?;
-    two.peer.settle().await;
     let wanted = payloads(events.iter().filter(|event| seq(event) > Some(first)), &job);
+    if !wanted.is_empty() {
+        two.end(&job).await?;
+    }
+    two.peer.settle().await;
     let got = payloads(two.peer.received(), &job);
     expect(wanted == got, &format!("the {} events after {first}", wanted.len()), || {
         format!("{} events", got.len())
