@@ -97,6 +97,13 @@ impl Peer {
         }
     }
 
+    /// Lets no later wait take the messages that match and have arrived.
+    pub(crate) fn discard(&mut self, matches: impl Fn(&Value) -> bool) {
+        for message in self.arrived.iter_mut().filter(|message| matches(&message.value)) {
+            message.taken = true;
+        }
+    }
+
     /// Reads whatever arrives until nothing does for the quiet time; the end of the connection is no failure.
     pub(crate) async fn settle(&mut self) {
         let end = Instant::now() + self.wait;

@@ -105,29 +105,56 @@ async fn ask(probe: &Probe, lost: &Lost, style: Style, bearer: Option<&str>) -> 
     Ok(peer)
 }
 
-/// Resumes as the runtime understands it: by `session.resume`, or else by `session.hello`.
+/// Resumes as the runtime understands it: by `session.hello`, or else by `session.resume`. A runtime that does
+/// not know the first opens another session, which is no resume.
 pub(super) async fn resume(probe: &Probe, session: &Session, last: i64) -> Result<Session, Stop> {
     let lost = Lost::of(session, last);
     let token = probe.settings.token.as_deref();
-    match Session::welcomed(ask(probe, &lost, Style::Message, token).await?).await {
-        Ok(resumed) => Ok(resumed),
-        Err(_) => Session::welcomed(ask(probe, &lost, Style::Hello, token).await?).await,
+    let first = Session::welcomed(ask(probe, &lost, Style::Hello, token).await?).await;
+    match first {
+        Ok(resumed) if resumed.id == session.id => Ok(resumed),
+        Ok(_) => Session::welcomed(ask(probe, &lost, Style::Message, token).await?).await,
+        Err(first) => {
+            let second = Session::welcomed(ask(probe, &lost, Style::Message, token).await?).await;
+            second.map_err(|_| first)
+        }
     }
 }
 
-/// Fails where either way to resume is welcomed.
+/// What a runtime answers to a request to resume: an error or a welcome, or nothing where the connection ended
+/// or stayed silent.
+async fn answer(probe: &Probe, lost: &Lost, style: Style, bearer: Option<&str>) -> Result<Answer, Stop> {
+    let mut peer = ask(probe, lost, style, bearer).await?;
+    let answered = |message: &Value| matches!(kind(message), "session.welcome" | "session.error");
+    match peer.take("session.error", answered).await {
+        Ok(message) => Ok(Answer::Message(message)),
+        Err(_) if peer.is_closed() => Ok(Answer::Closed),
+        Err(_) => Ok(Answer::Silent),
+    }
+}
+
+/// How a runtime answers a request to resume.
+enum Answer {
+    Message(Value),
+    Closed,
+    Silent,
+}
+
+/// Fails where either way to resume leads back to the session, or where neither is answered.
 async fn refused(probe: &Probe, lost: &Lost, bearer: Option<&str>) -> Verdict {
-    for style in [Style::Message, Style::Hello] {
-        let mut peer = ask(probe, lost, style, bearer).await?;
-        let answered = |message: &Value| matches!(kind(message), "session.welcome" | "session.error");
-        let expected = "session.error, or the end of the connection";
-        match peer.take(expected, answered).await {
-            Ok(answer) => expect(kind(&answer) == "session.error", expected, || short(&answer))?,
-            Err(stop) if peer.is_closed() => drop(stop),
-            Err(stop) => return Err(stop),
+    let expected = "session.error, or the end of the connection";
+    let mut silent = 0;
+    for style in [Style::Hello, Style::Message] {
+        match answer(probe, lost, style, bearer).await? {
+            Answer::Message(message) if kind(&message) == "session.welcome" => {
+                let same = text(&message, "/session_id") == lost.session;
+                expect(!same, expected, || short(&message))?;
+            }
+            Answer::Message(_) | Answer::Closed => {}
+            Answer::Silent => silent += 1,
         }
     }
-    Ok(())
+    expect(silent < 2, expected, || "no answer".to_owned())
 }
 
 /// A session whose job has ended, and the job's events.
@@ -184,7 +211,7 @@ async fn wrong_token(probe: &Probe) -> Verdict {
 
 async fn wrong_token_harmless(probe: &Probe) -> Verdict {
     let session = idle(probe).await?;
-    for style in [Style::Message, Style::Hello] {
+    for style in [Style::Hello, Style::Message] {
         let mut peer = ask(probe, &guessed(&session), style, probe.settings.token.as_deref()).await?;
         peer.settle().await;
     }
@@ -302,15 +329,15 @@ async fn window_expired(probe: &Probe) -> Verdict {
         return Err(Stop::skipped(format!("the window of {window} s is longer than --limit")));
     }
     tokio::time::sleep(past).await;
-    let mut got = String::new();
-    for style in [Style::Message, Style::Hello] {
-        let mut peer = ask(probe, &Lost::of(&session, 0), style, probe.settings.token.as_deref()).await?;
-        let answered = |message: &Value| matches!(kind(message), "session.welcome" | "session.error");
-        let answer = peer.take("session.error RESUME_WINDOW_EXPIRED", answered).await?;
-        if text(&answer, "/payload/code") == "RESUME_WINDOW_EXPIRED" {
-            return Ok(());
+    let mut got = "no answer".to_owned();
+    for style in [Style::Hello, Style::Message] {
+        let token = probe.settings.token.as_deref();
+        if let Answer::Message(answer) = answer(probe, &Lost::of(&session, 0), style, token).await? {
+            if text(&answer, "/payload/code") == "RESUME_WINDOW_EXPIRED" {
+                return Ok(());
+            }
+            got = short(&answer);
         }
-        got = short(&answer);
     }
     Err(Stop::failed("session.error RESUME_WINDOW_EXPIRED", got))
 }

@@ -177,6 +177,7 @@ impl Session {
     pub(super) async fn clean_up(&mut self, job: &str) -> Verdict {
         self.send_about("job.cancel", job, json!({ "reason": "the scenario is over" })).await?;
         self.peer.settle().await;
+        self.peer.discard(is_refusal);
         Ok(())
     }
 
