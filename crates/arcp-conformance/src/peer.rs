@@ -35,7 +35,8 @@ struct Arrived {
 
 /// A connection that remembers what arrived on it.
 pub(crate) struct Peer {
-    link: Link,
+    /// The open connection, unless it was cut.
+    link: Option<Link>,
     number: usize,
     transcript: Transcript,
     arrived: Vec<Arrived>,
@@ -52,7 +53,7 @@ impl Peer {
         wait: Duration,
         quiet: Duration,
     ) -> Self {
-        Self { link, number, transcript, arrived: Vec::new(), closed: false, wait, quiet }
+        Self { link: Some(link), number, transcript, arrived: Vec::new(), closed: false, wait, quiet }
     }
 
     /// Sends an envelope, with an id of its own unless it has one, and returns the id.
@@ -69,7 +70,10 @@ impl Peer {
 
     pub(crate) async fn send_text(&mut self, text: String) -> Verdict {
         self.transcript.add(self.number, FrameKind::Sent, &text);
-        let sent = self.link.send(text).await;
+        let Some(link) = &mut self.link else {
+            return Err(Stop::failed("a connection that can be written to", "one that was cut"));
+        };
+        let sent = link.send(text).await;
         sent.map_err(|error| Stop::failed("a connection that can be written to", error.to_string()))
     }
 
@@ -143,19 +147,17 @@ impl Peer {
         self.closed
     }
 
-    /// Drops the connection as a failing network does.
-    pub(crate) async fn cut(&mut self) {
+    /// Drops the connection without a word, as a network that fails does.
+    pub(crate) fn cut(&mut self) {
         self.transcript.add(self.number, FrameKind::Closed, "cut by the runner");
-        self.link.cut().await;
+        self.link = None;
         self.closed = true;
     }
 
     /// Reads one message; returns false where the connection has ended.
     async fn read(&mut self) -> bool {
-        if self.closed {
-            return false;
-        }
-        match self.link.next().await {
+        let Some(link) = self.link.as_mut().filter(|_| !self.closed) else { return false };
+        match link.next().await {
             Incoming::Text(text) => {
                 self.transcript.add(self.number, FrameKind::Received, &text);
                 let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
@@ -194,7 +196,8 @@ impl Peer {
         };
         let text = answer.to_string();
         self.transcript.add(self.number, FrameKind::Sent, &text);
-        if self.link.send(text).await.is_err() {
+        let Some(link) = &mut self.link else { return };
+        if link.send(text).await.is_err() {
             self.transcript.add(self.number, FrameKind::Closed, "the answer to a ping was refused");
         }
     }

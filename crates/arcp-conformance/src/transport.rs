@@ -54,7 +54,7 @@ pub(crate) enum Incoming {
 /// One open connection to the runtime.
 pub(crate) enum Link {
     WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
-    Stdio { stdin: Option<ChildStdin>, lines: Lines<BufReader<ChildStdout>>, _child: Child },
+    Stdio { stdin: ChildStdin, lines: Lines<BufReader<ChildStdout>>, _child: Child },
 }
 
 impl Link {
@@ -81,14 +81,13 @@ impl Link {
             .spawn()?;
         let stdin = child.stdin.take().ok_or(TransportError::NoStreams)?;
         let stdout = child.stdout.take().ok_or(TransportError::NoStreams)?;
-        Ok(Self::Stdio { stdin: Some(stdin), lines: BufReader::new(stdout).lines(), _child: child })
+        Ok(Self::Stdio { stdin, lines: BufReader::new(stdout).lines(), _child: child })
     }
 
     pub(crate) async fn send(&mut self, text: String) -> Result<(), TransportError> {
         match self {
             Self::WebSocket(stream) => Ok(stream.send(Message::text(text)).await?),
             Self::Stdio { stdin, .. } => {
-                let stdin = stdin.as_mut().ok_or(TransportError::NoStreams)?;
                 stdin.write_all(text.as_bytes()).await?;
                 stdin.write_all(b"\n").await?;
                 Ok(stdin.flush().await?)
@@ -117,18 +116,6 @@ impl Link {
                 Ok(None) => Incoming::Closed("end of the output".to_owned()),
                 Err(error) => Incoming::Closed(error.to_string()),
             },
-        }
-    }
-
-    /// Drops the connection without a word, as a network that fails does.
-    pub(crate) async fn cut(&mut self) {
-        match self {
-            Self::WebSocket(stream) => {
-                if let MaybeTlsStream::Plain(socket) = stream.get_mut() {
-                    let _ = socket.shutdown().await;
-                }
-            }
-            Self::Stdio { stdin, .. } => *stdin = None,
         }
     }
 }

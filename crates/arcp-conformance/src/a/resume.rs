@@ -66,7 +66,7 @@ async fn ended(probe: &Probe) -> Result<(Session, String, Vec<String>), Stop> {
     let (command, job) = session.start(probe, behaviour).await?;
     session.end(&command, &job).await?;
     session.peer.settle().await;
-    session.peer.cut().await;
+    session.peer.cut();
     let ids = ids(&session, &job);
     expect(ids.len() >= 2, "messages of the job", || format!("{ids:?}"))?;
     Ok((session, job, ids))
@@ -86,7 +86,7 @@ async fn replayed(
     }
     back.peer.settle().await;
     let got = ids(&back, job);
-    back.peer.cut().await;
+    back.peer.cut();
     Ok(got)
 }
 
@@ -117,7 +117,7 @@ async fn while_away(probe: &Probe) -> Verdict {
         if probe.tool(Behaviour::Chatty).is_ok() { Behaviour::Chatty } else { Behaviour::Succeeds };
     let mut session = Session::open(probe).await?;
     let (command, job) = session.start(probe, behaviour).await?;
-    session.peer.cut().await;
+    session.peer.cut();
     let last = session.about(&command, &job).last().map(|message| text(message, "/id").to_owned());
     // The job must have time to publish while nobody listens.
     tokio::time::sleep(probe.settings.quiet).await;

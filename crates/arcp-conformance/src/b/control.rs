@@ -79,7 +79,7 @@ async fn jobs_survive(probe: &Probe) -> Verdict {
     let mut session = Session::open(probe).await?;
     session.needs("list_jobs")?;
     let job = session.start(probe, Behaviour::Slow).await?;
-    session.peer.cut().await;
+    session.peer.cut();
     tokio::time::sleep(probe.settings.quiet).await;
     let mut resumed = resume(probe, &session, 0).await?;
     let status = resumed.status(&job).await?;
@@ -110,7 +110,7 @@ async fn unacked_kept(probe: &Probe) -> Verdict {
     let first = sent.first().copied().unwrap_or(0);
     session.send("session.ack", json!({ "last_processed_seq": first })).await?;
     session.round_trip().await?;
-    session.peer.cut().await;
+    session.peer.cut();
     let mut resumed = resume(probe, &session, first).await?;
     let wanted = sent.get(1..).unwrap_or_default();
     resumed.replayed(wanted.last().copied()).await?;

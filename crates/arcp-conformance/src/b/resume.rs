@@ -62,6 +62,9 @@ scenarios! {
     "b.6.3.window-expired" Must
         "A resume after resume_window_sec is answered with RESUME_WINDOW_EXPIRED (draft-02)."
         => window_expired;
+    "b.7.7.cancel-authority" Must
+        "A session that was resumed may still cancel its jobs."
+        => cancel_authority;
 }
 
 /// How a client asks to resume.
@@ -171,7 +174,7 @@ async fn finished(probe: &Probe) -> Result<(Session, Vec<Value>), Stop> {
 async fn idle(probe: &Probe) -> Result<Session, Stop> {
     probe.needs_connections()?;
     let mut session = Session::open(probe).await?;
-    session.peer.cut().await;
+    session.peer.cut();
     Ok(session)
 }
 
@@ -200,7 +203,7 @@ async fn rotates_token(probe: &Probe) -> Verdict {
 async fn old_token(probe: &Probe) -> Verdict {
     let session = idle(probe).await?;
     let mut resumed = resume(probe, &session, 0).await?;
-    resumed.peer.cut().await;
+    resumed.peer.cut();
     refused(probe, &Lost::of(&session, 0), probe.settings.token.as_deref()).await
 }
 
@@ -254,7 +257,7 @@ async fn replay(probe: &Probe, cut: fn(&[i64]) -> i64) -> Result<(Vec<Value>, Ve
     let before = numbers(events.iter());
     expect(!before.is_empty(), "a job with events", || "none".to_owned())?;
     let last = cut(&before);
-    session.peer.cut().await;
+    session.peer.cut();
     let mut resumed = resume(probe, &session, last).await?;
     let expected: Vec<_> = events.into_iter().filter(|event| seq(event) > Some(last)).collect();
     resumed.replayed(numbers(expected.iter()).last().copied()).await?;
@@ -295,20 +298,34 @@ async fn while_away(probe: &Probe) -> Verdict {
     let before = session.start(probe, Behaviour::Succeeds).await?;
     session.end(&before).await?;
     let job = job_id(&session.submit(payload).await?)?;
-    session.peer.cut().await;
+    session.peer.cut();
     let last = numbers(session.peer.received()).last().copied().unwrap_or(0);
     // The job must have time to publish while nobody listens.
     tokio::time::sleep(probe.settings.quiet).await;
     let mut resumed = resume(probe, &session, last).await?;
-    resumed.end(&job).await?;
+    let end = resumed.end(&job).await?;
+    expect(kind(&end) == "job.result", "job.result", || short(&end))?;
     let both = numbers(session.peer.received().chain(resumed.peer.received()));
     gap_free(&both)
+}
+
+async fn cancel_authority(probe: &Probe) -> Verdict {
+    probe.needs_connections()?;
+    let mut session = Session::open(probe).await?;
+    let job = session.start(probe, Behaviour::Slow).await?;
+    session.peer.settle().await;
+    session.peer.cut();
+    let mut resumed = resume(probe, &session, 0).await?;
+    resumed.send_about("job.cancel", &job, json!({ "reason": "the scenario wants it" })).await?;
+    let end = resumed.end(&job).await?;
+    let cancelled = text(&end, "/payload/final_status") == "cancelled";
+    expect(cancelled, "the final_status cancelled", || short(&end))
 }
 
 async fn goes_on(probe: &Probe) -> Verdict {
     let (mut session, events) = finished(probe).await?;
     let last = numbers(events.iter()).last().copied().unwrap_or(0);
-    session.peer.cut().await;
+    session.peer.cut();
     let mut resumed = resume(probe, &session, last).await?;
     let next = resumed.start(probe, Behaviour::Succeeds).await?;
     resumed.peer.take("the end of the next job", |message| is_terminal(message, &next)).await?;
@@ -329,15 +346,16 @@ async fn window_expired(probe: &Probe) -> Verdict {
         return Err(Stop::skipped(format!("the window of {window} s is longer than --limit")));
     }
     tokio::time::sleep(past).await;
-    let mut got = "no answer".to_owned();
+    let mut got = None;
     for style in [Style::Hello, Style::Message] {
         let token = probe.settings.token.as_deref();
         if let Answer::Message(answer) = answer(probe, &Lost::of(&session, 0), style, token).await? {
             if text(&answer, "/payload/code") == "RESUME_WINDOW_EXPIRED" {
                 return Ok(());
             }
-            got = short(&answer);
+            got.get_or_insert(short(&answer));
         }
     }
+    let got = got.unwrap_or_else(|| "no answer".to_owned());
     Err(Stop::failed("session.error RESUME_WINDOW_EXPIRED", got))
 }

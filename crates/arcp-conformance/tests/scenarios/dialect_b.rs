@@ -35,6 +35,7 @@ struct Session {
     log: Vec<Value>,
     out: Option<Out>,
     left: Option<Instant>,
+    resumed: bool,
     seen: BTreeSet<String>,
 }
 
@@ -194,10 +195,12 @@ impl Runtime {
             log: Vec::new(),
             out: None,
             left: None,
+            resumed: false,
             seen: BTreeSet::new(),
         });
         session.out = Some(out.clone());
         session.left = None;
+        session.resumed = last.is_some();
         session.features.clone_from(&features);
         if !self.has("keeps-token") {
             session.token = token;
@@ -545,7 +548,8 @@ impl Runtime {
             let found = state.jobs.get(job).ok_or(("JOB_NOT_FOUND", "no such job"))?;
             (found.session.clone(), found.status, Arc::clone(&found.cancel))
         };
-        if owner != session && !self.has("anybody-cancels") {
+        let resumed = self.has("resume-loses-authority") && self.state().sessions[session].resumed;
+        if resumed || owner != session && !self.has("anybody-cancels") {
             return if self.has("silent-refusal") { Ok(()) } else { Err(("PERMISSION_DENIED", "not yours")) };
         }
         if self.has("closes-on-cancel") {

@@ -130,6 +130,7 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
     ("replays-last", &["b.6.3.from-end", "b.6.3.from-middle"]),
     ("renames-replay", &["b.6.3.same-events"]),
     ("restarts-numbers", &["b.6.3.goes-on"]),
+    ("resume-loses-authority", &["b.7.7.cancel-authority"]),
     ("resumes-ahead", &["b.6.3.ahead"]),
     ("wrong-nonce", &["b.6.4.pong"]),
     ("numbers-pongs", &["b.6.4.not-numbered"]),
