@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 #[derive(Debug, Parser)]
 #[command(name = "arcp-conformance")]
 pub(crate) struct Arguments {
-    /// The WebSocket address of the runtime, for example ws://127.0.0.1:7777/arcp
+    /// The WebSocket address of the runtime, for example ws://127.0.0.1:7777/arcp; wss:// is not supported
     #[arg(long, value_name = "URL", conflicts_with = "stdio")]
     url: Option<String>,
     /// A command that speaks ARCP over its standard streams; it takes the rest of the line

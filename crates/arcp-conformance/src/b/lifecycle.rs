@@ -26,6 +26,9 @@ scenarios! {
     "b.7.4.terminal" Must
         "A cancelled job ends with job.error CANCELLED and the final_status cancelled."
         => terminal;
+    "b.7.4.waiting-job" Must
+        "A job that waits for a human can be cancelled."
+        => waiting_job;
     "b.7.4.one-end" Must
         "A job that is cancelled twice has one terminal event."
         => cancelled_once;
@@ -112,15 +115,25 @@ async fn cancelled(probe: &Probe) -> Verdict {
     session.peer.take("job.cancelled", acknowledged).await.map(drop)
 }
 
-async fn terminal(probe: &Probe) -> Verdict {
+/// Cancels a job that behaves so once it has published what it can, and fails unless it ends as cancelled.
+async fn ends_cancelled(probe: &Probe, behaviour: Behaviour) -> Verdict {
     let mut session = Session::open(probe).await?;
-    let job = session.start(probe, Behaviour::Slow).await?;
+    let job = session.start(probe, behaviour).await?;
+    session.peer.settle().await;
     cancel(&mut session, &job).await?;
     let end = session.end(&job).await?;
     let holds = kind(&end) == "job.error"
         && text(&end, "/payload/code") == "CANCELLED"
         && text(&end, "/payload/final_status") == "cancelled";
     expect(holds, "job.error with CANCELLED and the final_status cancelled", || short(&end))
+}
+
+async fn terminal(probe: &Probe) -> Verdict {
+    ends_cancelled(probe, Behaviour::Slow).await
+}
+
+async fn waiting_job(probe: &Probe) -> Verdict {
+    ends_cancelled(probe, Behaviour::Asks).await
 }
 
 async fn cancelled_once(probe: &Probe) -> Verdict {

@@ -241,7 +241,7 @@ impl Session {
 pub(super) fn job(probe: &Probe, behaviour: Behaviour) -> Result<Value, Stop> {
     let (agent, input) = probe.agent(behaviour)?;
     let mut payload = json!({ "agent": agent, "input": input });
-    if matches!(behaviour, Behaviour::Slow) {
+    if matches!(behaviour, Behaviour::Slow | Behaviour::Asks) {
         payload["max_runtime_sec"] = json!(LEFT_BEHIND);
     }
     Ok(payload)

@@ -488,7 +488,7 @@ impl Runtime {
                 let error = json!({ "code": "INTERNAL_ERROR", "message": "as asked", "retryable": true });
                 return self.end(&job, "error", "job.error", error);
             }
-            "slow" => {
+            "slow" | "ask" => {
                 let limit = payload["max_runtime_sec"].as_u64().filter(|_| !self.has("no-time-limit"));
                 let limit = tokio::time::sleep(Duration::from_secs(limit.unwrap_or(3600)));
                 tokio::select! {

@@ -160,7 +160,7 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
     ("wrong-final-status", &["b.7.3.success", "b.7.3.error", "b.7.1.max-runtime", "b.7.4.terminal"]),
     ("ends-twice", &["b.7.3.one-end", "b.7.4.one-end"]),
     ("no-cancelled", &["b.7.4.cancelled"]),
-    ("cancel-as-result", &["b.7.4.terminal"]),
+    ("cancel-as-result", &["b.7.4.terminal", "b.7.4.waiting-job"]),
     ("ends-again", &["b.7.4.ended-job"]),
     ("anybody-cancels", &["b.7.4.other-session", "b.7.4.other-principal", "b.7.6.no-cancel"]),
     ("silent-refusal", &["b.7.4.other-refused"]),
