@@ -26,7 +26,13 @@ fn a_command_without_a_runtime_is_refused() {
 
 #[test]
 fn a_runtime_over_standard_streams_is_tried_and_passes() {
-    let welcome = r#"{"arcp":"1.1","id":"1","type":"session.welcome","session_id":"s","payload":{"resume_token":"rt","resume_window_sec":1,"runtime":{"name":"sh","version":"1"},"capabilities":{"features":[]}}}"#;
+    let welcome = serde_json::json!({
+        "arcp": "1.1", "id": "1", "type": "session.welcome", "session_id": "s",
+        "payload": {
+            "resume_token": "rt", "resume_window_sec": 1, "runtime": { "name": "sh", "version": "1" },
+            "capabilities": { "features": [] },
+        },
+    });
     let script = format!("read line; echo '{welcome}'; cat > /dev/null");
     let output =
         command(&["--dialect", "b", "--only", "b.6.2.welcome", "--json", "--stdio", "sh", "-c", &script]);

@@ -72,7 +72,8 @@ async fn ended(probe: &Probe) -> Result<(Session, String, Vec<String>), Stop> {
     Ok((session, job, ids))
 }
 
-/// Resumes after a message, and returns the ids of the job's messages that are replayed; the last is waited for.
+/// Resumes after a message, and returns the ids of the job's messages that are replayed; the last is waited
+/// for.
 async fn replayed(
     probe: &Probe,
     session: &str,

@@ -46,8 +46,8 @@ fn jobs(answer: &Value) -> &[Value] {
     items(answer, "/payload/jobs")
 }
 
-/// A session with a job that can be listed: one that runs where there is one, since a runtime may forget those
-/// that have ended.
+/// A session with a job that can be listed: one that runs where there is one, since a runtime may forget
+/// those that have ended.
 async fn with_job(probe: &Probe) -> Result<(Session, String), Stop> {
     let mut session = Session::open(probe).await?;
     session.needs("list_jobs")?;

@@ -108,8 +108,8 @@ async fn ask(probe: &Probe, lost: &Lost, style: Style, bearer: Option<&str>) -> 
     Ok(peer)
 }
 
-/// Resumes as the runtime understands it: by `session.hello`, or else by `session.resume`. A runtime that does
-/// not know the first opens another session, which is no resume.
+/// Resumes as the runtime understands it: by `session.hello`, or else by `session.resume`. A runtime that
+/// does not know the first opens another session, which is no resume.
 pub(super) async fn resume(probe: &Probe, session: &Session, last: i64) -> Result<Session, Stop> {
     let lost = Lost::of(session, last);
     let token = probe.settings.token.as_deref();
@@ -124,8 +124,8 @@ pub(super) async fn resume(probe: &Probe, session: &Session, last: i64) -> Resul
     }
 }
 
-/// What a runtime answers to a request to resume: an error or a welcome, or nothing where the connection ended
-/// or stayed silent.
+/// What a runtime answers to a request to resume: an error or a welcome, or nothing where the connection
+/// ended or stayed silent.
 async fn answer(probe: &Probe, lost: &Lost, style: Style, bearer: Option<&str>) -> Result<Answer, Stop> {
     let mut peer = ask(probe, lost, style, bearer).await?;
     let answered = |message: &Value| matches!(kind(message), "session.welcome" | "session.error");

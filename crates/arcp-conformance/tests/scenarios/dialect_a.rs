@@ -132,7 +132,8 @@ impl Runtime {
         };
         self.state().sessions.insert(session.clone(), known);
         let mut capabilities = json!({
-            "streaming": true, "durable_jobs": true, "human_input": true, "artifacts": true, "subscriptions": true,
+            "streaming": true, "durable_jobs": true, "human_input": true, "artifacts": true,
+            "subscriptions": true,
             "scheduled_jobs": !matches!(self.fault, "hides-schedule" | "refuses-schedule"),
             "interrupt": !matches!(self.fault, "hides-interrupt" | "refuses-interrupt"),
             "binary_streams": true, "binary_encoding": ["base64"], "heartbeat_interval_seconds": 1,

@@ -634,7 +634,8 @@ impl Runtime {
         let entry = |(id, job): (&String, &Job)| {
             let status = if self.has("stale-status") { "pending" } else { job.status };
             json!({
-                "job_id": id, "agent": job.accepted["agent"], "status": status, "lease": job.accepted["lease"],
+                "job_id": id, "agent": job.accepted["agent"], "status": status,
+                "lease": job.accepted["lease"],
                 "parent_job_id": null, "created_at": job.created.to_string(), "trace_id": job.trace,
                 "last_event_seq": job.last,
             })

@@ -1,5 +1,5 @@
-//! The runner against scripted runtimes: one that conforms passes every scenario that applies to it, and for each
-//! scenario there is a fault with which it fails.
+//! The runner against scripted runtimes: one that conforms passes every scenario that applies to it, and
+//! for each scenario there is a fault with which it fails.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
