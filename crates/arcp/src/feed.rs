@@ -62,7 +62,7 @@ impl Feed {
 
     /// What an event tells of a job of the session; nothing more once it told of the job's end.
     pub(crate) fn take<'a>(&mut self, event: &'a Event) -> Option<Told<'a>> {
-        let job = event.metadata.correlation.as_ref()?;
+        let job = job_of(event, &self.principal)?;
         self.begins(job, event);
         let known = self.jobs.get_mut(job).filter(|known| known.home == event.session)?;
         if known.has_ended {
@@ -81,6 +81,15 @@ impl Feed {
             let begun = FedJob { home: event.session, is_own: true, has_ended: false };
             self.jobs.entry(job.clone()).or_insert(begun);
         }
+    }
+}
+
+/// The job that an event is of, where it can be one of this principal.
+pub(crate) fn job_of<'e>(event: &'e Event, principal: &Principal) -> Option<&'e CommandId> {
+    match &event.body {
+        // The daemon says this, for no command of its own.
+        EventBody::CommandDequeued { principal: of, command, .. } => (of == principal).then_some(command),
+        _ => event.metadata.correlation.as_ref(),
     }
 }
 

@@ -18,7 +18,7 @@ use super::handshake::{Opened, welcome};
 use super::pending::{PendingSubmission, Word};
 use super::teller::{Style, Teller};
 use crate::connection::{End, Peer};
-use crate::feed::submitted;
+use crate::feed::{job_of, submitted};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
@@ -218,7 +218,7 @@ impl Session {
         let agents = &self.agents;
         let told = self.teller.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
         // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.
-        if let Some(job) = event.metadata.correlation.as_ref().filter(|_| !told.is_empty())
+        if let Some(job) = job_of(event, self.client.principal()).filter(|_| !told.is_empty())
             && let Some(submissions) = self.pending.remove(job)
         {
             for submission in submissions {
@@ -296,8 +296,9 @@ impl Session {
             let Some(last) = page.last() else { return Ok(found) };
             after = last.seq;
             let is_over = last.position > up_to;
-            let is_of_job =
-                |event: &Event| event.position <= up_to && event.metadata.correlation.as_ref() == Some(job);
+            let is_of_job = |event: &Event| {
+                event.position <= up_to && job_of(event, self.client.principal()) == Some(job)
+            };
             found.extend(page.into_iter().filter(is_of_job));
             if is_over {
                 return Ok(found);

@@ -427,3 +427,20 @@ async fn history_begins_behind_a_number_of_the_session_that_submitted_the_job() 
         assert_eq!(ids(&rest), ids(&told[from + 1..]), "behind {seq}");
     }
 }
+
+#[tokio::test]
+async fn a_job_that_waits_ends_in_its_time_too_and_can_be_taken_back() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened(&home).await;
+    submit(&mut peer, home.code("wait")).await;
+    peer.until_it(|envelope| envelope["payload"]["kind"] == "log").await;
+    let waiting = json!({ "agent": "fsharp", "input": home.code("1 + 1"), "max_runtime_sec": 1 });
+    peer.send(json!({ "type": "job.submit", "payload": waiting })).await;
+    let ended = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!(ended["payload"]["final_status"], "timed_out", "{ended}");
+    submit(&mut peer, home.code("1 + 1")).await;
+    let job = peer.first("job.accepted").await["payload"]["job_id"].clone();
+    peer.send(json!({ "type": "job.cancel", "job_id": job, "payload": {} })).await;
+    let ended = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!((&ended["job_id"], &ended["payload"]["final_status"]), (&job, &json!("cancelled")));
+}
