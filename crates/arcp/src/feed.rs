@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::{CommandId, Event, EventBody, IdempotencyKey, Principal, SessionId};
+use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey, Principal, SessionId};
 
 use crate::job_id::session_of_key;
 use crate::job_news::{JobNews, news_of};
@@ -98,6 +98,17 @@ pub(crate) fn submitted(event: &Event) -> Option<&IdempotencyKey> {
     match &event.body {
         EventBody::CommandQueued(queued) => queued.key.as_ref(),
         EventBody::EvalRequested { key, .. } | EventBody::JobRequested { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
+
+/// What a command says that an event accepts.
+pub(crate) fn accepted_fingerprint(event: &Event) -> Option<&CommandFingerprint> {
+    match &event.body {
+        EventBody::CommandQueued(queued) => Some(&queued.fingerprint),
+        EventBody::EvalRequested { fingerprint, .. } | EventBody::JobRequested { fingerprint, .. } => {
+            Some(fingerprint)
+        }
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 //! runs nothing a second time, also under the next daemon, and nothing is kept here for that.
 
 use mainstay_arcp_protocol::ids::ulid_text;
-use mainstay_model::{CommandId, Error, IdempotencyKey};
+use mainstay_model::{CommandId, Error, IdempotencyKey, Principal};
 
 /// What a submission is told apart by.
 #[derive(Clone, Copy, Debug)]
@@ -15,16 +15,17 @@ pub(crate) enum Submission<'a> {
     Key(&'a str),
 }
 
-/// The name of the job that a submission asks for, which is the id of its command.
+/// The name of the job that a principal's submission asks for, which is the id of its command.
 ///
 /// # Errors
 /// None that a name of this form could cause; the type of ids wants one.
-pub(crate) fn job_id(submission: Submission<'_>) -> Result<CommandId, Error> {
+pub(crate) fn job_id(principal: &Principal, submission: Submission<'_>) -> Result<CommandId, Error> {
     let mut hasher = blake3::Hasher::new_derive_key("mainstay arcp job id 1");
     let mut part = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
+    part(principal.as_str());
     match submission {
         Submission::Message { session, message } => ["message", session, message].map(&mut part),
         Submission::Key(key) => ["key", key, ""].map(&mut part),

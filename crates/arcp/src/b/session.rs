@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::errors;
 use super::frame::envelope;
 use super::handshake::{Opened, welcome};
-use super::pending::{PendingSubmission, Word};
+use super::pending::{PendingSubmissions, Word};
 use super::teller::{Style, Teller};
 use crate::connection::{End, Peer};
-use crate::feed::{job_of, submitted};
+use crate::feed::{accepted_fingerprint, job_of, submitted};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
@@ -40,7 +40,7 @@ pub(super) struct Session {
     pub(super) stored: StoredSession,
     pub(super) teller: Teller,
     /// The jobs that were submitted and have not begun to be told.
-    pub(super) pending: HashMap<CommandId, Vec<PendingSubmission>>,
+    pub(super) pending: PendingSubmissions,
     pub(super) words: mpsc::Sender<Word>,
     /// The agents of the engine's sessions that have jobs here.
     agents: HashMap<SessionId, String>,
@@ -107,7 +107,7 @@ impl Session {
             folder: peer.attached.and_then(|attached| attached.folder),
             daemon: peer.daemon,
             settings: peer.settings,
-            pending: HashMap::new(),
+            pending: PendingSubmissions::default(),
             agents: HashMap::new(),
             sent: last_seq,
             greeting: token,
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Tells of all that had happened when this was called.
-    async fn reach_the_end(&mut self) -> Result<(), Error> {
+    pub(super) async fn reach_the_end(&mut self) -> Result<(), Error> {
         let newest = self.client.last_position().await?;
         while self.position < newest {
             let page = self.client.all_events(self.position, PAGE).await?;
@@ -218,10 +218,9 @@ impl Session {
         let agents = &self.agents;
         let told = self.teller.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
         // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.
-        if let Some(job) = job_of(event, self.client.principal()).filter(|_| !told.is_empty())
-            && let Some(submissions) = self.pending.remove(job)
+        if let (Some(job), Some(said)) = (job_of(event, self.client.principal()), accepted_fingerprint(event))
         {
-            for submission in submissions {
+            for submission in self.pending.take_accepted(job, said) {
                 self.accept(job, &submission).await;
             }
         }
@@ -326,15 +325,6 @@ impl Session {
 
     pub(super) fn agent_of(&self, home: SessionId) -> Option<&String> {
         self.agents.get(&home)
-    }
-
-    /// Says that a job was refused. Where its session accepted it, that is told by events, which have happened by now.
-    pub(super) async fn refused(&mut self, job: &CommandId, error: &Error) -> Result<(), Error> {
-        self.reach_the_end().await?;
-        for submission in self.pending.remove(job).unwrap_or_default() {
-            self.refuse(&submission.message, &errors::payload(error)).await;
-        }
-        Ok(())
     }
 
     pub(super) fn has(&self, feature: Feature) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! A task of its own finds the session that does the work, so that nothing waits for that. What comes of it is told by a [`Word`](super::pending::Word).
 
+use std::sync::{Arc, OnceLock};
+
 use mainstay_arcp_protocol::b::{Accepted, ErrorCode, ErrorPayload, Message, Submit};
 use mainstay_engine::{Client, CommandStatus};
 use mainstay_gateway::daemon::Daemon;
@@ -12,7 +14,7 @@ use mainstay_model::{
 };
 
 use super::errors;
-use super::pending::{PendingSubmission, Word};
+use super::pending::{Found, PendingSubmission, Word};
 use super::session::Session;
 use super::teller::trace_of_job;
 use crate::agents::{AgentRefused, kind_of};
@@ -51,43 +53,49 @@ impl Session {
             Some(key) => Submission::Key(key),
             None => Submission::Message { session: &self.stored.id, message: &message },
         };
-        let job = job_id(told_apart)?;
+        let job = job_id(self.client.principal(), told_apart)?;
         let key = key_of(&self.stored.id, trace.as_deref(), &job)?;
         let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
         let pending = PendingSubmission {
-            message,
+            message: message.clone(),
             agent: order.submit.agent.to_string(),
             trace: trace.unwrap_or_else(|| trace_of_job(&job)),
+            said: Arc::default(),
         };
-        self.pending.entry(job).or_default().push(pending);
+        self.pending.add(job.clone(), pending.clone());
         let (daemon, client, words) = (self.daemon.clone(), self.client.clone(), self.words.clone());
         tokio::spawn(async move {
-            if let Some(word) = submitted(&daemon, &client, order).await {
-                words.send(word).await.ok();
-            }
+            let found = match try_submit(&daemon, &client, order, &pending.said).await {
+                Ok(None) => return,
+                Ok(Some(found)) => found,
+                Err(error) => Found::Refused(error),
+            };
+            words.send(Word { job, message, found }).await.ok();
         });
         Ok(())
     }
 
-    pub(super) async fn hear_word(&mut self, word: Word) -> Result<(), Error> {
-        match word {
-            Word::Refused { job, error } => self.refused(&job, &error).await,
-            Word::Unfit { job, payload } => {
-                for submission in self.pending.remove(&job).unwrap_or_default() {
-                    self.refuse(&submission.message, &payload).await;
-                }
-                Ok(())
-            }
-            Word::Known { job, home, has_ended } => self.known(job, home, has_ended).await,
+    /// Answers a submission as the task that submits it found.
+    pub(super) async fn hear_word(&mut self, Word { job, message, found }: Word) -> Result<(), Error> {
+        if matches!(found, Found::Refused(_)) {
+            // Where its session accepted it, that has happened by now.
+            self.reach_the_end().await?;
         }
+        let Some(submission) = self.pending.take(&job, &message) else { return Ok(()) };
+        match found {
+            Found::Refused(error) => self.refuse(&message, &errors::payload(&error)).await,
+            Found::Unfit(payload) => self.refuse(&message, &payload).await,
+            Found::Known { home, has_ended } => {
+                self.accept(&job, &submission).await;
+                self.known(job, home, has_ended).await?;
+            }
+        }
+        Ok(())
     }
 
-    /// Answers who submits a job that was submitted before: a second time in this session, or in another under the same key. The terminal
-    /// message is told again where the job has ended.
+    /// Tells of a job that was submitted before: in this session, or in another under the same key. The terminal message is told again where the job
+    /// has ended.
     async fn known(&mut self, job: CommandId, home: SessionId, has_ended: bool) -> Result<(), Error> {
-        for submission in self.pending.remove(&job).unwrap_or_default() {
-            self.accept(&job, &submission).await;
-        }
         let is_told = self.teller.job(&job).is_some_and(|known| known.is_own);
         let history = if has_ended { History::End } else { History::Nothing };
         match is_told && !has_ended {
@@ -139,29 +147,23 @@ fn check(submit: &Submit, now: Timestamp) -> Result<(), ErrorPayload> {
 }
 
 /// Has a job's session take it; what there is to say beside what events tell.
-async fn submitted(daemon: &Daemon, client: &Client, order: Order) -> Option<Word> {
-    let job = order.job.clone();
-    match try_submit(daemon, client, order).await {
-        Ok(word) => word,
-        Err(error) => Some(Word::Refused { job, error }),
-    }
-}
-
-async fn try_submit(daemon: &Daemon, client: &Client, order: Order) -> Result<Option<Word>, Error> {
+async fn try_submit(
+    daemon: &Daemon,
+    client: &Client,
+    order: Order,
+    said: &OnceLock<CommandFingerprint>,
+) -> Result<Option<Found>, Error> {
     let kind = match kind_of(daemon, client, &order.submit.agent).await? {
         Ok(kind) => kind,
-        Err(refused) => {
-            let payload = no_agent(&order.submit, refused);
-            return Ok(Some(Word::Unfit { job: order.job, payload }));
-        }
+        Err(refused) => return Ok(Some(Found::Unfit(no_agent(&order.submit, refused)))),
     };
     let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
     if let Some(before) = before(client, &order.job).await? {
         let is_same = before.kind == kind && before.is_of(&order, client, is_agent);
-        let (Before { home, has_ended, .. }, job) = (before, order.job);
+        let Before { home, has_ended, .. } = before;
         return Ok(Some(match is_same {
-            true => Word::Known { job, home, has_ended },
-            false => Word::Refused { error: Error::CommandConflict { command: job.clone() }, job },
+            true => Found::Known { home, has_ended },
+            false => Found::Refused(Error::CommandConflict { command: order.job }),
         }));
     }
     let work = order.work()?;
@@ -171,10 +173,11 @@ async fn try_submit(daemon: &Daemon, client: &Client, order: Order) -> Result<Op
         key: Some(key),
         admission: Admission::Queue,
         timeout_ms: submit.max_runtime_sec.map(|seconds| u64::from(seconds).saturating_mul(1000)),
-        ..Command::new(job.clone(), client.source(), work.command(is_agent)?)
+        ..Command::new(job, client.source(), work.command(is_agent)?)
     };
+    said.set(command.fingerprint(place)).ok();
     match client.submit(place, command).await? {
-        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Some(Word::Refused { job, error })),
+        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Some(Found::Refused(error))),
         Answered { .. } => Ok(None),
     }
 }

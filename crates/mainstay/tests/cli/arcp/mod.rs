@@ -1,6 +1,7 @@
 //! ARCP with the public Python SDK of dialect B, unchanged, and over kills of the daemon.
 
 mod command;
+mod conformance;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -57,7 +58,7 @@ impl Drop for Sdk {
     }
 }
 
-fn port(world: &World) -> u64 {
+pub(super) fn port(world: &World) -> u64 {
     let record = std::fs::read(world.home().join("daemon.json")).unwrap();
     serde_json::from_slice::<Value>(&record).unwrap()["port"].as_u64().unwrap()
 }

@@ -1,0 +1,73 @@
+//! The conformance runner against the program: what both drafts demand, tried from outside.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::port;
+use crate::support::World;
+
+/// What is skipped: the features that this runtime does not have yet, and what takes too long.
+const SKIPPED: &[&str] = &[
+    // The window to resume a session in is a day.
+    "b.6.3.window-expired",
+    // Leases: expiry and budgets.
+    "b.9.5.past",
+    "b.9.5.not-utc",
+    "b.9.5.no-time",
+    "b.9.5.echoed",
+    "b.9.6.counters",
+    "b.9.6.bad-amount",
+    "b.14.no-credentials",
+];
+
+#[test]
+fn dialect_b_is_served_as_the_draft_wants_it() {
+    let world = World::scripted();
+    let (program, principal) = (runner(), world.run(["principal", "new", "ada", "--json"]).json());
+    let config = format!(
+        "[principals.ada]\ntoken-sha256 = \"{}\"\n",
+        principal["tokenSha256"].as_str().unwrap_or_else(|| panic!("{principal}"))
+    );
+    std::fs::write(world.home().join("config.toml"), config).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    // Two folders, since a session does one thing after the other.
+    let input = |folder: &str, code: &str| {
+        let folder = world.work().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        json!({ "code": code, "working_directory": folder }).to_string()
+    };
+    let ends = input("quick", "1 + 1");
+    let fails = input("quick", "failwith \"oops\"");
+    let chats = input("quick", "for n in 1 .. 50 do printfn \"%d\" n");
+    let slow = input("slow", "while true do System.Threading.Thread.Sleep 5");
+    let asks = input("slow", "stdin.ReadLine ()");
+    let output = Command::new(program)
+        .args(["--url", &format!("ws://127.0.0.1:{}/arcp", port(&world)), "--token", token.trim()])
+        .args(["--other-token", principal["token"].as_str().unwrap(), "--dialect", "b", "--json"])
+        .args(["--agent", "fsharp", "--input", &ends, "--failing-input", &fails, "--chatty-input", &chats])
+        .args(["--slow-input", &slow, "--asking-input", &asks, "--wait", "40", "--quiet", "0.2"])
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let mut outcomes: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for finding in report["scenarios"].as_array().unwrap_or_else(|| panic!("{report}")) {
+        outcomes.entry(finding["outcome"].as_str().unwrap()).or_default().push(finding);
+    }
+    assert_eq!(outcomes.get("failed"), None, "{:#?}", outcomes.get("failed"));
+    let skipped: Vec<_> = outcomes["skipped"].iter().map(|finding| finding["id"].as_str().unwrap()).collect();
+    assert_eq!(skipped, SKIPPED);
+    assert!(outcomes["passed"].len() > 100);
+}
+
+/// The runner, which the build has made beside the tests.
+fn runner() -> std::path::PathBuf {
+    let mut folder = std::env::current_exe().unwrap();
+    while !folder.join("arcp-conformance").is_file() {
+        assert!(folder.pop(), "`cargo build -p arcp-conformance` makes the runner");
+    }
+    folder.join("arcp-conformance")
+}
