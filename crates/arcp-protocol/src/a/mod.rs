@@ -1,0 +1,8 @@
+//! Dialect A of ARCP, "protocol 1.0": its message types and error codes. Payload types do not live here yet.
+//! Source: draft-arcp-01.
+
+mod error;
+mod message_type;
+
+pub use error::ErrorCode;
+pub use message_type::{Group, MessageType, Sender};
