@@ -1,8 +1,10 @@
-//! Dialect A of ARCP, "protocol 1.0": its message types and error codes. Payload types do not live here yet.
-//! Source: draft-arcp-01.
+//! Dialect A of ARCP, "protocol 1.0": its envelope, types and error codes. Payload types do not live here
+//! yet. Source: draft-arcp-01.
 
+mod envelope;
 mod error;
 mod message_type;
 
+pub use envelope::{DecodeError, Envelope, Priority, VERSION, decode};
 pub use error::ErrorCode;
 pub use message_type::{Group, MessageType, Sender};
