@@ -115,7 +115,7 @@ message_types! {
     HumanInputResponse, "human.input.response", Human, Client;
     HumanChoiceRequest, "human.choice.request", Human, Runtime;
     HumanChoiceResponse, "human.choice.response", Human, Client;
-    HumanInputCancelled, "human.input.cancelled", Human, Runtime;
+    HumanInputCancelled, "human.input.cancelled", Human, Both;
     PermissionRequest, "permission.request", Permission, Runtime;
     PermissionGrant, "permission.grant", Permission, Client;
     PermissionDeny, "permission.deny", Permission, Client;
@@ -126,7 +126,7 @@ message_types! {
     Subscribe, "subscribe", Subscription, Client;
     SubscribeAccepted, "subscribe.accepted", Subscription, Runtime;
     SubscribeEvent, "subscribe.event", Subscription, Runtime;
-    Unsubscribe, "unsubscribe", Subscription, Client;
+    Unsubscribe, "unsubscribe", Subscription, Both;
     SubscribeClosed, "subscribe.closed", Subscription, Runtime;
     ArtifactPut, "artifact.put", Artifact, Client;
     ArtifactFetch, "artifact.fetch", Artifact, Client;
