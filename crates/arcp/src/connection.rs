@@ -52,10 +52,10 @@ pub(crate) async fn serve(
     outbox: Outbox,
 ) -> End {
     // A client that opens nothing costs no more than its connection.
-    let first = timeout(peer.settings.handshake(), incoming.next()).await;
+    let first = timeout(peer.settings.handshake(), first_frame(&mut incoming)).await;
     let first = match first {
         Ok(Some(Incoming::Text(text))) => text,
-        Ok(Some(Incoming::Binary | Incoming::TooLarge)) | Err(_) => return End::Refused,
+        Ok(Some(Incoming::Binary | Incoming::TooLarge | Incoming::Alive)) | Err(_) => return End::Refused,
         Ok(None) => return End::Gone,
     };
     match Dialect::of_first_frame(&first) {
@@ -64,6 +64,16 @@ pub(crate) async fn serve(
         Err(error) => {
             outbox.send(b::refusal_of_frame(&error)).await;
             End::Refused
+        }
+    }
+}
+
+/// The first frame that the client itself sends.
+async fn first_frame(incoming: &mut (impl Stream<Item = Incoming> + Unpin)) -> Option<Incoming> {
+    loop {
+        match incoming.next().await? {
+            Incoming::Alive => {}
+            frame => return Some(frame),
         }
     }
 }

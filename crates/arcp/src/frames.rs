@@ -17,6 +17,8 @@ pub(crate) enum Incoming {
     Binary,
     /// A frame that is larger than may be.
     TooLarge,
+    /// What the client's transport says without the client: it has what was sent before.
+    Alive,
 }
 
 /// The frames that are sent to a client. They leave in order.

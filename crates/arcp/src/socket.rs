@@ -42,8 +42,13 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
     let (mut sink, stream) = socket.split();
     let (outbox, mut leaving) = Outbox::new(peer.settings.patience());
     let writer = tokio::spawn(async move {
+        let mut is_first = true;
         while let Some(frame) = leaving.recv().await {
             if sink.send(Message::text(frame)).await.is_err() {
+                break;
+            }
+            // The answer says that the client has the welcome, and so its token.
+            if std::mem::take(&mut is_first) && sink.send(Message::Ping(Default::default())).await.is_err() {
                 break;
             }
         }
@@ -56,7 +61,8 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
                 Message::Text(text) => Incoming::Text(text.as_str().to_owned()),
                 Message::Binary(bytes) if bytes.len() > limit => Incoming::TooLarge,
                 Message::Binary(_) => Incoming::Binary,
-                Message::Ping(_) | Message::Pong(_) => continue,
+                Message::Pong(_) => Incoming::Alive,
+                Message::Ping(_) => continue,
                 Message::Close(_) => return None,
             };
             return Some((incoming, stream));

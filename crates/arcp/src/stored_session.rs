@@ -25,6 +25,9 @@ pub(crate) struct StoredSession {
     pub(crate) opened_at: Timestamp,
     /// The hash of the token with which it can be resumed.
     token: String,
+    /// The hash of the token before, while it is not known that the client has the newer one: a connection may be lost on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous_token: Option<String>,
     /// What the client calls itself.
     pub(crate) client: String,
     /// The features that both sides have. They stay as they were when it was opened: what is told, and so its numbers, depends on them.
@@ -124,6 +127,7 @@ impl StoredSession {
             id,
             opened_at: now,
             token: ResumeToken::hash(&token.0),
+            previous_token: None,
             client,
             features,
             chunk_bytes,
@@ -151,18 +155,24 @@ impl StoredSession {
         Some(Self { id, opened_at, ..session })
     }
 
-    /// Whether this is the token with which it can be resumed. It takes the same time wherever they differ.
+    /// Whether this is a token with which it can be resumed. It takes the same time wherever they differ.
     pub(crate) fn is_token(&self, shown: &str) -> bool {
         let shown = ResumeToken::hash(shown);
-        let differ = |all: u8, (a, b): (u8, u8)| all | (a ^ b);
-        self.token.len() == shown.len() && self.token.bytes().zip(shown.bytes()).fold(0, differ) == 0
+        let is_it = |token: &String| is_same(token, &shown);
+        is_it(&self.token) | self.previous_token.as_ref().is_some_and(is_it)
     }
 
-    /// A token in the place of the one before, which is good no more.
-    pub(crate) fn rotate(&mut self) -> ResumeToken {
+    /// A token in the place of the one that was shown, which is good until the client is known to have the new one.
+    pub(crate) fn rotate(&mut self, shown: &str) -> ResumeToken {
         let token = ResumeToken::random();
+        self.previous_token = Some(ResumeToken::hash(shown));
         self.token = ResumeToken::hash(&token.0);
         token
+    }
+
+    /// Notes that the client has the newest token; false where that was known.
+    pub(crate) fn has_newest_token(&mut self) -> bool {
+        self.previous_token.take().is_some()
     }
 
     /// Stores it, to be resumed for so long.
@@ -185,4 +195,10 @@ impl StoredSession {
         };
         client.store_connection(connection).await
     }
+}
+
+/// Compares two hashes in a time that does not depend on where they differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let differ = |all: u8, (a, b): (u8, u8)| all | (a ^ b);
+    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, differ) == 0
 }

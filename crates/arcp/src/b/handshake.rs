@@ -125,7 +125,7 @@ async fn resumed(
     // The token is good: the connection before is given up, and may have used up the token until it is.
     let held = live.hold(&id).await;
     let mut stored = found(client, resume).await?;
-    let token = stored.rotate();
+    let token = stored.rotate(&resume.resume_token);
     Ok((stored, token, resume.last_event_seq, held))
 }
 

@@ -352,8 +352,12 @@ impl Session {
     }
 
     async fn hear(&mut self, frame: Incoming) -> Result<Option<End>, Error> {
+        if self.stored.has_newest_token() {
+            self.store().await?;
+        }
         let text = match frame {
             Incoming::Text(text) => text,
+            Incoming::Alive => return Ok(None),
             Incoming::Binary => {
                 self.send(Message::SessionError(errors::no_bytes())).await;
                 return Ok(None);

@@ -267,7 +267,9 @@ async fn a_session_is_resumed_by_its_newest_token_and_its_own_principal_alone() 
     let token = &welcome["resume_token"];
     assert_eq!(refused("secret", &welcome, &json!("rt_00")).await, error("UNAUTHENTICATED"));
     assert_eq!(refused("hers", &welcome, token).await, error("RESUME_WINDOW_EXPIRED"));
-    assert_eq!(refused("secret", &welcome, token).await, (json!("session.welcome"), Value::Null));
+    let (mut peer, _, _) = resumed(&home, &welcome, 0, 0).await;
+    peer.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    peer.first("session.jobs").await;
     assert_eq!(refused("secret", &welcome, token).await, error("UNAUTHENTICATED"), "it was used");
     let (mut peer, welcome) = opened(&home).await;
     peer.send(json!({ "type": "session.close", "payload": {} })).await;
@@ -443,4 +445,37 @@ async fn a_job_that_waits_ends_in_its_time_too_and_can_be_taken_back() {
     peer.send(json!({ "type": "job.cancel", "job_id": job, "payload": {} })).await;
     let ended = peer.until_it(is_end).await.pop().unwrap();
     assert_eq!((&ended["job_id"], &ended["payload"]["final_status"]), (&job, &json!("cancelled")));
+}
+
+#[tokio::test]
+async fn a_token_is_good_until_its_successor_has_reached_the_client() {
+    let home = Home::new().await;
+    let (peer, welcome) = opened(&home).await;
+    drop(peer);
+    // Connections that are lost with what was sent over them.
+    for _ in 0..3 {
+        let mut lost = home.connect().await;
+        let payload = json!({
+            "session_id": welcome["session_id"],
+            "resume_token": welcome["resume_token"],
+            "last_event_seq": 0,
+            "auth": { "scheme": "bearer", "token": "secret" },
+        });
+        lost.send(json!({ "type": "session.resume", "payload": payload })).await;
+        // It says no more, so that it may have had no answer as far as the daemon knows.
+        lost.first("session.welcome").await;
+    }
+    let (mut peer, next, _) = resumed(&home, &welcome, 0, 0).await;
+    peer.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    peer.first("session.jobs").await;
+    let (_, again, _) = resumed(&home, &next, 0, 0).await;
+    assert_ne!(again["resume_token"], next["resume_token"]);
+    let mut late = home.connect().await;
+    let payload = json!({
+        "session_id": welcome["session_id"],
+        "resume_token": welcome["resume_token"],
+        "auth": { "scheme": "bearer", "token": "secret" },
+    });
+    late.send(json!({ "type": "session.resume", "payload": payload })).await;
+    assert_eq!(late.next().await.unwrap()["payload"]["code"], "UNAUTHENTICATED");
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod conformance;
+mod kills;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
