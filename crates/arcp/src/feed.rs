@@ -46,6 +46,11 @@ impl Feed {
         self.jobs.get(job)
     }
 
+    /// The jobs of which there is more to tell.
+    pub(crate) fn open_jobs(&self) -> impl Iterator<Item = (&CommandId, &FedJob)> {
+        self.jobs.iter().filter(|(_, known)| !known.has_ended)
+    }
+
     /// Tells of a job from here on that another session submitted, or that has ended. It is told once more how that ends.
     pub(crate) fn join(&mut self, job: CommandId, home: SessionId, is_own: bool) {
         let known = self.jobs.entry(job).or_insert(FedJob { home, is_own, has_ended: false });

@@ -34,14 +34,55 @@ pub(crate) struct StoredSession {
     pub(crate) features: Vec<String>,
     /// The largest part of a result, in bytes, for the same reason.
     pub(crate) chunk_bytes: usize,
-    /// Where the fold of its jobs begins.
-    pub(crate) since: Position,
-    /// Which jobs of others it was told of from where on, in order.
+    /// Where the fold of its jobs begins: at the latest behind what the client surely has.
+    pub(crate) base: Base,
+    /// Which jobs of others it was told of from where on, in order, as far as that is behind the base.
     #[serde(default)]
     pub(crate) joins: Vec<Join>,
     /// Whether its client closed it.
     #[serde(default)]
     pub(crate) is_closed: bool,
+}
+
+/// A place in the fold of a session's jobs, with what the fold knows there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Base {
+    /// The last event before it.
+    pub(crate) position: Position,
+    /// The number of the last message before it.
+    pub(crate) seq: u64,
+    /// The jobs that are told of further.
+    pub(crate) jobs: Vec<JobAtBase>,
+}
+
+/// A job that has not ended at a place in the fold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobAtBase {
+    pub(crate) job: CommandId,
+    /// The session of the engine in which it runs.
+    pub(crate) home: SessionId,
+    /// Whether this session submitted it.
+    pub(crate) is_own: bool,
+    /// What was told of it; none where it was only joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) told: Option<ToldAtBase>,
+}
+
+/// What was told of a job before a place in the fold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToldAtBase {
+    /// Whether it has begun to run.
+    pub(crate) has_begun: bool,
+    pub(crate) submitted_at: Timestamp,
+    pub(crate) trace: String,
+    /// The number of the last message about it.
+    pub(crate) last_seq: u64,
+    /// What an agent said last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) said: Option<String>,
 }
 
 /// A change of what a session is told of, beside the jobs that it submits: another's job, or one of its own that had ended when it was submitted
@@ -131,7 +172,7 @@ impl StoredSession {
             client,
             features,
             chunk_bytes,
-            since,
+            base: Base { position: since, seq: 0, jobs: Vec::new() },
             joins: Vec::new(),
             is_closed: false,
         };

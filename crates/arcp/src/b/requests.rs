@@ -33,7 +33,13 @@ impl Session {
                 self.send(Message::SessionPong(pong)).await;
             }
             // That it came is what counts.
-            Message::SessionPong(_) | Message::SessionAck(_) => {}
+            Message::SessionPong(_) => {}
+            Message::SessionAck(ack) => {
+                // A number that was never given out says nothing.
+                if ack.last_processed_seq <= self.teller.seq() && self.advance(ack.last_processed_seq) {
+                    self.store().await?;
+                }
+            }
             Message::SessionListJobs(list) if self.has(Feature::ListJobs) => self.list(id, list).await?,
             Message::SessionClose(_) => return self.close().await.map(Some),
             Message::JobSubmit(submit) => self.submit(id, trace_id, submit).await?,

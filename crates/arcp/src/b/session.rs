@@ -1,6 +1,6 @@
 //! A session of dialect B on its connection: what its client asks, and what it is told, in one task, so that both are in one order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use futures::{Stream, StreamExt};
 use jiff::SignedDuration;
@@ -22,7 +22,7 @@ use crate::feed::{accepted_fingerprint, job_of, submitted};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
-use crate::stored_session::{Change, History, Join, ResumeToken, StoredSession};
+use crate::stored_session::{Base, Change, History, Join, ResumeToken, StoredSession};
 
 /// Events that are read at once.
 const PAGE: usize = 1000;
@@ -54,8 +54,22 @@ pub(super) struct Session {
     greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
     joined: usize,
+    /// Places in the fold that the client may have come to, from which it may begin once that is known.
+    marks: VecDeque<Mark>,
     /// What was heard of the client last.
     pub(super) heard: Instant,
+}
+
+/// How many messages lie between two marks.
+const BETWEEN_MARKS: u64 = 500;
+/// How many marks are kept for a client that never says how far it has come.
+const MARKS: usize = 64;
+
+/// A place in the fold from which it may begin.
+struct Mark {
+    base: Base,
+    /// The joins that the fold has come to.
+    joined: usize,
 }
 
 /// Serves an opened session until its connection ends.
@@ -102,8 +116,8 @@ impl Session {
         let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
         let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
         Self {
-            teller: Teller::new(&stored.id, client.principal(), style),
-            position: stored.since,
+            teller: Teller::new(&stored.id, client.principal(), style, &stored.base),
+            position: stored.base.position,
             folder: peer.attached.and_then(|attached| attached.folder),
             daemon: peer.daemon,
             settings: peer.settings,
@@ -113,6 +127,7 @@ impl Session {
             greeting: token,
             held,
             joined: 0,
+            marks: VecDeque::new(),
             heard: Instant::now(),
             client,
             outbox,
@@ -124,6 +139,11 @@ impl Session {
     /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
     /// has a number that was never given out, or whose event is no longer there.
     async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
+        if last_seq < self.stored.base.seq {
+            self.send(Message::SessionError(errors::expired())).await;
+            return Ok(false);
+        }
+        self.know_jobs().await?;
         self.apply_joins(self.position).await?;
         self.reach_the_end().await?;
         if self.teller.seq() < last_seq {
@@ -132,6 +152,39 @@ impl Session {
         }
         self.greet().await?;
         Ok(true)
+    }
+
+    /// Gives the jobs that the fold begins with the names of their agents.
+    async fn know_jobs(&mut self) -> Result<(), Error> {
+        for home in self.stored.base.jobs.iter().map(|job| job.home).collect::<Vec<_>>() {
+            self.know_agent(home).await?;
+        }
+        let agents = &self.agents;
+        self.teller.name_agents(|home| agents.get(&home).cloned().unwrap_or_default());
+        Ok(())
+    }
+
+    /// Marks a place of the fold, from which it may begin once the client is known to have come so far.
+    fn mark(&mut self) {
+        let before = self.marks.back().map_or(self.stored.base.seq, |mark| mark.base.seq);
+        if self.teller.seq() >= before + BETWEEN_MARKS && self.marks.len() < MARKS {
+            let base = self.teller.base(self.position);
+            self.marks.push_back(Mark { base, joined: self.joined });
+        }
+    }
+
+    /// Has the fold begin at the last mark up to a number that the client is known to have; says whether that is another place than before.
+    pub(super) fn advance(&mut self, seq: u64) -> bool {
+        let mut reached = None;
+        while self.marks.front().is_some_and(|mark| mark.base.seq <= seq) {
+            reached = self.marks.pop_front();
+        }
+        let Some(Mark { base, joined }) = reached else { return false };
+        self.stored.base = base;
+        self.stored.joins.drain(..joined);
+        self.joined -= joined;
+        self.marks.iter_mut().for_each(|mark| mark.joined -= joined);
+        true
     }
 
     /// Tells of all that had happened when this was called.
@@ -208,6 +261,7 @@ impl Session {
         self.apply_joins(Position(event.position.0.saturating_sub(1))).await?;
         self.tell(event).await?;
         self.position = event.position;
+        self.mark();
         Ok(())
     }
 
@@ -244,6 +298,7 @@ impl Session {
     /// Welcomes the client, where that was not done yet. The token that it is given is stored before.
     async fn greet(&mut self) -> Result<(), Error> {
         let Some(token) = self.greeting.take() else { return Ok(()) };
+        self.advance(self.sent);
         self.store().await?;
         let welcome = welcome(&self.daemon, &self.settings, &self.client, &self.stored, token).await?;
         self.send(Message::SessionWelcome(welcome)).await;

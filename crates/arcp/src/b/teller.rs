@@ -18,7 +18,7 @@ use super::peculiarities::Peculiarities;
 use crate::feed::{Feed, Told, submitted};
 use crate::job_id::trace_of_key;
 use crate::job_news::JobNews;
-use crate::stored_session::History;
+use crate::stored_session::{Base, History, JobAtBase, ToldAtBase};
 
 /// How a session wants to be told.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +57,60 @@ pub(super) struct ToldJob {
     said: Option<String>,
 }
 
+impl ToldJob {
+    fn at_base(job: &JobAtBase, told: &ToldAtBase) -> Self {
+        let ToldAtBase { has_begun, submitted_at, last_seq, .. } = *told;
+        Self {
+            agent: String::new(),
+            home: job.home,
+            is_own: job.is_own,
+            status: if has_begun { JobStatus::Running } else { JobStatus::Pending },
+            submitted_at,
+            trace: told.trace.clone(),
+            last_seq,
+            said: told.said.clone(),
+        }
+    }
+
+    fn to_base(&self) -> ToldAtBase {
+        ToldAtBase {
+            has_begun: self.status == JobStatus::Running,
+            submitted_at: self.submitted_at,
+            trace: self.trace.clone(),
+            last_seq: self.last_seq,
+            said: self.said.clone(),
+        }
+    }
+}
+
 impl Teller {
-    /// Of a session that was told nothing yet.
-    pub(super) fn new(session: &str, principal: &Principal, style: Style) -> Self {
-        let feed = Feed::new(session.to_owned(), principal.clone());
-        Self { session: session.to_owned(), feed, style, seq: 0, jobs: HashMap::new() }
+    /// Of a session that was told all before this place. Its jobs' agents have no names yet.
+    pub(super) fn new(session: &str, principal: &Principal, style: Style, base: &Base) -> Self {
+        let mut feed = Feed::new(session.to_owned(), principal.clone());
+        let mut jobs = HashMap::new();
+        for job in &base.jobs {
+            feed.join(job.job.clone(), job.home, job.is_own);
+            if let Some(told) = &job.told {
+                jobs.insert(job.job.clone(), ToldJob::at_base(job, told));
+            }
+        }
+        Self { session: session.to_owned(), feed, style, seq: base.seq, jobs }
+    }
+
+    /// Names the agents of the jobs that it began with.
+    pub(super) fn name_agents(&mut self, agent_of: impl Fn(SessionId) -> String) {
+        self.jobs.values_mut().for_each(|job| job.agent = agent_of(job.home));
+    }
+
+    /// What the fold knows behind this event.
+    pub(super) fn base(&self, position: Position) -> Base {
+        let jobs = self.feed.open_jobs().map(|(job, fed)| JobAtBase {
+            job: job.clone(),
+            home: fed.home,
+            is_own: fed.is_own,
+            told: self.jobs.get(job).map(ToldJob::to_base),
+        });
+        Base { position, seq: self.seq, jobs: jobs.collect() }
     }
 
     /// The number of the last message.

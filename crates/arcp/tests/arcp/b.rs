@@ -479,3 +479,54 @@ async fn a_token_is_good_until_its_successor_has_reached_the_client() {
     late.send(json!({ "type": "session.resume", "payload": payload })).await;
     assert_eq!(late.next().await.unwrap()["payload"]["code"], "UNAUTHENTICATED");
 }
+
+#[tokio::test]
+async fn a_session_begins_where_its_client_surely_is_and_misses_nothing() {
+    let mut home = Home::new().await;
+    let ((mut one, _), (mut other, mut welcome)) = (opened(&home).await, opened(&home).await);
+    // It is told of one job that runs on, of one that it has joined and was told nothing of, and of many that end.
+    submit(&mut one, home.code_in("joined", "wait")).await;
+    let waits = one.until_it(|envelope| envelope["payload"]["kind"] == "log").await;
+    let joined = waits[0]["payload"]["job_id"].clone();
+    other.send(json!({ "type": "job.subscribe", "payload": { "job_id": joined } })).await;
+    other.first("job.subscribed").await;
+    submit(&mut other, home.code_in("own", "wait")).await;
+    let own = other.first("job.accepted").await["payload"]["job_id"].clone();
+    let mut told = Vec::new();
+    for _ in 0..250 {
+        submit(&mut other, home.code_in("many", "printfn \"text\"")).await;
+        told.extend(other.until_it(is_end).await);
+    }
+    let last = told.last().unwrap()["event_seq"].as_u64().unwrap();
+    assert!(last > 700);
+    other.send(json!({ "type": "session.ack", "payload": { "last_processed_seq": last - 10 } })).await;
+    other.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    other.first("session.jobs").await;
+    drop(other);
+    let (again, next, rest) = resumed(&home, &welcome, last - 10, last).await;
+    assert_eq!(seqs(&rest), (last - 9..=last).collect::<Vec<_>>());
+    drop(again);
+    welcome = next;
+    let stored = home.stored(welcome["session_id"].as_str().unwrap()).await;
+    assert!(stored["base"]["seq"].as_u64().unwrap() >= 500, "{stored}");
+    // What it acknowledged is not told again.
+    let mut peer = home.connect().await;
+    peer.send(json!({
+        "type": "session.resume",
+        "payload": {
+            "session_id": welcome["session_id"], "resume_token": welcome["resume_token"], "last_event_seq": 3,
+            "auth": { "scheme": "bearer", "token": "secret" },
+        },
+    }))
+    .await;
+    assert_eq!(peer.next().await.unwrap()["payload"]["code"], "RESUME_WINDOW_EXPIRED");
+    // Both jobs are cut off with the daemon, and that is told.
+    home.restart().await;
+    let (mut again, _, _) = resumed(&home, &welcome, last, last).await;
+    let mut ended = Vec::new();
+    while ended.len() < 2 {
+        let end = again.until_it(is_end).await.pop().unwrap();
+        ended.push(end["job_id"].clone());
+    }
+    assert!(ended.contains(&own) && ended.contains(&joined), "{ended:?}");
+}

@@ -59,6 +59,12 @@ impl Home {
         (self.daemon, self.served) = (Some(daemon), served);
     }
 
+    /// What is stored of a session.
+    pub(crate) async fn stored(&self, session: &str) -> Value {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        client.stored_connection(session).await.unwrap().unwrap().state
+    }
+
     /// The folder in which sessions work.
     pub(crate) fn folder(&self) -> String {
         self.folder.path().display().to_string()
