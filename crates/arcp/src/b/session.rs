@@ -5,9 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use futures::{Stream, StreamExt};
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::b::{Envelope, Feature, Message, Ping, decode};
-use mainstay_engine::{Client, Cursor};
+use mainstay_engine::{Client, CommandStatus, Cursor};
 use mainstay_gateway::daemon::Daemon;
-use mainstay_model::{CommandId, Error, Event, EventFilter, Position, SessionId, Timestamp};
+use mainstay_model::{
+    CommandId, Error, Event, EventFilter, Outcome, Position, Response, Seq, SessionId, Timestamp,
+};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 use uuid::Uuid;
@@ -326,7 +328,13 @@ impl Session {
         if history == History::Nothing {
             return Ok(());
         }
-        for event in &self.history_of(&join.job, home, join.at).await? {
+        let events = match history {
+            History::End => self.end_of(&join.job, home, join.at).await?,
+            History::All | History::After { .. } | History::Nothing => {
+                self.history_of(&join.job, home, join.at).await?
+            }
+        };
+        for event in &events {
             let agents = &self.agents;
             let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
             let told = self.teller.tell_part(event, agent_of, history);
@@ -337,6 +345,22 @@ impl Session {
         Ok(())
     }
 
+    /// The event that ended a job. It is found without reading all of its session where its outcome says which it is.
+    async fn end_of(&self, job: &CommandId, home: SessionId, up_to: Position) -> Result<Vec<Event>, Error> {
+        let completed = match self.client.command(job).await? {
+            CommandStatus::Ended(stored) => match stored.outcome {
+                Outcome::Done { response: Response::Evaluated(eval) } => Some(eval.completed),
+                Outcome::Done { response: Response::Worked(work) } => Some(work.completed),
+                Outcome::Done { .. } | Outcome::Failed { .. } => None,
+            },
+            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => None,
+        };
+        match completed {
+            Some(seq) => self.client.events(home, Seq(seq.0.saturating_sub(1)), 1).await,
+            None => self.history_of(job, home, up_to).await,
+        }
+    }
+
     /// What happened to a job up to this place in the log.
     pub(super) async fn history_of(
         &self,
@@ -344,7 +368,7 @@ impl Session {
         home: SessionId,
         up_to: Position,
     ) -> Result<Vec<Event>, Error> {
-        let (mut after, mut found) = (mainstay_model::Seq::ZERO, Vec::new());
+        let (mut after, mut found) = (Seq::ZERO, Vec::new());
         loop {
             let page = self.client.events(home, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(found) };
