@@ -137,6 +137,10 @@ async fn commands_that_waited_when_the_daemon_was_lost_run_once_and_in_their_ord
     let waiting = |name: &str| command(id(name), Admission::Queue, eval(&format!("define {name}")));
     let sent = [session.send(waiting("b")), session.send(waiting("c"))];
     session.until_count("commandQueued", 2).await;
+    // What was accepted may be lost before its worker has it; here it has.
+    while !daemon.workers.ran().iter().any(|ran| ran == "loop") {
+        tokio::task::yield_now().await;
+    }
     running.abort();
     sent.iter().for_each(tokio::task::JoinHandle::abort);
     let session = session.leave();

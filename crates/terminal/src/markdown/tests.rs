@@ -12,6 +12,7 @@ fn shown(source: &str, columns: usize) -> String {
         ("3", "i"),
         ("4", "u"),
         ("9", "s"),
+        ("3;9", "i,s"),
         ("36", "code"),
         ("90", "faint"),
         ("31", "red"),
