@@ -58,6 +58,13 @@ impl Feed {
         known.has_ended = false;
     }
 
+    /// Forgets a job that has ended: nothing is told of it any more.
+    pub(crate) fn forget(&mut self, job: &CommandId) {
+        if self.jobs.get(job).is_some_and(|known| known.has_ended) {
+            self.jobs.remove(job);
+        }
+    }
+
     /// Tells no more of a job that the session subscribed to.
     pub(crate) fn leave(&mut self, job: &CommandId) {
         if self.jobs.get(job).is_some_and(|known| !known.is_own) {

@@ -182,6 +182,7 @@ impl Session {
             reached = self.marks.pop_front();
         }
         let Some(Mark { base, joined }) = reached else { return false };
+        self.teller.forget_ended(base.seq);
         self.stored.base = base;
         self.stored.joins.drain(..joined);
         self.joined -= joined;

@@ -97,6 +97,20 @@ impl Teller {
         Self { session: session.to_owned(), feed, style, seq: base.seq, jobs }
     }
 
+    /// Forgets the jobs that ended with a message of at most this number.
+    pub(super) fn forget_ended(&mut self, seq: u64) {
+        let ended: Vec<_> = self
+            .jobs
+            .iter()
+            .filter(|(_, told)| told.status.is_terminal() && told.last_seq <= seq)
+            .map(|(job, _)| job.clone())
+            .collect();
+        for job in ended {
+            self.jobs.remove(&job);
+            self.feed.forget(&job);
+        }
+    }
+
     /// Names the agents of the jobs that it began with.
     pub(super) fn name_agents(&mut self, agent_of: impl Fn(SessionId) -> String) {
         self.jobs.values_mut().for_each(|job| job.agent = agent_of(job.home));

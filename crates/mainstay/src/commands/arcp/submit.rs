@@ -10,7 +10,7 @@ use mainstay_model::Error;
 use serde_json::json;
 
 use super::client::ArcpClient;
-use super::told::{Shown, print_line, refused, until_it_ends};
+use super::told::{Shown, print_line, until_it_ends_from};
 
 /// Submit a job, and show what comes of it
 #[derive(Debug, Args)]
@@ -64,22 +64,22 @@ impl Submit {
                 max_runtime_sec: self.max_runtime,
             }))
             .await?;
-        let accepted = client.next().await?;
-        if self.json {
-            print_line(&accepted)?;
-        }
-        let code = match accepted.message {
-            Message::JobAccepted(accepted) if self.detach => {
-                if !self.json {
-                    println!("{}", accepted.job_id);
+        // Where the daemon was lost, what happened meanwhile may be told before the job is accepted once more.
+        let first = client.next().await?;
+        let job = match &first.message {
+            Message::JobAccepted(accepted) => Some(accepted.job_id.clone()),
+            Message::SessionError(_) => None,
+            _ => first.job_id.clone(),
+        };
+        let code = match (job, self.detach) {
+            (Some(job), true) => {
+                match self.json {
+                    true => print_line(&first)?,
+                    false => println!("{job}"),
                 }
                 ExitCode::SUCCESS
             }
-            Message::JobAccepted(_) => until_it_ends(&mut client, shown).await?,
-            Message::SessionError(refusal) => refused(&refusal, shown),
-            other => {
-                return Err(Error::BadRequest { reason: format!("{} came for an answer", other.kind()) });
-            }
+            _ => until_it_ends_from(&mut client, shown, first).await?,
         };
         client.close().await;
         Ok(code)

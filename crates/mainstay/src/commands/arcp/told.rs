@@ -20,9 +20,23 @@ pub(super) struct Shown {
 
 /// Shows what is told of a job until it has ended. The exit code is 0 where it succeeded, and 1 where it did not.
 pub(super) async fn until_it_ends(client: &mut ArcpClient<'_>, shown: Shown) -> Result<ExitCode, Error> {
+    let first = client.next().await?;
+    until_it_ends_from(client, shown, first).await
+}
+
+/// The same, where this was told already.
+pub(super) async fn until_it_ends_from(
+    client: &mut ArcpClient<'_>,
+    shown: Shown,
+    first: Envelope,
+) -> Result<ExitCode, Error> {
     let mut parts = String::new();
+    let mut first = Some(first);
     loop {
-        let envelope = client.next().await?;
+        let envelope = match first.take() {
+            Some(envelope) => envelope,
+            None => client.next().await?,
+        };
         if shown.json {
             print_line(&envelope)?;
         }
