@@ -3,8 +3,10 @@
 
 mod envelope;
 mod error;
+mod extension;
 mod message_type;
 
 pub use envelope::{DecodeError, Envelope, Priority, VERSION, decode};
 pub use error::ErrorCode;
+pub use extension::{OnUnknown, on_unknown};
 pub use message_type::{Group, MessageType, Sender};
