@@ -1,12 +1,11 @@
-//! The envelope of dialect A, with its payload as JSON that no type has checked yet.
-//! Source: draft-arcp-01, 6.1.
+//! The envelope of dialect A. Source: draft-arcp-01, 6.1.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::MessageType;
+use super::message::{Message, MessageType};
 
 /// The version in the envelopes of dialect A.
 pub const VERSION: &str = "1.0";
@@ -33,21 +32,17 @@ macro_rules! envelope {
         pub struct Envelope {
             /// The id of the message, unique among all messages.
             pub id: String,
-            /// The message type that the payload belongs to.
-            pub kind: MessageType,
             /// The time at which the sender sent the message.
             pub timestamp: Timestamp,
             $($(#[doc = $doc])* pub $field: Option<$type>,)*
-            /// The payload, not yet checked against the message type.
-            pub payload: Map<String, Value>,
+            /// The message that it carries.
+            pub message: Message,
         }
 
         impl Envelope {
             /// An envelope with the required fields only.
-            pub fn new(
-                id: String, kind: MessageType, timestamp: Timestamp, payload: Map<String, Value>,
-            ) -> Self {
-                Self { id, kind, timestamp, $($field: None,)* payload }
+            pub fn new(id: String, timestamp: Timestamp, message: Message) -> Self {
+                Self { id, timestamp, $($field: None,)* message }
             }
 
             /// The text of the envelope: fields in the order of the draft, absent ones left out.
@@ -62,15 +57,15 @@ macro_rules! envelope {
                     r#type: &'a str,
                     timestamp: Timestamp,
                     $(#[serde(skip_serializing_if = "Option::is_none")] $field: &'a Option<$type>,)*
-                    payload: &'a Map<String, Value>,
+                    payload: Value,
                 }
                 serde_json::to_string(&Written {
                     arcp: VERSION,
                     id: &self.id,
-                    r#type: self.kind.name(),
+                    r#type: self.message.kind().name(),
                     timestamp: self.timestamp,
                     $($field: &self.$field,)*
-                    payload: &self.payload,
+                    payload: self.message.payload()?,
                 })
             }
         }
@@ -80,10 +75,11 @@ macro_rules! envelope {
         ) -> Result<Envelope, DecodeError> {
             Ok(Envelope {
                 id: id.to_owned(),
-                kind,
                 timestamp: required(fields, Some(id), "timestamp")?,
                 $($field: optional(fields, Some(id), stringify!($field))?,)*
-                payload: required(fields, Some(id), "payload")?,
+                message: kind.read(required(fields, Some(id), "payload")?).map_err(|error| {
+                    DecodeError::Payload { id: id.to_owned(), kind, reason: error.to_string() }
+                })?,
             })
         }
     };
@@ -155,6 +151,16 @@ pub enum DecodeError {
         /// The version in the envelope.
         version: String,
     },
+    /// The payload is not that of the type.
+    #[error("the payload of `{}` is wrong: {reason}", kind.name())]
+    Payload {
+        /// The id of the message.
+        id: String,
+        /// The type of the message.
+        kind: MessageType,
+        /// What is wrong with the payload.
+        reason: String,
+    },
     /// The core protocol has no such type. Source: draft-arcp-01, 21.3.
     #[error("unknown message type `{kind}`")]
     UnknownType {
@@ -169,7 +175,7 @@ pub enum DecodeError {
     },
 }
 
-/// Decodes one frame. Unknown fields are ignored and the payload's content is not checked.
+/// Decodes one frame. Unknown fields are ignored.
 ///
 /// # Errors
 /// The first problem found in the frame.

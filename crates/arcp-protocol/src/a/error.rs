@@ -1,9 +1,12 @@
 //! The error codes of dialect A. Source: draft-arcp-01, 18.2 and 18.3.
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! error_codes {
     ($($variant:ident, $name:literal, $retryable:literal;)*) => {
         /// An error code of the draft, or one of a deployment. Source: draft-arcp-01, 18.2.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
         pub enum ErrorCode {
             $(#[doc = concat!("The error code with wire name `", $name, "`.")] $variant,)*
             /// A code that the draft does not have, kept as it was read.
@@ -36,6 +39,18 @@ macro_rules! error_codes {
             }
         }
     };
+}
+
+impl From<String> for ErrorCode {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl From<ErrorCode> for String {
+    fn from(code: ErrorCode) -> Self {
+        code.name().to_owned()
+    }
 }
 
 error_codes! {
