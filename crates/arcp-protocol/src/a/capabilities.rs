@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What becomes of a job whose heartbeats are lost. Source: draft-arcp-01, 10.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HeartbeatRecovery {
     /// The job fails at once.
@@ -14,7 +14,7 @@ pub enum HeartbeatRecovery {
 }
 
 /// How long artifacts are kept. Source: draft-arcp-01, 16.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ArtifactRetention {
     /// The seconds that an artifact is kept if its sender does not say.
     pub default_seconds: u64,
@@ -23,7 +23,7 @@ pub struct ArtifactRetention {
 }
 
 /// What one side can do. Source: draft-arcp-01, 7.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Capabilities {
     /// The extensions that it knows, by their namespaced names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use super::error::ErrorCode;
 use super::payload::payloads;
 
 /// What is to be cancelled. Source: draft-arcp-01, 10.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CancelTarget {
     /// A job is to be cancelled.

@@ -11,7 +11,9 @@ use super::message::{Message, MessageType};
 pub const VERSION: &str = "1.0";
 
 /// The priority of a message. Source: draft-arcp-01, 6.5.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     /// The message may be delayed or dropped first.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! error_codes {
     ($($variant:ident, $name:literal, $retryable:literal;)*) => {
         /// An error code of the draft, or one of a deployment. Source: draft-arcp-01, 18.2.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(from = "String", into = "String")]
         pub enum ErrorCode {
             $(#[doc = concat!("The error code with wire name `", $name, "`.")] $variant,)*

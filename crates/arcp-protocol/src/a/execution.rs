@@ -9,7 +9,7 @@ use super::error::ErrorCode;
 use super::payload::payloads;
 
 /// How far a job is. Source: draft-arcp-01, 10.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
     /// The runtime has the job, and has not begun it.
@@ -31,7 +31,7 @@ pub enum JobState {
 }
 
 /// When a job is to run: in exactly one of three ways. Source: draft-arcp-01, 10.6.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "WrittenWhen", into = "WrittenWhen")]
 pub enum When {
     /// Once, at this time.
@@ -42,7 +42,7 @@ pub enum When {
     After(u64),
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 struct WrittenWhen {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,

@@ -1,5 +1,6 @@
 //! The messages of dialect A, in one table: payload, type, group and sender. Source: draft-arcp-01, 6.2.
 
+use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -114,6 +115,11 @@ macro_rules! messages {
             /// The type of the message.
             pub const fn kind(&self) -> MessageType {
                 match self { $(Self::$variant(_) => MessageType::$variant,)* }
+            }
+
+            /// The JSON schema of the payload of each type.
+            pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+                vec![$(($name, generator.subschema_for::<$payload>()),)*]
             }
 
             /// The payload of the message as JSON.

@@ -9,7 +9,7 @@ macro_rules! payloads {
     })*) => {
         $(
             $(#[doc = $doc])*
-            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
             pub struct $name {
                 $($(#[doc = $required_doc])* pub $required: $required_type,)*
                 $(

@@ -8,7 +8,7 @@ use super::error::ErrorCode;
 use super::payload::payloads;
 
 /// How a client shows who it is. Source: draft-arcp-01, 8.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthScheme {
     /// An opaque token that the runtime knows.
@@ -141,7 +141,7 @@ payloads! {
 }
 
 /// What becomes of the open jobs of a session that is closed. Source: draft-arcp-01, 9.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OpenJobs {
     /// They are told to stop.
@@ -153,7 +153,9 @@ pub enum OpenJobs {
 }
 
 /// How far someone is trusted. Source: draft-arcp-01, 15.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustLevel {
     /// It comes from outside.

@@ -7,7 +7,7 @@ use super::error::ErrorCode;
 use super::payload::payloads;
 
 /// What a stream carries. Source: draft-arcp-01, 11.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamKind {
     /// The stream carries plain text.

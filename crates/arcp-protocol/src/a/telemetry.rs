@@ -19,7 +19,9 @@ pub const STANDARD_METRICS: [(&str, &str); 8] = [
 ];
 
 /// How important a line of a log is. Source: draft-arcp-01, 17.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// It traces each step that is made.

@@ -1,5 +1,6 @@
 //! The envelope of dialect B, and the closed list of its messages. Source: draft-arcp-1.1, 5; draft-arcp-02, 5.
 
+use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -31,6 +32,11 @@ macro_rules! messages {
                 match self {
                     $(Self::$variant(_) => $name,)*
                 }
+            }
+
+            /// The JSON schema of the payload of each type.
+            pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+                vec![$(($name, generator.subschema_for::<$payload>()),)*]
             }
 
             fn payload(&self) -> Value {

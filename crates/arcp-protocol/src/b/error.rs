@@ -74,7 +74,7 @@ impl fmt::Display for ErrorCode {
 }
 
 /// Something that went wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ErrorPayload {
     /// The code, of the protocol or of an agent.
     pub code: String,

@@ -14,7 +14,7 @@ pub struct Event {
 }
 
 /// A kind of event, with what the kind says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "body", rename_all = "snake_case")]
 pub enum EventKind {
     /// A message of the job.
@@ -112,7 +112,7 @@ pub enum EventKind {
 }
 
 /// A part of a large result. Source: draft-arcp-1.1, 8.4.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResultChunk {
     /// The name of the result.
     pub result_id: String,
@@ -127,7 +127,7 @@ pub struct ResultChunk {
 }
 
 /// How a part of a result is encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
     /// The data is the text.
@@ -156,5 +156,22 @@ impl<'de> Deserialize<'de> for Event {
         let Read { kind, ts, body } = Read::deserialize(deserializer)?;
         let kind = EventKind::deserialize(json!({ "kind": kind, "body": body }));
         Ok(Self { kind: kind.map_err(serde::de::Error::custom)?, ts })
+    }
+}
+
+impl schemars::JsonSchema for Event {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Event".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let (kind, ts) = (generator.subschema_for::<EventKind>(), generator.subschema_for::<Timestamp>());
+        schemars::json_schema!({
+            "description": "An event of a job.",
+            "type": "object",
+            "required": ["kind", "ts", "body"],
+            "properties": { "ts": ts },
+            "allOf": [kind],
+        })
     }
 }

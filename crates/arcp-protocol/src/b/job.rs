@@ -12,7 +12,7 @@ use super::agent::AgentRef;
 pub type Lease = BTreeMap<String, Vec<String>>;
 
 /// What bounds a lease beside its patterns. Source: draft-arcp-1.1, 9.5.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeaseConstraints {
     /// When the lease expires, in UTC, ending in `Z`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,7 @@ pub struct LeaseConstraints {
 }
 
 /// A client submits a job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Submit {
     /// The agent that is given the job.
     pub agent: AgentRef,
@@ -42,7 +42,7 @@ pub struct Submit {
 }
 
 /// A job was accepted by its session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Accepted {
     /// The name of the job.
     pub job_id: String,
@@ -77,7 +77,7 @@ pub struct Accepted {
 }
 
 /// A client wants a job to stop.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cancel {
     /// Why the job is to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub struct Cancel {
 }
 
 /// A job was told to stop. How it ends is told by its terminal message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cancelled {
     /// Why the job is to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct Cancelled {
 }
 
 /// How far a job is. Source: draft-arcp-02, 7.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStatus {
     /// The job waits for its turn.
@@ -121,7 +121,7 @@ impl JobStatus {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinalStatus {
     /// The job did what it was to do.
@@ -135,7 +135,7 @@ pub enum FinalStatus {
 }
 
 /// A job ended with a result: whole, or in parts that came before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobResult {
     /// How the job ended.
     pub final_status: FinalStatus,
@@ -177,7 +177,7 @@ impl JobResult {
 }
 
 /// A job ended without a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobError {
     /// How the job ended.
     pub final_status: FinalStatus,
@@ -198,7 +198,7 @@ pub struct JobError {
 }
 
 /// A client wants to be told of a job of another session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Subscribe {
     /// The job of which it wants to be told.
     pub job_id: String,
@@ -211,7 +211,7 @@ pub struct Subscribe {
 }
 
 /// A client is told of a job from here on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Subscribed {
     /// The message that asked for it. The draft does not have it; clients match answers by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,7 +246,7 @@ pub struct Subscribed {
 }
 
 /// A client wants to be told no more of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Unsubscribe {
     /// The job of which it wants to be told no more.
     pub job_id: String,

@@ -68,7 +68,7 @@ pub fn intersection(own: &[Feature], others: &[String]) -> Vec<Feature> {
 }
 
 /// A program, by name and version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Implementation {
     /// The name of the program.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub struct Implementation {
 }
 
 /// How a client shows who it is. Source: draft-arcp-1.1, 6.1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Auth {
     /// The scheme, which is `bearer`.
     #[serde(default = "bearer")]
@@ -94,7 +94,7 @@ fn bearer() -> String {
 }
 
 /// What one side can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Capabilities {
     /// The encodings that it reads.
     #[serde(default)]
@@ -128,7 +128,7 @@ impl Capabilities {
 }
 
 /// A client opens a session, or resumes one in the form of draft-arcp-02.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Hello {
     /// What the client is.
     #[serde(default)]
@@ -145,7 +145,7 @@ pub struct Hello {
 }
 
 /// A client resumes a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Resume {
     /// The session to be resumed, where the envelope does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,7 +179,7 @@ impl Hello {
 }
 
 /// A session was opened or resumed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Welcome {
     /// What the runtime is.
     pub runtime: Implementation,
@@ -199,7 +199,7 @@ pub struct Welcome {
 }
 
 /// One side wants to hear of the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ping {
     /// What the answer repeats.
     pub nonce: String,
@@ -208,7 +208,7 @@ pub struct Ping {
 }
 
 /// One side is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Pong {
     /// The nonce that is answered.
     pub ping_nonce: String,
@@ -217,14 +217,14 @@ pub struct Pong {
 }
 
 /// A client says how far it has come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ack {
     /// The number of the last message that it has worked on.
     pub last_processed_seq: u64,
 }
 
 /// A client wants jobs listed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ListJobs {
     /// Which jobs it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,7 +238,7 @@ pub struct ListJobs {
 }
 
 /// Which jobs are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobFilter {
     /// Jobs of one of these statuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +263,7 @@ impl ListJobs {
 }
 
 /// A job in a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobEntry {
     /// The name of the job.
     pub job_id: String,
@@ -289,7 +289,7 @@ pub struct JobEntry {
 }
 
 /// A page of a list of jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Jobs {
     /// The message that asked for it.
     pub request_id: String,
@@ -300,7 +300,7 @@ pub struct Jobs {
 }
 
 /// A client closes its session. What was `session.bye` in draft-arcp-02 is read as this.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Close {
     /// Why the session is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,5 +308,5 @@ pub struct Close {
 }
 
 /// A session was closed in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Closed {}
