@@ -11,7 +11,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 
 /// The fuzz targets that are run.
-const TARGETS: [&str; 4] = ["pi_frame", "rpc_line", "bare_body", "pi_conversation"];
+const TARGETS: [&str; 5] = ["pi_frame", "rpc_line", "bare_body", "pi_conversation", "arcp_frame"];
 /// How long each is, in seconds, where it is not said.
 const SECONDS: u64 = 5;
 /// The most bytes that are tried at once.
