@@ -34,8 +34,11 @@ pub(crate) struct StoredSession {
     pub(crate) features: Vec<String>,
     /// The largest part of a result, in bytes, for the same reason.
     pub(crate) chunk_bytes: usize,
-    /// Where the fold of its jobs begins: at the latest behind what the client surely has.
+    /// Where the fold of its jobs begins: at the latest behind what the client has acknowledged.
     pub(crate) base: Base,
+    /// Where it may begin for a client that has as much as when it resumed last. It need not have: what is not acknowledged may be wanted again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resumed_at: Option<Mark>,
     /// Which jobs of others it was told of from where on, in order, as far as that is behind the base.
     #[serde(default)]
     pub(crate) joins: Vec<Join>,
@@ -54,6 +57,15 @@ pub(crate) struct Base {
     pub(crate) seq: u64,
     /// The jobs that are told of further.
     pub(crate) jobs: Vec<JobAtBase>,
+}
+
+/// A place in the fold from which it may begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mark {
+    pub(crate) base: Base,
+    /// The joins that the fold has come to.
+    pub(crate) joined: usize,
 }
 
 /// A job that has not ended at a place in the fold.
@@ -173,6 +185,7 @@ impl StoredSession {
             features,
             chunk_bytes,
             base: Base { position: since, seq: 0, jobs: Vec::new() },
+            resumed_at: None,
             joins: Vec::new(),
             is_closed: false,
         };
@@ -214,6 +227,23 @@ impl StoredSession {
     /// Notes that the client has the newest token; false where that was known.
     pub(crate) fn has_newest_token(&mut self) -> bool {
         self.previous_token.take().is_some()
+    }
+
+    /// Where the fold begins for a client that has the messages up to this number.
+    pub(crate) fn mark_for(&self, seq: u64) -> Mark {
+        let resumed_at = self.resumed_at.as_ref().filter(|mark| mark.base.seq <= seq);
+        resumed_at.cloned().unwrap_or_else(|| Mark { base: self.base.clone(), joined: 0 })
+    }
+
+    /// Has the fold begin at this mark for all clients: what is before it was acknowledged.
+    pub(crate) fn advance(&mut self, Mark { base, joined }: Mark) {
+        self.joins.drain(..joined);
+        self.resumed_at = self
+            .resumed_at
+            .take()
+            .filter(|mark| mark.base.seq > base.seq)
+            .map(|mark| Mark { joined: mark.joined - joined, ..mark });
+        self.base = base;
     }
 
     /// Stores it, to be resumed for so long.

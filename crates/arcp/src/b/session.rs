@@ -24,7 +24,7 @@ use crate::feed::{accepted_fingerprint, job_of, submitted};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::settings::Settings;
-use crate::stored_session::{Base, Change, History, Join, ResumeToken, StoredSession};
+use crate::stored_session::{Change, History, Join, Mark, ResumeToken, StoredSession};
 
 /// Events that are read at once.
 const PAGE: usize = 1000;
@@ -56,6 +56,8 @@ pub(super) struct Session {
     greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
     joined: usize,
+    /// The number of the last message before the fold.
+    begins_at: u64,
     /// Places in the fold that the client may have come to, from which it may begin once that is known.
     marks: VecDeque<Mark>,
     /// What was heard of the client last.
@@ -66,13 +68,6 @@ pub(super) struct Session {
 const BETWEEN_MARKS: u64 = 500;
 /// How many marks are kept for a client that never says how far it has come.
 const MARKS: usize = 64;
-
-/// A place in the fold from which it may begin.
-struct Mark {
-    base: Base,
-    /// The joins that the fold has come to.
-    joined: usize,
-}
 
 /// Serves an opened session until its connection ends.
 pub(super) async fn serve(
@@ -115,11 +110,12 @@ impl Session {
     /// A session that was told nothing yet.
     fn begin(peer: Peer, opened: Opened, outbox: Outbox, words: mpsc::Sender<Word>) -> Self {
         let Opened { client, stored, token, last_seq, peculiarities, held } = opened;
+        let mark = stored.mark_for(last_seq);
         let chunks = stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str());
         let style = Style { chunks, chunk_bytes: stored.chunk_bytes, peculiarities };
         Self {
-            teller: Teller::new(&stored.id, client.principal(), style, &stored.base),
-            position: stored.base.position,
+            teller: Teller::new(&stored.id, client.principal(), style, &mark.base),
+            position: mark.base.position,
             folder: peer.attached.and_then(|attached| attached.folder),
             daemon: peer.daemon,
             settings: peer.settings,
@@ -128,8 +124,9 @@ impl Session {
             sent: last_seq,
             greeting: token,
             held,
-            joined: 0,
-            marks: VecDeque::new(),
+            joined: mark.joined,
+            begins_at: mark.base.seq,
+            marks: VecDeque::from([mark]),
             heard: Instant::now(),
             client,
             outbox,
@@ -141,7 +138,7 @@ impl Session {
     /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
     /// has a number that was never given out, or whose event is no longer there.
     async fn catch_up(&mut self, last_seq: u64) -> Result<bool, Error> {
-        if last_seq < self.stored.base.seq {
+        if last_seq < self.begins_at {
             self.send(Message::SessionError(errors::expired())).await;
             return Ok(false);
         }
@@ -158,7 +155,8 @@ impl Session {
 
     /// Gives the jobs that the fold begins with the names of their agents.
     async fn know_jobs(&mut self) -> Result<(), Error> {
-        for home in self.stored.base.jobs.iter().map(|job| job.home).collect::<Vec<_>>() {
+        let homes = self.marks.iter().flat_map(|mark| mark.base.jobs.iter().map(|job| job.home));
+        for home in homes.collect::<Vec<_>>() {
             self.know_agent(home).await?;
         }
         let agents = &self.agents;
@@ -168,26 +166,34 @@ impl Session {
 
     /// Marks a place of the fold, from which it may begin once the client is known to have come so far.
     fn mark(&mut self) {
-        let before = self.marks.back().map_or(self.stored.base.seq, |mark| mark.base.seq);
+        let before = self.marks.back().map_or(self.begins_at, |mark| mark.base.seq);
         if self.teller.seq() >= before + BETWEEN_MARKS && self.marks.len() < MARKS {
             let base = self.teller.base(self.position);
             self.marks.push_back(Mark { base, joined: self.joined });
         }
     }
 
-    /// Has the fold begin at the last mark up to a number that the client is known to have; says whether that is another place than before.
+    /// Has the fold begin at the last mark up to a number that the client has acknowledged; says whether that is another place than before.
     pub(super) fn advance(&mut self, seq: u64) -> bool {
         let mut reached = None;
         while self.marks.front().is_some_and(|mark| mark.base.seq <= seq) {
             reached = self.marks.pop_front();
         }
-        let Some(Mark { base, joined }) = reached else { return false };
-        self.teller.forget_ended(base.seq);
-        self.stored.base = base;
-        self.stored.joins.drain(..joined);
+        let Some(reached) = reached.filter(|mark| mark.base.seq > self.stored.base.seq) else { return false };
+        let joined = reached.joined;
+        self.teller.forget_ended(reached.base.seq);
+        self.stored.advance(reached);
         self.joined -= joined;
         self.marks.iter_mut().for_each(|mark| mark.joined -= joined);
         true
+    }
+
+    /// Notes where the fold may begin when the client resumes again, for what it has now.
+    fn note_resumed(&mut self) {
+        let reached = self.marks.iter().rev().find(|mark| mark.base.seq <= self.sent).cloned();
+        if reached.is_some() {
+            self.stored.resumed_at = reached;
+        }
     }
 
     /// Tells of all that had happened when this was called.
@@ -301,7 +307,7 @@ impl Session {
     /// Welcomes the client, where that was not done yet. The token that it is given is stored before.
     async fn greet(&mut self) -> Result<(), Error> {
         let Some(token) = self.greeting.take() else { return Ok(()) };
-        self.advance(self.sent);
+        self.note_resumed();
         self.store().await?;
         let welcome = welcome(&self.daemon, &self.settings, &self.client, &self.stored, token).await?;
         self.send(Message::SessionWelcome(welcome)).await;
