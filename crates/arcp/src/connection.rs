@@ -1,11 +1,14 @@
 //! A connection, whatever carries it: the first frame chooses the dialect, which serves the rest.
 
 use futures::{Stream, StreamExt};
-use mainstay_arcp_protocol::Dialect;
+use mainstay_arcp_protocol::a::session::SessionRejected;
+use mainstay_arcp_protocol::ids::ulid_text;
+use mainstay_arcp_protocol::{Dialect, a};
 use mainstay_gateway::daemon::Daemon;
-use mainstay_model::Access;
+use mainstay_model::{Access, Timestamp};
 use mainstay_runner::Environment;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::b;
 use crate::frames::{Incoming, Outbox};
@@ -60,12 +63,27 @@ pub(crate) async fn serve(
     };
     match Dialect::of_first_frame(&first) {
         Ok(Dialect::B) => b::serve(peer, incoming, outbox, &first).await,
-        Ok(Dialect::A) => End::Refused,
+        Ok(Dialect::A) => {
+            outbox.send(rejection()).await;
+            End::Refused
+        }
         Err(error) => {
             outbox.send(b::refusal_of_frame(&error)).await;
             End::Refused
         }
     }
+}
+
+/// What a client of dialect A is told, which is not served. Source: draft-arcp-01, 7.
+fn rejection() -> String {
+    let rejected = SessionRejected {
+        code: a::ErrorCode::Unimplemented,
+        message: "this runtime serves protocol 1.1 alone, which begins with session.hello".to_owned(),
+        unsupported: None,
+    };
+    let id = ulid_text(Uuid::now_v7().as_u128());
+    let envelope = a::Envelope::new(id, Timestamp::now(), a::Message::SessionRejected(rejected));
+    envelope.encode().unwrap_or_default()
 }
 
 /// The first frame that the client itself sends.
