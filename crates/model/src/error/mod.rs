@@ -2,13 +2,16 @@
 //!
 //! `docs/errors/<code>.md` explains each; `mainstay explain <code>` prints it.
 
+mod rate_scope;
 mod table;
 
+pub use rate_scope::RateScope;
 pub use table::{ErrorClass, ErrorCode};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
+use crate::Timestamp;
 use crate::affordance::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
 use crate::state::{SessionState, Transition};
@@ -148,6 +151,43 @@ pub enum Error {
         principal: Principal,
         /// What it may not do, as in `drive this session`.
         what: String,
+    },
+    /// No pattern of the job's grant covers the operation, or its target cannot be compared with patterns.
+    #[error("the operation `{operation}` on `{target}` is not granted{}", colon(reason.as_deref()))]
+    GrantDenied {
+        /// The kind of the operation, as in `fs.write`.
+        operation: String,
+        /// What it was to act on.
+        target: String,
+        /// Why the target cannot be compared, where that is so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The job's grant has expired, and it attempted a further operation.
+    #[error("the grant expired at {at}")]
+    GrantExpired {
+        /// When the grant expired.
+        at: Timestamp,
+    },
+    /// The job's grant was taken back before it expired.
+    #[error("the grant was revoked: {reason}")]
+    GrantRevoked {
+        /// The reason that was given for it.
+        reason: String,
+    },
+    /// Nothing remains of a currency of the job's budget.
+    #[error("nothing remains of the budget in {currency}")]
+    BudgetExhausted {
+        /// The currency of which nothing remains.
+        currency: String,
+    },
+    /// A job asked for a child's grant that its own does not cover.
+    #[error("the grant asks for more than is held: {capability} `{asked}`")]
+    GrantExceeded {
+        /// The kind of the operation, `budget` or `expiry`.
+        capability: String,
+        /// The pattern, the amount or the moment that is more than is held.
+        asked: String,
     },
     /// Runners of this kind failed to start too often in a row, and none is started for a while; or agents' turns failed with this provider,
     /// and no other begins with it for a while.
@@ -443,23 +483,4 @@ fn unavailable(kind: &SessionKind, provider: Option<&str>) -> String {
 
 fn colon(reason: Option<&str>) -> String {
     reason.map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default()
-}
-
-/// Whose commands are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RateScope {
-    /// Those of one session.
-    Session,
-    /// Those of all sessions together.
-    Server,
-}
-
-impl std::fmt::Display for RateScope {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Session => "of one session",
-            Self::Server => "of all sessions together",
-        })
-    }
 }

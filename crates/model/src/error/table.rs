@@ -90,6 +90,11 @@ table! {
     TooManyOutcomes => Full, "too_many_outcomes", "Raise `outcomes`; none that is stored is ever dropped.";
     TooManyRequests => Full, "too_many_requests", "Send it again when some have ended, or open another connection.";
     NotPermitted => NotPermitted, "not_permitted", "Use a token with that right; `principals` in `config.toml` has who may what.";
+    GrantDenied => NotPermitted, "grant_denied", "Do without it, or submit the job again with a grant that covers it.";
+    GrantExpired => NotPermitted, "grant_expired", "Submit the job again with a grant that lasts longer.";
+    GrantRevoked => NotPermitted, "grant_revoked", "Ask whoever revoked it for a new grant.";
+    BudgetExhausted => NotPermitted, "budget_exhausted", "Submit the job again with a larger budget for what is left to do.";
+    GrantExceeded => NotPermitted, "grant_exceeded", "Ask for no more than the job's own grant has, and than remains of its budget.";
     RunnerUnavailable { retry_after_ms } => Unavailable, "runner_unavailable",
         format!("Mend that, and send it again in {retry_after_ms} ms.");
     CommandNotFound => NotFound, "command_not_found", "Check the id; events have it as `correlation`.";

@@ -657,6 +657,16 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::TooManyOutcomes { limit: 1_000_000 },
         Error::TooManyRequests { what: text("requests"), limit: 256 },
         Error::NotPermitted { principal: Principal::local(), what: text("drive this session") },
+        Error::GrantDenied { operation: text("fs.write"), target: text("/etc/hosts"), reason: None },
+        Error::GrantDenied {
+            operation: text("net.fetch"),
+            target: text("http://a@b/"),
+            reason: Some(text("a URL has no user information")),
+        },
+        Error::GrantExpired { at: Timestamp::UNIX_EPOCH },
+        Error::GrantRevoked { reason: text("the review is over") },
+        Error::BudgetExhausted { currency: text("USD") },
+        Error::GrantExceeded { capability: text("fs.write"), asked: text("/**") },
         Error::RunnerUnavailable {
             kind: SessionKind::fsharp(),
             provider: None,
