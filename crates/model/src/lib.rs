@@ -25,6 +25,7 @@ pub mod eval;
 pub mod event;
 pub mod filter;
 pub mod fingerprint;
+pub mod grant;
 pub mod history;
 pub mod id;
 mod identity;
@@ -80,6 +81,10 @@ pub use event::{
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
+pub use grant::{
+    Amount, Budget, Currency, Decimal, Denial, Grants, NotASubset, Operation, OperationKind, Pattern,
+    PatternLimits,
+};
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
     AskId, CommId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, RunnerId, Seq,

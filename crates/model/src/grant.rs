@@ -1,0 +1,228 @@
+//! Grants: what a job may do, as patterns of targets for each kind of operation, with an end and a budget.
+//!
+//! A grant is data and rules. Who holds it, who is asked before it is extended, and where operations are
+//! checked is for the engine to say. Sources: ARCP draft 1.1, sections 9, 10 and 14; draft 02, sections 9, 10
+//! and 14; draft 01, section 15.
+//!
+//! What a job is given of its parent's grant ([`Grants::narrow`]) is a snapshot: what is revoked, spent or
+//! extended later is not passed on. So whoever checks an operation of such a job checks it against the grants
+//! of all its ancestors too, and counts its cost against each of them.
+
+mod amount;
+mod budget;
+mod canonical;
+mod denial;
+mod glob;
+mod kind;
+mod name;
+mod operation;
+mod path;
+mod pattern;
+mod percent;
+mod stored;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod url;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::error::Error;
+
+pub use amount::{Amount, Currency, Decimal};
+pub use budget::Budget;
+pub use denial::{Denial, NotASubset};
+pub use kind::OperationKind;
+pub use operation::Operation;
+pub use pattern::{Pattern, PatternLimits};
+
+use stored::StoredGrants;
+
+/// What may be done: kinds of operations with patterns of their targets, until when, and at what cost. What
+/// is not named is not granted.
+///
+/// A request for a grant has the same form; nothing of it is spent or revoked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "StoredGrants", into = "StoredGrants")]
+#[schemars(with = "StoredGrants")]
+pub struct Grants {
+    capabilities: BTreeMap<OperationKind, Vec<Pattern>>,
+    expires_at: Option<Timestamp>,
+    budget: Budget,
+    revoked: Option<String>,
+}
+
+impl Grants {
+    /// Reads kinds of operations with the patterns of each.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where one is not of its form, or there are too many.
+    pub fn parse<'a, P>(
+        capabilities: impl IntoIterator<Item = (&'a str, P)>,
+        limits: &PatternLimits,
+    ) -> Result<Self, Error>
+    where
+        P: IntoIterator<Item = &'a str>,
+    {
+        let (mut read, mut count, mut bytes) = (BTreeMap::<_, Vec<_>>::new(), 0, 0);
+        for (kind, patterns) in capabilities {
+            let kind: OperationKind = kind.parse()?;
+            for text in patterns {
+                (count, bytes) = (count + 1, bytes + text.len());
+                if count > limits.patterns || bytes > limits.total_bytes {
+                    let (most, most_bytes) = (limits.patterns, limits.total_bytes);
+                    let reason = format!("there are at most {most} patterns, of {most_bytes} bytes together");
+                    return Err(Error::InvalidArgument {
+                        argument: "patterns of a grant".to_owned(),
+                        reason,
+                    });
+                }
+                read.entry(kind.clone()).or_default().push(Pattern::parse(&kind, text, limits)?);
+            }
+        }
+        Ok(Self { capabilities: read, ..Self::default() })
+    }
+
+    /// The same, until a moment; without one it does not expire.
+    #[must_use]
+    pub const fn until(mut self, expires_at: Option<Timestamp>) -> Self {
+        self.expires_at = expires_at;
+        self
+    }
+
+    /// The same, with a budget.
+    #[must_use]
+    pub fn costing(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Returns the patterns of each kind of operation that is granted.
+    pub const fn capabilities(&self) -> &BTreeMap<OperationKind, Vec<Pattern>> {
+        &self.capabilities
+    }
+
+    /// Returns when the grant expires, where it does.
+    pub const fn expires_at(&self) -> Option<Timestamp> {
+        self.expires_at
+    }
+
+    /// Returns the budget with what is spent of it.
+    pub const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Returns the reason why the grant was revoked, where it was.
+    pub fn revoked(&self) -> Option<&str> {
+        self.revoked.as_deref()
+    }
+
+    /// Whether the operation may be done now. It is checked before the operation begins; what it costs is
+    /// counted by [`Grants::spend`].
+    ///
+    /// # Errors
+    /// The first [`Denial`] of these: revoked, expired, not covered, a currency of the budget is exhausted.
+    pub fn check(&self, operation: &Operation, now: Timestamp) -> Result<(), Denial> {
+        self.is_live(now)?;
+        if !self.patterns(operation.kind()).iter().any(|pattern| pattern.matches(operation)) {
+            let kind = operation.kind().clone();
+            return Err(Denial::NotCovered { kind, target: operation::shown(operation.target()) });
+        }
+        match self.budget.exhausted() {
+            Some(currency) => Err(Denial::BudgetExhausted { currency: currency.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what an operation has cost, and returns what remains; nothing where the currency has no
+    /// ceiling.
+    pub fn spend(&mut self, currency: &Currency, cost: Decimal) -> Option<Decimal> {
+        self.budget.spend(currency, cost)
+    }
+
+    /// What a child is given of this grant: all that the request names, at most what remains of the budget,
+    /// at the latest until this one expires. What the request leaves out of end and budget is as here. What
+    /// is revoked or expired has children that are.
+    ///
+    /// # Errors
+    /// [`NotASubset`] where the request asks for what this grant is not shown to cover. Nothing is cut to
+    /// fit: see [`Grants::reduce`].
+    pub fn narrow(&self, request: &Self) -> Result<Self, NotASubset> {
+        for (capability, patterns) in &request.capabilities {
+            let held = self.patterns(capability);
+            let is_beyond = |asked: &&Pattern| !held.iter().any(|pattern| pattern.covers(asked));
+            if let Some(asked) = patterns.iter().find(is_beyond) {
+                let (capability, pattern) = (capability.clone(), asked.to_string());
+                return Err(NotASubset::Pattern { capability, pattern });
+            }
+        }
+        if let Some(asked) = self.budget.exceeded_by(&request.budget) {
+            let value = self.budget.remaining(&asked.currency).unwrap_or_default();
+            let remaining = Amount { currency: asked.currency.clone(), value };
+            return Err(NotASubset::Budget { asked, remaining });
+        }
+        if let (Some(asked), Some(held)) = (request.expires_at, self.expires_at)
+            && asked > held
+        {
+            return Err(NotASubset::Expiry { asked, held });
+        }
+        Ok(self.child(request.capabilities.clone(), request))
+    }
+
+    /// What of a request this grant allows: of two patterns of which one covers the other, the narrower one; of
+    /// ends and amounts, the smaller. Patterns of which neither covers the other give nothing.
+    #[must_use]
+    pub fn reduce(&self, request: &Self) -> Self {
+        let mut capabilities = BTreeMap::new();
+        for (kind, asked) in &request.capabilities {
+            let held = self.patterns(kind);
+            let covered = |patterns: &[Pattern], one: &Pattern| patterns.iter().any(|wide| wide.covers(one));
+            let mut both: Vec<Pattern> = asked.iter().filter(|one| covered(held, one)).cloned().collect();
+            let narrower = held.iter().filter(|one| covered(asked, one) && !covered(&both, one));
+            let narrower: Vec<Pattern> = narrower.cloned().collect();
+            both.extend(narrower);
+            if !both.is_empty() {
+                capabilities.insert(kind.clone(), both);
+            }
+        }
+        self.child(capabilities, request)
+    }
+
+    /// Moves the end to a later moment. An earlier one, or a grant that does not expire, changes nothing.
+    ///
+    /// # Errors
+    /// [`Denial::Revoked`] and [`Denial::Expired`]: what has ended is granted anew, not extended.
+    pub fn extend(&mut self, until: Timestamp, now: Timestamp) -> Result<(), Denial> {
+        self.is_live(now)?;
+        self.expires_at = self.expires_at.map(|expires_at| expires_at.max(until));
+        Ok(())
+    }
+
+    /// Takes the grant back at once and for good. The first reason stays.
+    pub fn revoke(&mut self, reason: &str) {
+        self.revoked.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn is_live(&self, now: Timestamp) -> Result<(), Denial> {
+        match (&self.revoked, self.expires_at) {
+            (Some(reason), _) => Err(Denial::Revoked { reason: reason.clone() }),
+            (None, Some(at)) if now >= at => Err(Denial::Expired { at }),
+            _ => Ok(()),
+        }
+    }
+
+    fn patterns(&self, kind: &OperationKind) -> &[Pattern] {
+        self.capabilities.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    fn child(&self, capabilities: BTreeMap<OperationKind, Vec<Pattern>>, request: &Self) -> Self {
+        Self {
+            capabilities,
+            expires_at: self.expires_at.into_iter().chain(request.expires_at).min(),
+            budget: self.budget.least(&request.budget),
+            revoked: self.revoked.clone(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The form in which events and answers carry grants.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Grants;
+use super::budget::Budget;
+use super::kind::OperationKind;
+use super::pattern::PatternLimits;
+use crate::Timestamp;
+use crate::error::Error;
+
+/// What may be done: kinds of operations with patterns of their targets, until when, and at what cost.
+#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Grants")]
+pub(super) struct StoredGrants {
+    /// The patterns of targets, by the kind of operation.
+    #[serde(default)]
+    capabilities: BTreeMap<OperationKind, Vec<String>>,
+    /// When it expires; it does not where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    /// What was granted and what is spent, by currency.
+    #[serde(default)]
+    budget: Budget,
+    /// Why it was revoked, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked: Option<String>,
+}
+
+impl From<Grants> for StoredGrants {
+    fn from(grants: Grants) -> Self {
+        let Grants { capabilities, expires_at, budget, revoked } = grants;
+        let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
+        let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
+        Self { capabilities, expires_at, budget, revoked }
+    }
+}
+
+impl TryFrom<StoredGrants> for Grants {
+    type Error = Error;
+
+    fn try_from(stored: StoredGrants) -> Result<Self, Error> {
+        let capabilities = stored.capabilities.iter();
+        let capabilities =
+            capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
+        let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
+        Ok(Self { revoked: stored.revoked, ..grants.until(stored.expires_at).costing(stored.budget) })
+    }
+}
