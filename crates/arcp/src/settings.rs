@@ -22,7 +22,7 @@ pub struct Settings {
 
 impl Settings {
     pub(crate) fn resume_window(&self) -> Duration {
-        Duration::from_secs(self.resume_window_sec.into())
+        Duration::from_secs(self.resume_window_sec.max(1).into())
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {

@@ -1,5 +1,8 @@
 //! ARCP over WebSocket, at `/arcp` of the daemon's port: an envelope is a frame of text.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
@@ -7,6 +10,8 @@ use axum::response::Response;
 use axum::routing::any;
 use futures::{SinkExt, StreamExt, stream};
 use mainstay_gateway::daemon::Daemon;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::connection::{End, Peer, serve};
 use crate::frames::{Incoming, Outbox};
@@ -20,28 +25,47 @@ const PATH: &str = "/arcp";
 const NORMAL: u16 = 1000;
 const GOING_AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
+/// Registered with IANA for RFC 6455.
+const TRY_AGAIN_LATER: u16 = 1013;
+
+/// How long a client has to read what is left for it.
+const LAST_FRAMES: Duration = Duration::from_secs(2);
 
 /// The path of the protocol.
 pub(crate) fn routes(daemon: Daemon, settings: Settings, live: LiveSessions) -> Router {
-    Router::new().route(PATH, any(upgrade)).with_state((daemon, settings, live))
+    // A connection that was upgraded is no longer counted where it came in.
+    let places = Arc::new(Semaphore::new(daemon.engine.limits().connections.min(Semaphore::MAX_PERMITS)));
+    Router::new().route(PATH, any(upgrade)).with_state((daemon, settings, live, places))
 }
 
 async fn upgrade(
-    State((daemon, settings, live)): State<(Daemon, Settings, LiveSessions)>,
+    State((daemon, settings, live, places)): State<(Daemon, Settings, LiveSessions, Arc<Semaphore>)>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
     // A little more than may be, so that one that is too large is answered and not cut off.
     let upgrade = upgrade.max_message_size(limit.saturating_mul(2)).max_frame_size(limit.saturating_mul(2));
     let peer = Peer { daemon, settings, live, attached: None };
-    upgrade.on_upgrade(move |socket| converse(peer, socket, limit))
+    let place = places.try_acquire_owned();
+    upgrade.on_upgrade(move |socket| async move {
+        match place {
+            Ok(_place) => converse(peer, socket, limit).await,
+            Err(_) => refuse(socket).await,
+        }
+    })
+}
+
+/// Ends a connection that is one too many.
+async fn refuse(mut socket: WebSocket) {
+    let close = CloseFrame { code: TRY_AGAIN_LATER, reason: "There are too many connections".into() };
+    socket.send(Message::Close(Some(close))).await.ok();
 }
 
 async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
     let _answering = peer.daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let (outbox, mut leaving) = Outbox::new(peer.settings.patience());
-    let writer = tokio::spawn(async move {
+    let mut writer = tokio::spawn(async move {
         let mut is_first = true;
         while let Some(frame) = leaving.recv().await {
             if sink.send(Message::text(frame)).await.is_err() {
@@ -69,7 +93,11 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
         }
     });
     let end = serve(peer, Box::pin(incoming), outbox).await;
-    let Ok(mut sink) = writer.await else { return };
+    let Ok(Ok(mut sink)) = timeout(LAST_FRAMES, &mut writer).await else {
+        // The client does not read what is left.
+        writer.abort();
+        return;
+    };
     let close = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     let closed = match end {
         End::Gone => close(NORMAL, ""),

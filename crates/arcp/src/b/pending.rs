@@ -27,8 +27,8 @@ pub(super) struct Word {
 
 /// What became of a submission.
 pub(super) enum Found {
-    /// The job was submitted before.
-    Known { home: SessionId, has_ended: bool },
+    /// Its session has the job, by this submission or by another.
+    Known { home: SessionId },
     /// The job was refused, or has failed. Where its session accepted it, events tell that.
     Refused(Error),
     /// The job cannot be submitted.

@@ -9,6 +9,7 @@ use mainstay_gateway::command::anonymous;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Command, CommandId, Error, Position, SessionCommand, SessionId, Timestamp, command};
 
+use super::errors;
 use super::handshake::Opened;
 use super::session::{Session, replay};
 use super::submissions::accepted;
@@ -97,7 +98,13 @@ impl Session {
         }
         let body = SessionCommand::Cancel(command::Cancel { target: Some(job.clone()) });
         let command = Command::new(anonymous(), self.client.source(), body);
-        let begun = self.client.begin(home, command).await?;
+        let begun = match self.client.begin(home, command).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.refuse(&id, &errors::payload(&error)).await;
+                return Ok(());
+            }
+        };
         self.send_of_job(&job, Message::JobCancelled(Cancelled { reason: cancel.reason })).await;
         // What comes of it is told by the job's own events.
         tokio::spawn(async move { begun.ended().await.map(drop) });
@@ -139,6 +146,15 @@ impl Session {
             (true, None | Some(0)) => History::All,
             (true, Some(seq)) => self.history_behind(&job, home, seq).await?,
         };
+        let joined = Change::Joined { home, history, is_own: false };
+        match self.store_change(job.clone(), joined).await {
+            Err(Error::SessionNotFound { .. }) => {
+                let reason = "the session that had the job is gone";
+                self.refuse(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;
+                return Ok(());
+            }
+            stored => stored?,
+        }
         let described = self.described(&job, home).await?;
         self.send(Message::JobSubscribed(Subscribed {
             request_id: Some(id),
@@ -154,7 +170,7 @@ impl Session {
             replayed: subscribe.history,
         }))
         .await;
-        self.change(job, Change::Joined { home, history, is_own: false }).await
+        self.apply_changes().await
     }
 
     /// What happened to a job behind a number of the session that submitted it: the numbers of others mean nothing to who has not seen them. All of
@@ -192,7 +208,10 @@ impl Session {
     async fn unsubscribe(&mut self, id: String, unsubscribe: Unsubscribe) -> Result<(), Error> {
         let job = CommandId::new(unsubscribe.job_id).ok();
         match job.filter(|job| self.teller.has_joined(job)) {
-            Some(job) => self.change(job, Change::Left).await,
+            Some(job) => {
+                self.store_change(job, Change::Left).await?;
+                self.apply_changes().await
+            }
             None => {
                 let reason = "the session has no subscription to this job";
                 self.refuse(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;

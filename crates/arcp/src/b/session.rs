@@ -143,8 +143,18 @@ impl Session {
             return Ok(false);
         }
         self.know_jobs().await?;
-        self.apply_joins(self.position).await?;
-        self.reach_the_end().await?;
+        let told = match self.apply_joins(self.position).await {
+            Ok(()) => self.reach_the_end().await,
+            failed => failed,
+        };
+        match told {
+            // A session that had a job of it was deleted: what the client was told of that cannot be told again.
+            Err(Error::SessionNotFound { .. }) => {
+                self.send(Message::SessionError(errors::expired())).await;
+                return Ok(false);
+            }
+            told => told?,
+        }
         if self.teller.seq() < last_seq {
             self.send(Message::SessionError(errors::expired())).await;
             return Ok(false);
@@ -360,12 +370,13 @@ impl Session {
                 Outcome::Done { response: Response::Worked(work) } => Some(work.completed),
                 Outcome::Done { .. } | Outcome::Failed { .. } => None,
             },
-            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => None,
+            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => return Ok(Vec::new()),
         };
-        match completed {
-            Some(seq) => self.client.events(home, Seq(seq.0.saturating_sub(1)), 1).await,
-            None => self.history_of(job, home, up_to).await,
-        }
+        let Some(seq) = completed else { return self.history_of(job, home, up_to).await };
+        let mut ended = self.client.events(home, Seq(seq.0.saturating_sub(1)), 1).await?;
+        // An end that came after the job was joined is told in its turn.
+        ended.retain(|event| event.position <= up_to);
+        Ok(ended)
     }
 
     /// What happened to a job up to this place in the log.
@@ -391,12 +402,22 @@ impl Session {
         }
     }
 
-    /// Changes what is told, now. It is stored before anything is told.
-    pub(super) async fn change(&mut self, job: CommandId, change: Change) -> Result<(), Error> {
+    /// Stores a change of what is told from now on. Once that is acknowledged, [`Session::apply_changes`] tells what follows from it.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where the job's session cannot be read, and nothing is changed.
+    pub(super) async fn store_change(&mut self, job: CommandId, change: Change) -> Result<(), Error> {
         // What happened before is told as history, or not at all.
         self.reach_the_end().await?;
+        if let Change::Joined { home, .. } = &change {
+            self.client.events(*home, Seq::ZERO, 1).await?;
+        }
         self.stored.joins.push(Join { at: self.position, job, change });
-        self.store().await?;
+        self.store().await
+    }
+
+    /// Tells what follows from the changes that were stored.
+    pub(super) async fn apply_changes(&mut self) -> Result<(), Error> {
         self.apply_joins(self.position).await
     }
 

@@ -54,7 +54,12 @@ impl Session {
             None => Submission::Message { session: &self.stored.id, message: &message },
         };
         let job = job_id(self.client.principal(), told_apart)?;
-        let key = key_of(&self.stored.id, trace.as_deref(), &job)?;
+        // All else in the key is this gateway's own: only a trace can be what no key may be.
+        let Ok(key) = key_of(&self.stored.id, trace.as_deref(), &job) else {
+            let reason = "trace_id must have at most 128 characters, and no white space";
+            self.refuse(&message, &ErrorPayload::new(ErrorCode::InvalidRequest, reason)).await;
+            return Ok(());
+        };
         let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
         let pending = PendingSubmission {
             message: message.clone(),
@@ -65,11 +70,8 @@ impl Session {
         self.pending.add(job.clone(), pending.clone());
         let (daemon, client, words) = (self.daemon.clone(), self.client.clone(), self.words.clone());
         tokio::spawn(async move {
-            let found = match try_submit(&daemon, &client, order, &pending.said).await {
-                Ok(None) => return,
-                Ok(Some(found)) => found,
-                Err(error) => Found::Refused(error),
-            };
+            let found = try_submit(&daemon, &client, order, &pending.said).await;
+            let found = found.unwrap_or_else(Found::Refused);
             words.send(Word { job, message, found }).await.ok();
         });
         Ok(())
@@ -81,27 +83,46 @@ impl Session {
             // Where its session accepted it, that has happened by now.
             self.reach_the_end().await?;
         }
-        let Some(submission) = self.pending.take(&job, &message) else { return Ok(()) };
-        match found {
-            Found::Refused(error) => self.refuse(&message, &errors::payload(&error)).await,
-            Found::Unfit(payload) => self.refuse(&message, &payload).await,
-            Found::Known { home, has_ended } => {
-                self.accept(&job, &submission).await;
-                self.known(job, home, has_ended).await?;
-            }
+        match (found, self.pending.take(&job, &message)) {
+            (Found::Refused(error), Some(_)) => self.refuse(&message, &errors::payload(&error)).await,
+            (Found::Unfit(payload), Some(_)) => self.refuse(&message, &payload).await,
+            (Found::Known { home }, submission) => self.known(job, home, submission).await?,
+            // It was accepted meanwhile, and events tell how it ended.
+            (Found::Refused(_) | Found::Unfit(_), None) => {}
         }
         Ok(())
     }
 
-    /// Tells of a job that was submitted before: in this session, or in another under the same key. The terminal message is told again where the job
-    /// has ended.
-    async fn known(&mut self, job: CommandId, home: SessionId, has_ended: bool) -> Result<(), Error> {
-        let is_told = self.teller.job(&job).is_some_and(|known| known.is_own);
-        let history = if has_ended { History::End } else { History::Nothing };
-        match is_told && !has_ended {
-            true => Ok(()),
-            false => self.change(job, Change::Joined { home, history, is_own: true }).await,
+    /// Tells of a job that its session has: it was submitted before, in this session or in another under the same key, or another submission came
+    /// first. The terminal message is told again where the job has ended.
+    async fn known(
+        &mut self,
+        job: CommandId,
+        home: SessionId,
+        submission: Option<PendingSubmission>,
+    ) -> Result<(), Error> {
+        let is_told = |session: &Self| session.teller.job(&job).is_some_and(|known| known.is_own);
+        // It was accepted by its own event, as most are.
+        if submission.is_none() && is_told(self) {
+            return Ok(());
         }
+        self.reach_the_end().await?;
+        let runs_on = self.teller.job(&job).is_some_and(|known| known.is_own && !known.status.is_terminal());
+        if !runs_on && (submission.is_some() || !is_told(self)) {
+            let joined = Change::Joined { home, history: History::End, is_own: true };
+            match (self.store_change(job.clone(), joined).await, &submission) {
+                (Err(error @ Error::SessionNotFound { .. }), Some(submission)) => {
+                    self.refuse(&submission.message, &errors::payload(&error)).await;
+                    return Ok(());
+                }
+                (Err(Error::SessionNotFound { .. }), None) => return Ok(()),
+                (stored, _) => stored?,
+            }
+        }
+        if let Some(submission) = submission {
+            self.accept(&job, &submission).await;
+        }
+        self.apply_changes().await
     }
 
     /// Says that a job was accepted.
@@ -152,19 +173,18 @@ async fn try_submit(
     client: &Client,
     order: Order,
     said: &OnceLock<CommandFingerprint>,
-) -> Result<Option<Found>, Error> {
+) -> Result<Found, Error> {
     let kind = match kind_of(daemon, client, &order.submit.agent).await? {
         Ok(kind) => kind,
-        Err(refused) => return Ok(Some(Found::Unfit(no_agent(&order.submit, refused)))),
+        Err(refused) => return Ok(Found::Unfit(no_agent(&order.submit, refused))),
     };
     let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
     if let Some(before) = before(client, &order.job).await? {
         let is_same = before.kind == kind && before.is_of(&order, client, is_agent);
-        let Before { home, has_ended, .. } = before;
-        return Ok(Some(match is_same {
-            true => Found::Known { home, has_ended },
+        return Ok(match is_same {
+            true => Found::Known { home: before.home },
             false => Found::Refused(Error::CommandConflict { command: order.job }),
-        }));
+        });
     }
     let work = order.work()?;
     let place = work.session(daemon, client, &kind).await?;
@@ -177,8 +197,9 @@ async fn try_submit(
     };
     said.set(command.fingerprint(place)).ok();
     match client.submit(place, command).await? {
-        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Some(Found::Refused(error))),
-        Answered { .. } => Ok(None),
+        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Found::Refused(error)),
+        // Another submission of the same job may have come first, so that no event says that this one was accepted.
+        Answered { .. } => Ok(Found::Known { home: place }),
     }
 }
 
@@ -199,7 +220,6 @@ pub(super) async fn accepted(
 struct Before {
     home: SessionId,
     kind: SessionKind,
-    has_ended: bool,
     /// What its command said; none where it is just on its way from one state to the next.
     fingerprint: Option<CommandFingerprint>,
 }
@@ -236,8 +256,7 @@ async fn before(client: &Client, job: &CommandId) -> Result<Option<Before>, Erro
         }
         (None, None) => None,
     };
-    let has_ended = ended.is_some();
-    Ok(Some(Before { home, kind: session.kind, has_ended, fingerprint: ended.or(under_way) }))
+    Ok(Some(Before { home, kind: session.kind, fingerprint: ended.or(under_way) }))
 }
 
 fn no_agent(submit: &Submit, refused: AgentRefused) -> ErrorPayload {

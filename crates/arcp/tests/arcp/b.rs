@@ -547,3 +547,57 @@ async fn a_client_of_the_other_dialect_is_told_so() {
     );
     assert_eq!(peer.next().await, None);
 }
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_kept_is_refused_and_the_session_goes_on() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened(&home).await;
+    for trace in ["a b".to_owned(), "a".repeat(300)] {
+        let payload = json!({ "agent": "fsharp", "input": home.code("1 + 1") });
+        peer.send(json!({ "type": "job.submit", "trace_id": trace, "payload": payload })).await;
+        assert_eq!(peer.next().await.unwrap()["payload"]["code"], "INVALID_REQUEST", "{trace}");
+    }
+    submit(&mut peer, home.code("1 + 1")).await;
+    peer.until_it(is_end).await;
+}
+
+#[tokio::test]
+async fn the_same_job_from_two_sessions_at_once_is_accepted_and_ended_in_both() {
+    let home = Home::new().await;
+    let ((mut one, _), (mut other, _)) = (opened(&home).await, opened(&home).await);
+    for round in 0..20 {
+        let payload =
+            json!({ "agent": "fsharp", "input": home.code("1 + 1"), "idempotency_key": format!("k{round}") });
+        for peer in [&mut one, &mut other] {
+            peer.send(json!({ "type": "job.submit", "payload": payload })).await;
+        }
+        let (mut jobs, mut ends) = (Vec::new(), Vec::new());
+        for peer in [&mut one, &mut other] {
+            jobs.push(peer.first("job.accepted").await["payload"]["job_id"].clone());
+            ends.push(peer.until_it(is_end).await.pop().unwrap()["id"].clone());
+        }
+        assert_eq!((&jobs[0], &ends[0]), (&jobs[1], &ends[1]));
+    }
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_closed() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let home = Home::with(Settings::default(), limits).await;
+    let (_first, _) = opened(&home).await;
+    let mut second = home.connect().await;
+    assert_eq!(second.next().await, None);
+}
+
+#[tokio::test]
+async fn a_job_whose_session_was_deleted_cannot_be_joined_and_costs_nothing() {
+    let home = Home::new().await;
+    let ((mut one, _), (mut other, welcome)) = (opened(&home).await, opened(&home).await);
+    submit(&mut one, home.code("1 + 1")).await;
+    let job = one.until_it(is_end).await[0]["payload"]["job_id"].clone();
+    home.delete_sessions().await;
+    other.send(json!({ "type": "job.subscribe", "payload": { "job_id": job, "history": true } })).await;
+    assert_eq!(other.next().await.unwrap()["payload"]["code"], "JOB_NOT_FOUND");
+    drop(other);
+    resumed(&home, &welcome, 0, 0).await;
+}

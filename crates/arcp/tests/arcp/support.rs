@@ -9,8 +9,9 @@ use mainstay_engine::Engine;
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Daemon, Kinds, port};
+use mainstay_log::SessionFilter;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
+use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand, Timestamp};
 use mainstay_runner::RunnerFactory;
 use mainstay_test_support::scripted_kernel::Scripted;
 use serde_json::{Value, json};
@@ -57,6 +58,16 @@ impl Home {
         drop(daemon);
         let (daemon, served) = serve(&self.folder, self.settings, &self.limits).await;
         (self.daemon, self.served) = (Some(daemon), served);
+    }
+
+    /// Deletes all sessions of the engine.
+    pub(crate) async fn delete_sessions(&self) {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        for session in client.sessions(SessionFilter::default()).await.unwrap() {
+            let id = mainstay_gateway::command::anonymous();
+            let delete = Command::new(id, client.source(), SessionCommand::Delete);
+            client.submit(session.id, delete).await.unwrap();
+        }
     }
 
     /// What is stored of a session.
