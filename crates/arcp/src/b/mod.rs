@@ -3,6 +3,7 @@
 mod errors;
 mod frame;
 mod handshake;
+mod joins;
 mod outcome;
 mod peculiarities;
 mod pending;
