@@ -1,10 +1,11 @@
 //! Which dialect a connection speaks: its first frame says it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A dialect of ARCP. The two are different protocols under one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// The protocol 1.0 of draft-arcp-01.
     A,

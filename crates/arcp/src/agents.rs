@@ -1,6 +1,6 @@
 //! What can be given jobs: the kinds of sessions that can start here are the agents. Source: draft-arcp-1.1, 7.5; seed 002.
 
-use mainstay_arcp_protocol::b::{AgentRef, InventoryEntry};
+use mainstay_arcp_protocol::b::InventoryEntry;
 use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_log::SessionFilter;
@@ -18,7 +18,19 @@ pub(crate) enum AgentRefused {
     /// There is none of this name that can start; these are there.
     Unknown(Vec<String>),
     /// There is one of this name, in another version.
-    OtherVersion,
+    OtherVersion(String),
+}
+
+impl AgentRefused {
+    /// The same about this agent, for people.
+    pub(crate) fn about(&self, agent: &str) -> String {
+        match self {
+            Self::Unknown(names) => format!("there is no agent {agent}; there are {}", names.join(", ")),
+            Self::OtherVersion(version) => {
+                format!("{agent}@{version} is not available; {agent} is there in version {VERSION}")
+            }
+        }
+    }
 }
 
 /// The agents that can be given jobs, the preferred one first: the kinds of which a session can start for this client, and those of which it has
@@ -52,14 +64,15 @@ pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<In
 pub(crate) async fn kind_of(
     daemon: &Daemon,
     client: &Client,
-    agent: &AgentRef,
+    name: &str,
+    version: Option<&str>,
 ) -> Result<Result<SessionKind, AgentRefused>, Error> {
     let names: Vec<_> = inventory(daemon, client).await?.into_iter().map(|entry| entry.name).collect();
-    if !names.iter().any(|name| name == agent.name()) {
+    if !names.iter().any(|known| known == name) {
         return Ok(Err(AgentRefused::Unknown(names)));
     }
-    if agent.version().is_some_and(|version| version != VERSION) {
-        return Ok(Err(AgentRefused::OtherVersion));
+    if version.is_some_and(|version| version != VERSION) {
+        return Ok(Err(AgentRefused::OtherVersion(version.unwrap_or_default().to_owned())));
     }
-    Ok(Ok(SessionKind::new(agent.name())?))
+    Ok(Ok(SessionKind::new(name)?))
 }

@@ -2,18 +2,21 @@
 
 use futures::{Stream, StreamExt};
 use mainstay_arcp_protocol::a::session::SessionRejected;
-use mainstay_arcp_protocol::ids::ulid_text;
 use mainstay_arcp_protocol::{Dialect, a};
+use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::{Access, Timestamp};
 use mainstay_runner::Environment;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::b;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::LiveSessions;
+use crate::new_id::new_ulid;
 use crate::settings::Settings;
+
+/// How much is kept of what a client calls itself, in characters.
+pub(crate) const NAME_CHARS: usize = 200;
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,22 @@ pub(crate) struct Peer {
     pub(crate) live: LiveSessions,
     /// What is known of a client that was let in before its first frame.
     pub(crate) attached: Option<Attached>,
+}
+
+impl Peer {
+    /// The client that shows this token, and calls itself this; none where the token is not good.
+    pub(crate) fn client_of(&self, token: Option<&str>, name: &str) -> Option<Client> {
+        let access = match (&self.attached, token) {
+            // Whoever started the bridge has shown the token for it.
+            (Some(attached), None | Some("")) => attached.access.clone(),
+            (_, Some(token)) => self.daemon.tokens.access_of(token)?,
+            (None, None) => return None,
+        };
+        let name: String = name.chars().take(NAME_CHARS).collect();
+        let client = self.daemon.engine.attach(access, &format!("arcp:{name}")).as_connection();
+        let environment = self.attached.as_ref().and_then(|attached| attached.environment.clone());
+        Some(client.with_environment(environment))
+    }
 }
 
 /// A client of the local socket, which showed the daemon's token.
@@ -81,8 +100,7 @@ fn rejection() -> String {
         message: "this runtime serves protocol 1.1 alone, which begins with session.hello".to_owned(),
         unsupported: None,
     };
-    let id = ulid_text(Uuid::now_v7().as_u128());
-    let envelope = a::Envelope::new(id, Timestamp::now(), a::Message::SessionRejected(rejected));
+    let envelope = a::Envelope::new(new_ulid(), Timestamp::now(), a::Message::SessionRejected(rejected));
     envelope.encode().unwrap_or_default()
 }
 

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey, Principal, SessionId};
+use mainstay_model::{CommandId, Event, EventBody, Principal, SessionId};
 
-use crate::job_id::session_of_key;
 use crate::job_news::{JobNews, news_of};
+use crate::job_origin::{Acceptance, JobOrigin};
+use crate::observer::Observer;
 
 /// The jobs of one session.
 pub(crate) struct Feed {
@@ -16,6 +17,7 @@ pub(crate) struct Feed {
     session: String,
     principal: Principal,
     jobs: HashMap<CommandId, FedJob>,
+    observers: Vec<Observer>,
 }
 
 /// A job that the session is told of.
@@ -25,7 +27,17 @@ pub(crate) struct FedJob {
     pub(crate) home: SessionId,
     /// Whether this session submitted it.
     pub(crate) is_own: bool,
+    /// Whether it ran already when it was joined.
+    pub(crate) has_begun: bool,
     has_ended: bool,
+    /// Whether a command of another principal runs that has the same id.
+    is_hidden: bool,
+}
+
+impl FedJob {
+    const fn new(home: SessionId, is_own: bool) -> Self {
+        Self { home, is_own, has_begun: false, has_ended: false, is_hidden: false }
+    }
 }
 
 /// What an event told of a job.
@@ -38,7 +50,7 @@ pub(crate) struct Told<'a> {
 impl Feed {
     /// Of a session of this principal, which is told of nothing yet.
     pub(crate) fn new(session: String, principal: Principal) -> Self {
-        Self { session, principal, jobs: HashMap::new() }
+        Self { session, principal, jobs: HashMap::new(), observers: Vec::new() }
     }
 
     /// The job of this name, where the session is told of it.
@@ -51,10 +63,16 @@ impl Feed {
         self.jobs.iter().filter(|(_, known)| !known.has_ended)
     }
 
+    /// How many jobs of other sessions it is told of.
+    pub(crate) fn count_joined(&self) -> usize {
+        self.jobs.values().filter(|known| !known.is_own && !known.has_ended).count()
+    }
+
     /// Tells of a job from here on that another session submitted, or that has ended. It is told once more how that ends.
-    pub(crate) fn join(&mut self, job: CommandId, home: SessionId, is_own: bool) {
-        let known = self.jobs.entry(job).or_insert(FedJob { home, is_own, has_ended: false });
+    pub(crate) fn join(&mut self, job: CommandId, home: SessionId, is_own: bool, has_begun: bool) {
+        let known = self.jobs.entry(job).or_insert(FedJob::new(home, is_own));
         known.is_own |= is_own;
+        known.has_begun |= has_begun;
         known.has_ended = false;
     }
 
@@ -72,26 +90,56 @@ impl Feed {
         }
     }
 
+    /// Those who observe jobs from here on.
+    pub(crate) fn observers(&self) -> &[Observer] {
+        &self.observers
+    }
+
+    /// Has this one observe the jobs that begin from here on.
+    pub(crate) fn observe(&mut self, observer: Observer) {
+        self.observers.push(observer);
+    }
+
+    /// Ends a subscription of an observer.
+    pub(crate) fn end_observer(&mut self, subscription: &str) {
+        self.observers.retain(|observer| observer.subscription != subscription);
+    }
+
     /// What an event tells of a job of the session; nothing more once it told of the job's end.
     pub(crate) fn take<'a>(&mut self, event: &'a Event) -> Option<Told<'a>> {
         let job = job_of(event, &self.principal)?;
-        self.begins(job, event);
+        let acceptance = Acceptance::of(event);
+        let is_of_another = acceptance.is_some() && event.metadata.source.principal() != self.principal;
+        if acceptance.is_some() && !is_of_another {
+            self.begins(job, event);
+        }
         let known = self.jobs.get_mut(job).filter(|known| known.home == event.session)?;
+        if is_of_another {
+            known.is_hidden |= acceptance.is_some_and(|acceptance| acceptance.begins);
+            return None;
+        }
         if known.has_ended {
             return None;
         }
         let news = news_of(event);
-        known.has_ended = news.iter().any(|news| matches!(news, JobNews::Ended(_)));
+        let is_end = news.iter().any(|news| matches!(news, JobNews::Ended(_)));
+        if known.is_hidden {
+            known.is_hidden = !is_end;
+            return None;
+        }
+        known.has_ended = is_end;
         (!news.is_empty()).then(|| Told { job: job.clone(), event, news })
     }
 
-    /// Notes the job that an event begins, where this session submitted it.
+    /// Notes the job that an event begins, where this session submitted or observes it.
     fn begins(&mut self, job: &CommandId, event: &Event) {
-        let is_own =
-            submitted(event).is_some_and(|key| session_of_key(key, job) == Some(self.session.as_str()));
-        if is_own && event.metadata.source.principal() == self.principal {
-            let begun = FedJob { home: event.session, is_own: true, has_ended: false };
-            self.jobs.entry(job.clone()).or_insert(begun);
+        if self.jobs.contains_key(job) {
+            return;
+        }
+        let origin = JobOrigin::of(event, job);
+        let is_own = origin.session == self.session;
+        if is_own || self.observers.iter().any(|observer| observer.wants_job(job, &origin)) {
+            self.jobs.insert(job.clone(), FedJob::new(event.session, is_own));
         }
     }
 }
@@ -102,25 +150,5 @@ pub(crate) fn job_of<'e>(event: &'e Event, principal: &Principal) -> Option<&'e 
         // The daemon says this, for no command of its own.
         EventBody::CommandDequeued { principal: of, command, .. } => (of == principal).then_some(command),
         _ => event.metadata.correlation.as_ref(),
-    }
-}
-
-/// The key of the command that an event accepts.
-pub(crate) fn submitted(event: &Event) -> Option<&IdempotencyKey> {
-    match &event.body {
-        EventBody::CommandQueued(queued) => queued.key.as_ref(),
-        EventBody::EvalRequested { key, .. } | EventBody::JobRequested { key, .. } => key.as_ref(),
-        _ => None,
-    }
-}
-
-/// What a command says that an event accepts.
-pub(crate) fn accepted_fingerprint(event: &Event) -> Option<&CommandFingerprint> {
-    match &event.body {
-        EventBody::CommandQueued(queued) => Some(&queued.fingerprint),
-        EventBody::EvalRequested { fingerprint, .. } | EventBody::JobRequested { fingerprint, .. } => {
-            Some(fingerprint)
-        }
-        _ => None,
     }
 }

@@ -4,7 +4,7 @@
 //! runs nothing a second time, also under the next daemon, and nothing is kept here for that.
 
 use mainstay_arcp_protocol::ids::ulid_text;
-use mainstay_model::{CommandId, Error, IdempotencyKey, Principal};
+use mainstay_model::{CommandId, Error, Principal};
 
 /// What a submission is told apart by.
 #[derive(Clone, Copy, Debug)]
@@ -33,27 +33,4 @@ pub(crate) fn job_id(principal: &Principal, submission: Submission<'_>) -> Resul
     let mut half = [0; 16];
     half.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     CommandId::new(format!("job_{}", ulid_text(u128::from_be_bytes(half))))
-}
-
-/// What the events of a job that was submitted in this session, as part of this trace, have as the key of its command. It is how the session's
-/// jobs are told from others when the log is read again.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] where the session's name is too long for a key.
-pub(crate) fn key_of(session: &str, trace: Option<&str>, job: &CommandId) -> Result<IdempotencyKey, Error> {
-    IdempotencyKey::new(format!("{session}/{}/{job}", trace.unwrap_or_default()))
-}
-
-/// The session in which a job was submitted whose command has this key.
-pub(crate) fn session_of_key<'a>(key: &'a IdempotencyKey, job: &CommandId) -> Option<&'a str> {
-    Some(parts_of_key(key, job)?.0)
-}
-
-/// The trace of which a job is part whose command has this key, where its client gave one.
-pub(crate) fn trace_of_key<'a>(key: &'a IdempotencyKey, job: &CommandId) -> Option<&'a str> {
-    Some(parts_of_key(key, job)?.1).filter(|trace| !trace.is_empty())
-}
-
-fn parts_of_key<'a>(key: &'a IdempotencyKey, job: &CommandId) -> Option<(&'a str, &'a str)> {
-    key.as_str().strip_suffix(job.as_str())?.strip_suffix('/')?.split_once('/')
 }

@@ -42,6 +42,11 @@ impl LiveSessions {
         HeldSession { session: session.to_owned(), sessions: self.clone(), replaced, _held: held }
     }
 
+    /// Whether a connection has this session.
+    pub(crate) fn has(&self, session: &str) -> bool {
+        self.lock().contains_key(session)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Connection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

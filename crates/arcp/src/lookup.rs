@@ -14,7 +14,7 @@ use crate::stored_session::{PROTOCOL, StoredSession};
 pub(crate) async fn replay(peer: Peer, session: &str, after: u64, outbox: Outbox) {
     let Some(client) = client(&peer) else { return };
     match StoredSession::find(&client, session, Timestamp::now()).await {
-        Ok(Some(stored)) => b::replay(peer, client, stored, after, outbox).await,
+        Ok(Some(stored)) => b::replay(&peer, client, stored, after, outbox).await,
         Ok(None) => outbox.send(b::refusal_of_lookup(session)).await,
         Err(error) => outbox.send(b::refusal(&error)).await,
     }

@@ -14,8 +14,12 @@ pub struct Settings {
     pub heartbeat_interval_sec: u32,
     /// How long a client has to show who it is, in milliseconds.
     pub handshake_ms: u32,
-    /// How many jobs of other sessions one session may be told of.
+    /// How many jobs of other sessions one session may be told of, and how many observers it may have.
     pub subscriptions: usize,
+    /// How many submissions of one connection may wait for their answer. Then no more is read of it until one is answered.
+    pub unanswered_submissions: usize,
+    /// How many sessions of one principal can be resumed. Then the first of those that nobody has is given up for a new one.
+    pub sessions: usize,
     /// The largest part of a result that is sent as one, in bytes of text. A larger result is sent in parts.
     pub chunk_bytes: usize,
 }
@@ -46,6 +50,8 @@ impl Default for Settings {
             heartbeat_interval_sec: 30,
             handshake_ms: 10_000,
             subscriptions: 1000,
+            unanswered_submissions: 1000,
+            sessions: 1000,
             chunk_bytes: 256 * 1024,
         }
     }

@@ -1,6 +1,6 @@
 //! ARCP as lines: what `mainstay arcp` carries between its own input and output and the daemon's socket. An envelope is a line.
 
-use futures::{SinkExt, StreamExt};
+use futures::{SinkExt, Stream, StreamExt, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
@@ -27,19 +27,45 @@ pub(crate) async fn serve_stream(
     });
     match purpose {
         Purpose::Serve => {
-            let frames = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
-            let incoming = frames.filter_map(|line| {
-                std::future::ready(match line {
-                    Ok(line) if line.trim().is_empty() => None,
-                    Ok(line) => Some(Incoming::Text(line)),
-                    Err(LinesCodecError::MaxLineLengthExceeded) => Some(Incoming::TooLarge),
-                    Err(LinesCodecError::Io(_)) => None,
-                })
-            });
+            let incoming = frames_of(FramedRead::new(read, LinesCodec::new_with_max_length(limit)));
             serve(peer, Box::pin(incoming), outbox).await;
         }
         Purpose::Replay { session, after } => replay(peer, &session, after, outbox).await,
         Purpose::Sessions => sessions(&peer, outbox).await,
     }
     writer.await.ok();
+}
+
+/// The frames that lines are. A line that is too long is one that is refused, and the lines behind it are read on.
+fn frames_of(lines: FramedRead<impl AsyncRead + Unpin, LinesCodec>) -> impl Stream<Item = Incoming> {
+    stream::unfold((lines, false), |(mut lines, mut is_behind_error)| async move {
+        loop {
+            match lines.next().await {
+                Some(Ok(line)) if line.trim().is_empty() => {}
+                Some(Ok(line)) => return Some((Incoming::Text(line), (lines, false))),
+                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                    return Some((Incoming::TooLarge, (lines, true)));
+                }
+                // The reader says once after an error that it has ended.
+                None if is_behind_error => is_behind_error = false,
+                Some(Err(LinesCodecError::Io(_))) | None => return None,
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+        let text = format!("one\n\n{}\ntwo\n", "x".repeat(100));
+        let lines = FramedRead::new(text.as_bytes(), LinesCodec::new_with_max_length(10));
+        let frames: Vec<_> = Box::pin(frames_of(lines)).collect().await;
+        let [Incoming::Text(one), Incoming::TooLarge, Incoming::Text(two)] = &frames[..] else {
+            panic!("{frames:?}")
+        };
+        assert_eq!((one.as_str(), two.as_str()), ("one", "two"));
+    }
 }

@@ -3,18 +3,26 @@
 //! It is where the fold of the session's jobs begins, and what the session subscribed to. All else is in the log.
 
 use jiff::SignedDuration;
+use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
-use mainstay_model::{CommandId, Error, Position, SessionId, Timestamp};
+use mainstay_model::{CommandId, Error, Event, EventBody, Position, SessionId, Timestamp};
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::connection::NAME_CHARS;
+use crate::job_origin::JobOrigin;
+use crate::live_sessions::LiveSessions;
+use crate::new_id::new_ulid;
+use crate::observer::Observer;
+use crate::teller::FOLD_VERSION;
 
 /// The name of the protocol among the stored connections.
 pub(crate) const PROTOCOL: &str = "arcp";
 
 /// A session as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredSession {
     /// The name of the session.
@@ -23,6 +31,13 @@ pub(crate) struct StoredSession {
     /// When the session was opened.
     #[serde(skip)]
     pub(crate) opened_at: Timestamp,
+    /// The dialect that its client speaks.
+    pub(crate) dialect: Dialect,
+    /// The version of what is told of an event.
+    fold_version: u32,
+    /// How many messages there were up to a place that the fold had come to.
+    #[serde(default)]
+    pub(crate) counted: Option<Counted>,
     /// The hash of the token with which it can be resumed.
     token: String,
     /// The hash of the token before, while it is not known that the client has the newer one: a connection may be lost on the way.
@@ -48,7 +63,7 @@ pub(crate) struct StoredSession {
 }
 
 /// A place in the fold of a session's jobs, with what the fold knows there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Base {
     /// The last event before it.
@@ -57,10 +72,43 @@ pub(crate) struct Base {
     pub(crate) seq: u64,
     /// The jobs that are told of further.
     pub(crate) jobs: Vec<JobAtBase>,
+    /// Those who observe jobs from here on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) observers: Vec<Observer>,
+}
+
+/// How many messages a session had been told up to a place. Where the fold counts others there when the log is read again, events have vanished,
+/// or are seen no more, and its numbers are not those that the client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Counted {
+    pub(crate) position: Position,
+    /// The joins that the fold had come to.
+    pub(crate) joined: usize,
+    pub(crate) seq: u64,
+}
+
+/// What a client has of what its session was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// All messages up to this number.
+    Seq(u64),
+    /// All up to this message.
+    Message { id: String, place: Place },
+}
+
+impl Reached {
+    /// Whether the client surely has all that was told up to this place in the fold.
+    fn is_behind(&self, base: &Base) -> bool {
+        match self {
+            Self::Seq(seq) => base.seq <= *seq,
+            Self::Message { place, .. } => base.position < place.position,
+        }
+    }
 }
 
 /// A place in the fold from which it may begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Mark {
     pub(crate) base: Base,
@@ -89,27 +137,37 @@ pub(crate) struct ToldAtBase {
     /// Whether it has begun to run.
     pub(crate) has_begun: bool,
     pub(crate) submitted_at: Timestamp,
-    pub(crate) trace: String,
+    pub(crate) origin: JobOrigin,
     /// The number of the last message about it.
     pub(crate) last_seq: u64,
     /// What an agent said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) said: Option<String>,
+    pub(crate) last_text: Option<String>,
+}
+
+impl ToldAtBase {
+    /// Of a job that this event accepted, from an origin.
+    pub(crate) fn of(accepted: &Event, origin: JobOrigin) -> Self {
+        let has_begun = !matches!(accepted.body, EventBody::CommandQueued(_));
+        Self { has_begun, submitted_at: accepted.at, origin, last_seq: 0, last_text: None }
+    }
 }
 
 /// A change of what a session is told of, beside the jobs that it submits: another's job, or one of its own that had ended when it was submitted
 /// again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Join {
     /// The event behind which the change was made.
     pub(crate) at: Position,
-    pub(crate) job: CommandId,
+    /// The job that it is about; none where it is about an observer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) job: Option<CommandId>,
     pub(crate) change: Change,
 }
 
 /// What became of a job for a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Change {
     /// The session is told of the job from there on.
@@ -120,9 +178,23 @@ pub(crate) enum Change {
         history: History,
         /// Whether the session submitted the job too.
         is_own: bool,
+        /// Whether the job ran already.
+        #[serde(default)]
+        has_begun: bool,
     },
     /// The session is told no more of it.
     Left,
+    /// The session is told of all jobs that an observer wants, from there on.
+    Observed {
+        observer: Observer,
+        /// The place of the message behind which it begins, where that was before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Place>,
+        /// The jobs that had not ended then.
+        jobs: Vec<JobAtBase>,
+    },
+    /// A subscription of an observer has ended.
+    ObserverEnded { subscription: String },
 }
 
 /// What is told of what happened to a job before it was joined.
@@ -134,14 +206,17 @@ pub(crate) enum History {
     /// All of it is told.
     All,
     /// What was told after this message of the event at this place is told.
-    After {
-        /// The place of the event.
-        position: Position,
-        /// The number of the message among those of the event.
-        index: u16,
-    },
+    After(Place),
     /// Only how it ended, where it has.
     End,
+}
+
+/// The place of a message: an event, and the number of the message among those of the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Place {
+    pub(crate) position: Position,
+    pub(crate) index: u16,
 }
 
 /// A token that lets its holder resume a session.
@@ -165,26 +240,36 @@ impl ResumeToken {
     }
 }
 
+/// What a client opens a session with.
+pub(crate) struct Opening {
+    /// What the client calls itself.
+    pub(crate) client: String,
+    /// The features that both sides have.
+    pub(crate) features: Vec<String>,
+    /// The largest part of a result, in bytes.
+    pub(crate) chunk_bytes: usize,
+    /// The event behind which it begins.
+    pub(crate) since: Position,
+}
+
 impl StoredSession {
-    /// A session that begins here, and the token for it.
-    pub(crate) fn open(
-        id: String,
-        client: String,
-        features: Vec<String>,
-        chunk_bytes: usize,
-        since: Position,
-        now: Timestamp,
-    ) -> (Self, ResumeToken) {
+    /// A session of a client that begins here, and the token for it.
+    pub(crate) fn open(dialect: Dialect, opening: Opening, now: Timestamp) -> (Self, ResumeToken) {
+        let Opening { client, features, chunk_bytes, since } = opening;
         let token = ResumeToken::random();
+        let base = Base { position: since, seq: 0, jobs: Vec::new(), observers: Vec::new() };
         let stored = Self {
-            id,
+            id: format!("sess_{}", new_ulid()),
             opened_at: now,
+            dialect,
+            fold_version: FOLD_VERSION,
+            counted: None,
             token: ResumeToken::hash(&token.0),
             previous_token: None,
-            client,
+            client: client.chars().take(NAME_CHARS).collect(),
             features,
             chunk_bytes,
-            base: Base { position: since, seq: 0, jobs: Vec::new() },
+            base,
             resumed_at: None,
             joins: Vec::new(),
             is_closed: false,
@@ -199,7 +284,27 @@ impl StoredSession {
     pub(crate) async fn find(client: &Client, id: &str, now: Timestamp) -> Result<Option<Self>, Error> {
         let found = client.stored_connection(id).await?;
         let live = found.filter(|found| found.protocol == PROTOCOL && found.expires_at > now);
-        Ok(live.and_then(Self::of))
+        Ok(live.and_then(Self::of).filter(|stored| stored.fold_version == FOLD_VERSION))
+    }
+
+    /// Removes the sessions of the client's principal that were opened first and that nobody has, so that there is room for one more.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub(crate) async fn make_room(
+        client: &Client,
+        live: &LiveSessions,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let newest_first = client.stored_connections(PROTOCOL).await?;
+        let current = newest_first.into_iter().filter(|connection| connection.expires_at > now);
+        for connection in current.skip(limit.saturating_sub(1)) {
+            if !live.has(&connection.id) {
+                client.store_connection(ResumableConnection { expires_at: now, ..connection }).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Of what the store has.
@@ -229,9 +334,9 @@ impl StoredSession {
         self.previous_token.take().is_some()
     }
 
-    /// Where the fold begins for a client that has the messages up to this number.
-    pub(crate) fn mark_for(&self, seq: u64) -> Mark {
-        let resumed_at = self.resumed_at.as_ref().filter(|mark| mark.base.seq <= seq);
+    /// Where the fold begins for a client that has so much.
+    pub(crate) fn mark_for(&self, reached: &Reached) -> Mark {
+        let resumed_at = self.resumed_at.as_ref().filter(|mark| reached.is_behind(&mark.base));
         resumed_at.cloned().unwrap_or_else(|| Mark { base: self.base.clone(), joined: 0 })
     }
 

@@ -55,6 +55,11 @@ impl Work {
         self
     }
 
+    /// The session that it names.
+    pub(crate) fn named_session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// The command that has it done.
     ///
     /// # Errors

@@ -5,6 +5,9 @@ use mainstay_arcp_protocol::b::{DecodeError, ErrorCode, ErrorPayload};
 use mainstay_model::{Error, ErrorClass};
 use serde_json::json;
 
+use crate::agents::AgentRefused;
+use crate::pending_submissions::Refusal;
+
 /// What an error is for a client.
 pub(crate) fn payload(error: &Error) -> ErrorPayload {
     let code = code_of(error);
@@ -13,6 +16,20 @@ pub(crate) fn payload(error: &Error) -> ErrorPayload {
         message: error.to_string(),
         retryable: is_retryable(error),
         details: Some(json!({ "code": error.code().0, "next_step": error.next_step() })),
+    }
+}
+
+/// What a client is told whose submission is refused.
+pub(super) fn of_refusal(refusal: &Refusal) -> ErrorPayload {
+    match refusal {
+        Refusal::Engine(error) => payload(error),
+        Refusal::Agent { agent, why } => {
+            let code = match why {
+                AgentRefused::Unknown(_) => ErrorCode::AgentNotAvailable,
+                AgentRefused::OtherVersion(_) => ErrorCode::AgentVersionNotAvailable,
+            };
+            ErrorPayload::new(code, why.about(agent))
+        }
     }
 }
 

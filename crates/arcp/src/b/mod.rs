@@ -1,45 +1,65 @@
 //! Dialect B: draft-arcp-1.1, with the details of draft-arcp-02. Protocol version 1.1.
 
 mod errors;
-mod frame;
 mod handshake;
-mod joins;
-mod outcome;
 mod peculiarities;
-mod pending;
 mod requests;
-mod session;
-mod submissions;
-mod teller;
+mod submit;
+mod subscriptions;
+mod voice;
 
 use futures::Stream;
 use mainstay_arcp_protocol::DialectError;
-use mainstay_arcp_protocol::b::Message;
+use mainstay_arcp_protocol::b::{Accepted, Envelope, Feature, Message, Ping, decode};
 use mainstay_engine::Client;
-use mainstay_model::Error;
+use mainstay_model::{CommandId, Error, Timestamp};
 
-use self::frame::envelope;
-use self::handshake::Opened;
+use self::peculiarities::Peculiarities;
+use self::voice::BVoice;
 use crate::connection::{End, Peer};
+use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
-use crate::stored_session::StoredSession;
+use crate::new_id::new_ulid;
+use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::session::{Opened, Session, Updates};
+use crate::stored_session::{ResumeToken, StoredSession};
+
+/// Dialect B on one connection.
+pub(crate) struct B {
+    peculiarities: Peculiarities,
+}
 
 /// Serves a connection whose first frame is of this dialect.
 pub(crate) async fn serve(
     peer: Peer,
-    incoming: impl Stream<Item = Incoming> + Send + Unpin,
+    mut incoming: impl Stream<Item = Incoming> + Send + Unpin,
     outbox: Outbox,
     first: &str,
 ) -> End {
     match handshake::open(&peer, &outbox, first).await {
-        Some(opened) => session::serve(peer, opened, incoming, outbox).await,
+        Some((opened, peculiarities)) => {
+            let (mut session, updates) = begin(&peer, opened, outbox, peculiarities);
+            session.serve(&mut incoming, updates).await
+        }
         None => End::Refused,
     }
 }
 
 /// Tells what a session was told behind a number, and nothing else.
-pub(crate) async fn replay(peer: Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
-    session::replay(peer, Opened::to_be_replayed(client, stored, after), outbox).await;
+pub(crate) async fn replay(peer: &Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
+    let opened = Opened::to_be_replayed(client, stored, after);
+    begin(peer, opened, outbox, Peculiarities::default()).0.replay().await;
+}
+
+fn begin(peer: &Peer, opened: Opened, outbox: Outbox, peculiarities: Peculiarities) -> (Session<B>, Updates) {
+    let stored = &opened.stored;
+    let voice = BVoice {
+        session: stored.id.clone(),
+        chunks: stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str()),
+        chunk_bytes: stored.chunk_bytes,
+        peculiarities,
+    };
+    Session::begin(peer, opened, outbox, B { peculiarities }, voice)
 }
 
 /// What a client is told that looks up a session which is not there.
@@ -55,4 +75,107 @@ pub(crate) fn refusal(error: &Error) -> String {
 /// What a client is told whose first frame is of neither dialect.
 pub(crate) fn refusal_of_frame(error: &DialectError) -> String {
     envelope(None, Message::SessionError(errors::of_first_frame(error))).encode()
+}
+
+/// A message that is no event of a job.
+fn envelope(session: Option<&str>, message: Message) -> Envelope {
+    Envelope {
+        id: new_ulid(),
+        session_id: session.map(str::to_owned),
+        trace_id: None,
+        job_id: None,
+        event_seq: None,
+        message,
+    }
+}
+
+impl Session<B> {
+    /// Sends a message that is no event of a job.
+    async fn send(&self, message: Message) {
+        self.send_frame(self.frame(message)).await;
+    }
+
+    fn frame(&self, message: Message) -> String {
+        envelope(Some(&self.stored.id), message).encode()
+    }
+
+    /// Sends a message about a job that is no event of it.
+    async fn send_of_job(&self, job: &CommandId, message: Message) {
+        let about = Envelope { job_id: Some(job.to_string()), ..envelope(Some(&self.stored.id), message) };
+        self.send_frame(about.encode()).await;
+    }
+}
+
+impl Dialect for B {
+    type Voice = BVoice;
+    const TELLS_ACCEPTANCE: bool = false;
+
+    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<End>, Error> {
+        let refused = match frame {
+            Incoming::Alive => return Ok(None),
+            Incoming::Text(text) => match decode(&text) {
+                Ok(frame) => return session.request(frame).await,
+                Err(error) => errors::undecoded(&error),
+            },
+            Incoming::Binary => errors::no_bytes(),
+            Incoming::TooLarge => {
+                let limit = session.daemon.engine.limits().message_bytes;
+                errors::payload(&Error::MessageTooLarge { limit })
+            }
+        };
+        session.send(Message::SessionError(refused)).await;
+        Ok(None)
+    }
+
+    async fn welcome(session: &Session<Self>, token: ResumeToken) -> Result<Option<String>, Error> {
+        let Session { daemon, settings, client, stored, .. } = session;
+        let welcome = handshake::welcome(daemon, settings, client, stored, token).await?;
+        Ok(Some(session.frame(Message::SessionWelcome(welcome))))
+    }
+
+    fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String {
+        let known = session.teller.job(job);
+        let accepted = Accepted {
+            job_id: job.to_string(),
+            agent: known.map_or_else(|| submission.agent.clone(), |known| known.agent.clone()),
+            // What a job may do beside running its code is not granted by leases yet, so that none is given.
+            lease: Default::default(),
+            lease_constraints: None,
+            budget: None,
+            credentials: None,
+            accepted_at: known.map_or_else(Timestamp::now, |known| known.submitted_at),
+            trace_id: Some(
+                known.map_or_else(|| submission.trace.clone(), |known| known.origin.trace.clone()),
+            ),
+            parent_job_id: None,
+            delegate_id: None,
+            request_id: Some(submission.message.clone()),
+        };
+        session.frame(Message::JobAccepted(accepted))
+    }
+
+    fn refused(session: &Session<Self>, message: &str, refusal: &Refusal) -> String {
+        let refused = errors::answering(&errors::of_refusal(refusal), message);
+        session.frame(Message::SessionError(refused))
+    }
+
+    fn failed(session: &Session<Self>, error: &Error) -> String {
+        session.frame(Message::SessionError(errors::payload(error)))
+    }
+
+    fn expired(session: &Session<Self>) -> String {
+        session.frame(Message::SessionError(errors::expired()))
+    }
+
+    fn beat(session: &mut Session<Self>) -> Vec<String> {
+        if !Self::expects_answers(session) {
+            return Vec::new();
+        }
+        let ping = Ping { nonce: format!("p_{}", new_ulid()), sent_at: Timestamp::now() };
+        vec![session.frame(Message::SessionPing(ping))]
+    }
+
+    fn expects_answers(session: &Session<Self>) -> bool {
+        session.has(Feature::Heartbeat.as_str())
+    }
 }

@@ -5,20 +5,25 @@ use mainstay_arcp_protocol::b::{FinalStatus, Hello};
 /// What one client reads otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peculiarities {
-    /// Whether a `job.error` whose `final_status` is not `error` ends the client. PyPI `agentruntimecontrolprotocol` 1.1.3 takes no other value, and
-    /// what it cannot read ends its reader and all of its jobs. The code still says what happened.
-    errors_are_errors: bool,
+    /// Whether it is PyPI `agentruntimecontrolprotocol` 1.1.3. It takes no `final_status` of a `job.error` but `error`, and what it cannot read ends
+    /// its reader and all of its jobs; the code still says what happened. A `session.error` ends all of its jobs too.
+    is_python_sdk: bool,
 }
 
 impl Peculiarities {
     /// Those of the client that says this. The Python SDK alone lists agents among what it can do.
     pub(super) fn of(hello: &Hello) -> Self {
-        Self { errors_are_errors: hello.capabilities.lists_agents() }
+        Self { is_python_sdk: hello.capabilities.lists_agents() }
+    }
+
+    /// Whether a `session.error` ends all jobs of the client, whatever it answers, so that it is not told what changes nothing for it.
+    pub(super) const fn dies_of_errors(self) -> bool {
+        self.is_python_sdk
     }
 
     /// How the end of a job that did not succeed is told.
     pub(super) const fn final_status(self, status: FinalStatus) -> FinalStatus {
-        match (self.errors_are_errors, status) {
+        match (self.is_python_sdk, status) {
             (true, FinalStatus::Cancelled | FinalStatus::TimedOut) => FinalStatus::Error,
             (_, status) => status,
         }

@@ -8,7 +8,7 @@ use crate::support::{Home, Peer};
 
 const FEATURES: [&str; 6] = ["heartbeat", "ack", "list_jobs", "subscribe", "result_chunk", "agent_versions"];
 
-fn hello(token: &str) -> Value {
+pub(crate) fn hello(token: &str) -> Value {
     json!({
         "type": "session.hello",
         "payload": {
@@ -20,31 +20,36 @@ fn hello(token: &str) -> Value {
 }
 
 /// A client with a session, and what it was welcomed with.
-async fn opened(home: &Home) -> (Peer, Value) {
+pub(crate) async fn opened(home: &Home) -> (Peer, Value) {
     opened_by(home, "secret").await
 }
 
-async fn opened_by(home: &Home, token: &str) -> (Peer, Value) {
+pub(crate) async fn opened_by(home: &Home, token: &str) -> (Peer, Value) {
     let mut peer = home.connect().await;
     peer.send(hello(token)).await;
     let welcome = peer.first("session.welcome").await;
     (peer, welcome["payload"].clone())
 }
 
-async fn submit(peer: &mut Peer, input: Value) -> String {
+pub(crate) async fn submit(peer: &mut Peer, input: Value) -> String {
     peer.send(json!({ "type": "job.submit", "payload": { "agent": "fsharp", "input": input } })).await
 }
 
-fn is_end(envelope: &Value) -> bool {
+pub(crate) fn is_end(envelope: &Value) -> bool {
     matches!(envelope["type"].as_str(), Some("job.result" | "job.error"))
 }
 
-fn seqs(envelopes: &[Value]) -> Vec<u64> {
+pub(crate) fn seqs(envelopes: &[Value]) -> Vec<u64> {
     envelopes.iter().filter_map(|envelope| envelope["event_seq"].as_u64()).collect()
 }
 
 /// Resumes a session; what it is told up to this number.
-async fn resumed(home: &Home, welcome: &Value, last: u64, up_to: u64) -> (Peer, Value, Vec<Value>) {
+pub(crate) async fn resumed(
+    home: &Home,
+    welcome: &Value,
+    last: u64,
+    up_to: u64,
+) -> (Peer, Value, Vec<Value>) {
     let mut peer = home.connect().await;
     peer.send(json!({
         "type": "session.resume",

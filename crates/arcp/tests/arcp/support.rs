@@ -76,6 +76,14 @@ impl Home {
         client.stored_connection(session).await.unwrap().unwrap().state
     }
 
+    /// Changes what is stored of a session.
+    pub(crate) async fn change_stored(&self, session: &str, change: impl FnOnce(&mut Value)) {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        let mut stored = client.stored_connection(session).await.unwrap().unwrap();
+        change(&mut stored.state);
+        client.store_connection(stored).await.unwrap();
+    }
+
     /// The folder in which sessions work.
     pub(crate) fn folder(&self) -> String {
         self.folder.path().display().to_string()

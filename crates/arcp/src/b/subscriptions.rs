@@ -1,0 +1,142 @@
+//! How a client of dialect B is told of jobs that another session submitted. Source: draft-arcp-1.1, 7.6.
+
+use mainstay_arcp_protocol::b::{
+    ErrorCode, ErrorPayload, Message, Subscribe, Subscribed, Unsubscribe, decode,
+};
+use mainstay_engine::CommandStatus;
+use mainstay_model::{CommandId, Error, SessionId, Timestamp};
+
+use super::voice::status_of;
+use super::{B, replay};
+use crate::connection::Peer;
+use crate::frames::Outbox;
+use crate::job_origin::{JobOrigin, trace_of_job};
+use crate::job_outcome::JobState;
+use crate::live_sessions::LiveSessions;
+use crate::message_id::place_of_ulid;
+use crate::session::Session;
+use crate::stored_session::{Change, History, StoredSession};
+
+/// What there is to say of a job that is subscribed to.
+struct Described {
+    state: JobState,
+    agent: String,
+    trace: String,
+}
+
+impl Session<B> {
+    pub(super) async fn subscribe(&mut self, id: String, subscribe: Subscribe) -> Result<(), Error> {
+        let found = match CommandId::new(subscribe.job_id.clone()) {
+            Ok(job) => self.place_of(&job).await?.map(|(home, _)| (job, home)),
+            Err(_) => None,
+        };
+        let Some((job, home)) = found else {
+            let reason = "there is no such job, or it may not be seen";
+            self.refuse_with(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;
+            return Ok(());
+        };
+        let limit = self.settings.subscriptions;
+        if self.teller.count_joined() >= limit {
+            let error = Error::TooManyRequests { what: "subscriptions".to_owned(), limit };
+            self.refuse(&id, &error.into()).await;
+            return Ok(());
+        }
+        let described = self.described(&job, home).await?;
+        let history = match (subscribe.history, subscribe.from_event_seq) {
+            (false, _) => History::Nothing,
+            (true, None | Some(0)) => History::All,
+            (true, Some(seq)) => self.history_behind(&job, home, seq).await?,
+        };
+        let has_begun = history == History::Nothing && described.state == JobState::Runs;
+        let joined = Change::Joined { home, history, is_own: false, has_begun };
+        match self.store_change(Some(job.clone()), joined).await {
+            Err(Error::SessionNotFound { .. }) => {
+                let reason = "the session that had the job is gone";
+                self.refuse_with(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;
+                return Ok(());
+            }
+            Err(error @ Error::TooManyRequests { .. }) => {
+                self.refuse(&id, &error.into()).await;
+                return Ok(());
+            }
+            stored => stored?,
+        }
+        self.send(Message::JobSubscribed(Subscribed {
+            request_id: Some(id),
+            job_id: job.to_string(),
+            current_status: status_of(described.state),
+            agent: described.agent,
+            lease: Default::default(),
+            lease_constraints: None,
+            budget: None,
+            parent_job_id: None,
+            trace_id: Some(described.trace),
+            subscribed_from: self.teller.seq(),
+            replayed: subscribe.history,
+        }))
+        .await;
+        self.apply_joins(self.position).await
+    }
+
+    /// What happened to a job behind a number of the session that submitted it: the numbers of others mean nothing to who has not seen them. All of
+    /// it where that session is gone.
+    async fn history_behind(&self, job: &CommandId, home: SessionId, seq: u64) -> Result<History, Error> {
+        let Some(accepted) = self.acceptance_of(job, home).await? else { return Ok(History::All) };
+        let submitter = JobOrigin::of(&accepted, job).session;
+        let found = StoredSession::find(&self.client, &submitter, Timestamp::now()).await?;
+        let Some(stored) = found else { return Ok(History::All) };
+        let (outbox, mut told) = Outbox::new(self.settings.patience());
+        let peer = Peer {
+            daemon: self.daemon.clone(),
+            settings: self.settings,
+            live: LiveSessions::default(),
+            attached: None,
+        };
+        let client = self.client.clone();
+        let told_all = tokio::spawn(async move { replay(&peer, client, stored, 0, outbox).await });
+        let mut last = History::All;
+        while let Some(message) = told.recv().await.and_then(|frame| decode(&frame).ok()) {
+            if message.event_seq.is_some_and(|number| number > seq) {
+                break;
+            }
+            if message.job_id.as_deref() == Some(job.as_str())
+                && let Some(place) = place_of_ulid(&message.id)
+            {
+                last = History::After(place);
+            }
+        }
+        told_all.abort();
+        Ok(last)
+    }
+
+    pub(super) async fn unsubscribe(&mut self, id: String, unsubscribe: Unsubscribe) -> Result<(), Error> {
+        let job = CommandId::new(unsubscribe.job_id).ok();
+        match job.filter(|job| self.teller.has_joined(job)) {
+            Some(job) => {
+                self.store_change(Some(job), Change::Left).await?;
+                self.apply_joins(self.position).await
+            }
+            None => {
+                let reason = "the session has no subscription to this job";
+                self.refuse_with(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// What there is to say of a job that the session may not be told of yet.
+    async fn described(&mut self, job: &CommandId, home: SessionId) -> Result<Described, Error> {
+        if let Some(known) = self.teller.job(job) {
+            let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());
+            return Ok(Described { state: known.state, agent, trace });
+        }
+        self.load_agent(home).await?;
+        let state = match self.client.command(job).await? {
+            CommandStatus::Waits { .. } => JobState::Waits,
+            CommandStatus::Runs { .. } => JobState::Runs,
+            CommandStatus::Ended(stored) => JobState::of_stored(&stored.outcome),
+        };
+        let agent = self.agent_of(home).cloned().unwrap_or_default();
+        Ok(Described { state, agent, trace: trace_of_job(job) })
+    }
+}

@@ -1,0 +1,51 @@
+//! What differs between the two dialects in a session on its connection.
+
+use std::future::Future;
+
+use mainstay_model::{CommandId, Error};
+
+use crate::connection::End;
+use crate::frames::Incoming;
+use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::session::Session;
+use crate::stored_session::ResumeToken;
+use crate::teller::Voice;
+
+/// A dialect on one connection, with what it keeps of that.
+pub(crate) trait Dialect: Sized + Send + Sync {
+    /// How it tells of jobs.
+    type Voice: Voice;
+
+    /// Whether the acceptance of a job is told with the job's events; else it is an answer beside them.
+    const TELLS_ACCEPTANCE: bool;
+
+    /// Does what a frame asks; says how the connection ends where it does.
+    fn hear(
+        session: &mut Session<Self>,
+        frame: Incoming,
+    ) -> impl Future<Output = Result<Option<End>, Error>> + Send;
+
+    /// What the client of an opened session is welcomed with.
+    fn welcome(
+        session: &Session<Self>,
+        token: ResumeToken,
+    ) -> impl Future<Output = Result<Option<String>, Error>> + Send;
+
+    /// Says that a job was accepted.
+    fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String;
+
+    /// Says that a submission was refused, by the message that submitted it.
+    fn refused(session: &Session<Self>, message: &str, refusal: &Refusal) -> String;
+
+    /// Says that the connection ends for this reason.
+    fn failed(session: &Session<Self>, error: &Error) -> String;
+
+    /// Says that the session cannot be resumed from where its client is.
+    fn expired(session: &Session<Self>) -> String;
+
+    /// What is sent from time to time.
+    fn beat(session: &mut Session<Self>) -> Vec<String>;
+
+    /// Whether the client says something at least as often as it is sent something from time to time.
+    fn expects_answers(session: &Session<Self>) -> bool;
+}

@@ -1,0 +1,69 @@
+//! Where a job comes from, as the event says that accepts its command.
+
+use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey};
+
+use serde::{Deserialize, Serialize};
+
+use crate::submission_key::SubmissionKey;
+
+/// An event that accepts a command.
+pub(crate) struct Acceptance<'e> {
+    pub(crate) key: Option<&'e IdempotencyKey>,
+    /// What the command says.
+    pub(crate) fingerprint: &'e CommandFingerprint,
+    /// Whether the command is carried out from here on; else it waits.
+    pub(crate) begins: bool,
+}
+
+impl<'e> Acceptance<'e> {
+    /// What this event says of the command that it accepts.
+    pub(crate) fn of(event: &'e Event) -> Option<Self> {
+        match &event.body {
+            EventBody::CommandQueued(queued) => {
+                Some(Self { key: queued.key.as_ref(), fingerprint: &queued.fingerprint, begins: false })
+            }
+            EventBody::EvalRequested { key, fingerprint, .. }
+            | EventBody::JobRequested { key, fingerprint, .. } => {
+                Some(Self { key: key.as_ref(), fingerprint, begins: true })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where a job was submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobOrigin {
+    /// The session of ARCP that submitted it; where it came by another way, the session of the engine that has it.
+    pub(crate) session: String,
+    /// The trace of which it is part.
+    pub(crate) trace: String,
+    /// The message that submitted it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+}
+
+impl JobOrigin {
+    /// The origin of a job that one of its events tells.
+    pub(crate) fn of(event: &Event, job: &CommandId) -> Self {
+        let key = Acceptance::of(event).and_then(|acceptance| acceptance.key);
+        Self::of_key(key, job).unwrap_or_else(|| Self {
+            session: event.session.to_string(),
+            trace: trace_of_job(job),
+            message: None,
+        })
+    }
+
+    /// The origin of a job whose command has this key; none where it did not come over ARCP.
+    pub(crate) fn of_key(key: Option<&IdempotencyKey>, job: &CommandId) -> Option<Self> {
+        let SubmissionKey { session, trace, message } = SubmissionKey::read(key?, job)?;
+        Some(Self { session, trace: trace.unwrap_or_else(|| trace_of_job(job)), message })
+    }
+}
+
+/// A trace id for a job whose client gave none, of 32 hexadecimal digits.
+pub(crate) fn trace_of_job(job: &CommandId) -> String {
+    let hash = blake3::derive_key("mainstay arcp trace id 1", job.as_str().as_bytes());
+    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,151 @@
+//! The changes of what a session is told of, beside the jobs that it submits: jobs of others, jobs of its own that had ended when they were submitted
+//! again, and observers. Each is stored with its place in the fold, and tells what it wants to be told of what happened before.
+
+use mainstay_engine::CommandStatus;
+use mainstay_model::{CommandId, Error, Event, EventBody, Outcome, Position, Response, Seq, SessionId};
+
+use crate::dialect::Dialect;
+use crate::feed::job_of;
+use crate::session::Session;
+use crate::stored_session::{Change, History, Join};
+use crate::telling::PAGE;
+
+/// How many changes are kept for each subscription that a session may have, until its client acknowledges what it has.
+const CHANGES_KEPT: usize = 4;
+
+impl<D: Dialect> Session<D> {
+    /// Makes the changes of what is told that belong behind the events up to this place, in their order.
+    pub(crate) async fn apply_joins(&mut self, up_to: Position) -> Result<(), Error> {
+        while let Some(join) = self.stored.joins.get(self.joined).filter(|join| join.at <= up_to).cloned() {
+            if self.to_be_counted.is_some_and(|counted| self.joined >= counted.joined) {
+                self.check_count();
+            }
+            self.joined += 1;
+            self.apply(join).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, Join { at, job, change }: Join) -> Result<(), Error> {
+        match (change, job) {
+            (Change::Joined { home, history, is_own, has_begun }, Some(job)) => {
+                self.load_agent(home).await?;
+                self.teller.join(&job, home, is_own, has_begun);
+                self.tell_history(&job, at, home, history).await?;
+            }
+            (Change::Left, Some(job)) => self.teller.leave(&job),
+            (Change::Observed { observer, since, jobs }, _) => {
+                self.tell_observer(&observer, since, at).await?;
+                for job in &jobs {
+                    self.load_agent(job.home).await?;
+                    self.teller.take_up(job);
+                }
+                self.teller.observe(observer);
+            }
+            (Change::ObserverEnded { subscription }, _) => self.teller.end_observer(&subscription),
+            (Change::Joined { .. } | Change::Left, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Tells what happened to a job before it was joined, as far as that is wanted.
+    async fn tell_history(
+        &mut self,
+        job: &CommandId,
+        up_to: Position,
+        home: SessionId,
+        history: History,
+    ) -> Result<(), Error> {
+        let events = match history {
+            History::Nothing => return Ok(()),
+            History::End => self.end_of(job, home, up_to).await?,
+            History::All | History::After(_) => self.history_of(job, home, up_to).await?,
+        };
+        for event in &events {
+            let agents = &self.agents;
+            let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
+            let told = self.teller.tell_part(event, agent_of, history);
+            self.send_told(&told).await?;
+        }
+        Ok(())
+    }
+
+    /// The event that ended a job, with what that depends on. It is found without reading all of its session where its outcome says which it is.
+    async fn end_of(&self, job: &CommandId, home: SessionId, up_to: Position) -> Result<Vec<Event>, Error> {
+        let completed = match self.client.command(job).await? {
+            CommandStatus::Ended(stored) => match stored.outcome {
+                Outcome::Done { response: Response::Evaluated(eval) } => Some(eval.completed),
+                // An agent's result has what it said before.
+                Outcome::Done { .. } | Outcome::Failed { .. } => None,
+            },
+            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => return Ok(Vec::new()),
+        };
+        let Some(seq) = completed else { return self.history_of(job, home, up_to).await };
+        let mut ended = self.client.events(home, Seq(seq.0.saturating_sub(1)), 1).await?;
+        // An end that came after the job was joined is told in its turn.
+        ended.retain(|event| event.position <= up_to);
+        Ok(ended)
+    }
+
+    /// What happened to a job up to this place in the log.
+    pub(crate) async fn history_of(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        up_to: Position,
+    ) -> Result<Vec<Event>, Error> {
+        let (mut after, mut found) = (Seq::ZERO, Vec::new());
+        loop {
+            let page = self.client.events(home, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.seq;
+            let is_over = last.position > up_to;
+            let is_of_job = |event: &Event| {
+                event.position <= up_to && job_of(event, self.client.principal()) == Some(job)
+            };
+            found.extend(page.into_iter().filter(is_of_job));
+            if is_over {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The event that accepted the command of a job of this client's principal.
+    pub(crate) async fn acceptance_of(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+    ) -> Result<Option<Event>, Error> {
+        let history = self.history_of(job, home, Position(u64::MAX)).await?;
+        let accepts = |event: &Event| {
+            matches!(
+                event.body,
+                EventBody::CommandQueued(_)
+                    | EventBody::EvalRequested { .. }
+                    | EventBody::JobRequested { .. }
+            ) && event.metadata.source.principal() == *self.client.principal()
+        };
+        Ok(history.into_iter().find(accepts))
+    }
+
+    /// Stores a change of what is told from now on. Once that is acknowledged, [`Session::apply_joins`] tells what follows from it.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where the job's session cannot be read, [`Error::TooManyRequests`] where too many are stored, and nothing is
+    /// changed.
+    pub(crate) async fn store_change(&mut self, job: Option<CommandId>, change: Change) -> Result<(), Error> {
+        // What happened before is told as history, or not at all.
+        self.reach_the_end().await?;
+        let limit = self.settings.subscriptions.saturating_mul(CHANGES_KEPT);
+        if self.stored.joins.len() >= limit && !matches!(change, Change::Left | Change::ObserverEnded { .. })
+        {
+            let what = "subscriptions that are not acknowledged".to_owned();
+            return Err(Error::TooManyRequests { what, limit });
+        }
+        if let Change::Joined { home, .. } = &change {
+            self.client.events(*home, Seq::ZERO, 1).await?;
+        }
+        self.stored.joins.push(Join { at: self.position, job, change });
+        self.store().await
+    }
+}

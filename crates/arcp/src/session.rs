@@ -1,0 +1,368 @@
+//! A session on its connection: what its client asks, and what it is told, in one task, so that both are in one order.
+
+use std::collections::HashMap;
+
+use futures::{Stream, StreamExt};
+use jiff::SignedDuration;
+use mainstay_engine::{Client, Cursor};
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::{CommandId, Error, EventFilter, Position, SessionId, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at};
+
+use crate::connection::{End, Peer};
+use crate::dialect::Dialect;
+use crate::frames::{Incoming, Outbox};
+use crate::live_sessions::HeldSession;
+use crate::marks::Marks;
+use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
+use crate::settings::Settings;
+use crate::stored_session::{Counted, Reached, ResumeToken, StoredSession};
+use crate::teller::Teller;
+
+/// What the tasks that submit jobs have to say and was not heard yet.
+const UPDATES: usize = 64;
+/// How long what was told may be uncounted: where events vanish in that time, and the daemon with it, that is not noticed.
+const COUNT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// A session that was opened, or is to be resumed.
+pub(crate) struct Opened {
+    pub(crate) client: Client,
+    pub(crate) stored: StoredSession,
+    /// The token with which it can be resumed next; none where its client is not to be welcomed.
+    pub(crate) token: Option<ResumeToken>,
+    /// What the client has.
+    pub(crate) reached: Reached,
+    /// What no other connection has meanwhile; none where nothing is changed.
+    pub(crate) held: Option<HeldSession>,
+}
+
+impl Opened {
+    /// A session of which is told what it was told behind a number, and nothing else.
+    pub(crate) fn to_be_replayed(client: Client, stored: StoredSession, after: u64) -> Self {
+        Self { client, stored, token: None, reached: Reached::Seq(after), held: None }
+    }
+}
+
+/// A session on its connection.
+pub(crate) struct Session<D: Dialect> {
+    pub(crate) daemon: Daemon,
+    pub(crate) settings: Settings,
+    pub(crate) client: Client,
+    /// The folder of sessions whose job names none.
+    pub(crate) folder: Option<String>,
+    pub(crate) outbox: Outbox,
+    pub(crate) stored: StoredSession,
+    pub(crate) teller: Teller<D::Voice>,
+    /// What its dialect keeps of the connection.
+    pub(crate) dialect: D,
+    /// The jobs that were submitted and have not begun to be told.
+    pub(crate) pending: PendingSubmissions,
+    pub(crate) updates: mpsc::Sender<SubmissionUpdate>,
+    /// The agents of the engine's sessions that have jobs here.
+    pub(crate) agents: HashMap<SessionId, String>,
+    /// The event that was told last.
+    pub(crate) position: Position,
+    /// The number of the last message that the client has.
+    pub(crate) sent: u64,
+    /// The last message that the client has, as long as the fold has not come to it.
+    pub(crate) awaited: Option<String>,
+    /// What no other connection has meanwhile.
+    pub(crate) held: Option<HeldSession>,
+    /// The token that the client is still to be welcomed with.
+    pub(crate) greeting: Option<ResumeToken>,
+    /// The joins that the fold has come to.
+    pub(crate) joined: usize,
+    /// The number of messages up to a place that the fold has not come to yet.
+    pub(crate) to_be_counted: Option<Counted>,
+    /// Whether the fold counts otherwise than it did.
+    pub(crate) is_miscounted: bool,
+    pub(crate) marks: Marks,
+    /// What was heard of the client last.
+    pub(crate) heard: Instant,
+}
+
+/// What a session hears of the tasks that submit its jobs.
+pub(crate) type Updates = mpsc::Receiver<SubmissionUpdate>;
+
+impl<D: Dialect> Session<D> {
+    /// A session that was told nothing yet, and what it will hear of its submissions.
+    pub(crate) fn begin(
+        peer: &Peer,
+        opened: Opened,
+        outbox: Outbox,
+        dialect: D,
+        voice: D::Voice,
+    ) -> (Self, Updates) {
+        let Opened { client, stored, token, reached, held } = opened;
+        let (updates, heard_updates) = mpsc::channel(UPDATES);
+        let mark = stored.mark_for(&reached);
+        let (sent, awaited) = match reached {
+            Reached::Seq(seq) => (seq, None),
+            Reached::Message { id, .. } => (0, Some(id)),
+        };
+        let session = Self {
+            teller: Teller::new(&stored.id, client.principal(), voice, &mark.base),
+            dialect,
+            position: mark.base.position,
+            folder: peer.attached.as_ref().and_then(|attached| attached.folder.clone()),
+            daemon: peer.daemon.clone(),
+            settings: peer.settings,
+            pending: PendingSubmissions::default(),
+            agents: HashMap::new(),
+            sent,
+            awaited,
+            greeting: token,
+            held,
+            joined: mark.joined,
+            to_be_counted: stored.counted,
+            is_miscounted: false,
+            marks: Marks::from(mark),
+            heard: Instant::now(),
+            client,
+            outbox,
+            stored,
+            updates,
+        };
+        (session, heard_updates)
+    }
+
+    /// Serves it until its connection ends, or its client wants another session.
+    pub(crate) async fn serve(
+        &mut self,
+        incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
+        mut updates: Updates,
+    ) -> End {
+        let replaced = self.held.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
+        let is_stuck = self.outbox.is_stuck.clone();
+        let served = async {
+            match self.catch_up().await {
+                Ok(true) => self.run(incoming, &mut updates).await,
+                Ok(false) => End::Refused,
+                Err(error) => self.failed(&error).await,
+            }
+        };
+        // What is sent to a client that is gone may wait for long.
+        tokio::select! {
+            biased;
+            () = replaced.cancelled() => End::Replaced,
+            () = is_stuck.cancelled() => End::Silent,
+            end = served => end,
+        }
+    }
+
+    /// Tells what it was told up to now, and nothing else.
+    pub(crate) async fn replay(&mut self) {
+        if let Err(error) = self.catch_up().await {
+            self.failed(&error).await;
+        }
+    }
+
+    /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
+    /// has a message that was never given out, or whose event is no longer there.
+    async fn catch_up(&mut self) -> Result<bool, Error> {
+        let told = match self.awaited.is_none() && self.sent < self.marks.begins_at() {
+            true => return self.expired().await,
+            false => self.tell_from_the_base().await,
+        };
+        match told {
+            // A session that had a job of it was deleted: what the client was told of that cannot be told again.
+            Err(Error::SessionNotFound { .. }) => return self.expired().await,
+            told => told?,
+        }
+        if self.is_miscounted || self.awaited.is_some() || self.teller.seq() < self.sent {
+            return self.expired().await;
+        }
+        self.greet().await?;
+        Ok(true)
+    }
+
+    async fn tell_from_the_base(&mut self) -> Result<(), Error> {
+        self.load_agent_names().await?;
+        self.apply_joins(self.position).await?;
+        self.reach_the_end().await?;
+        self.check_count();
+        Ok(())
+    }
+
+    async fn expired(&mut self) -> Result<bool, Error> {
+        self.send_frame(D::expired(self)).await;
+        Ok(false)
+    }
+
+    async fn run(
+        &mut self,
+        incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
+        updates: &mut Updates,
+    ) -> End {
+        let cursor = Cursor::Log { after: self.position };
+        let mut subscription = match self.client.follow(cursor, EventFilter::default()).await {
+            Ok(subscription) => subscription,
+            Err(error) => return self.failed(&error).await,
+        };
+        let beat = self.settings.heartbeat();
+        let mut beats = interval_at(Instant::now() + beat, beat);
+        let window = self.settings.resume_window() / 4;
+        let mut renewals = interval_at(Instant::now() + window, window);
+        let mut counts = interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
+        let stopped = self.daemon.stopped.clone();
+        loop {
+            let has_room = self.pending.count() < self.settings.unanswered_submissions.max(1);
+            let step = async {
+                tokio::select! {
+                    frame = incoming.next(), if has_room => match frame {
+                        Some(frame) => {
+                            self.heard = Instant::now();
+                            self.hear(frame).await
+                        }
+                        None => Ok(Some(self.gone().await)),
+                    },
+                    Some(update) = updates.recv() => self.hear_update(update).await.map(|()| None),
+                    event = subscription.next() => match event {
+                        // It may have been read from the log meanwhile.
+                        Ok(event) if event.position <= self.position => Ok(None),
+                        Ok(event) => self.take(&event).await.map(|()| None),
+                        Err(error) => Err(error),
+                    },
+                    _ = beats.tick() => self.beat(has_room).await,
+                    _ = renewals.tick() => self.renew().await.map(|()| None),
+                    _ = counts.tick() => self.renew_count().await.map(|()| None),
+                }
+            };
+            let done = tokio::select! {
+                biased;
+                () = stopped.cancelled() => return End::ShutDown,
+                done = step => done,
+            };
+            match done {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(Error::DaemonStopping) => return End::ShutDown,
+                Err(error) => return self.failed(&error).await,
+            }
+        }
+    }
+
+    /// Sends what is sent from time to time, and lets a client go that says nothing; what it says is not read while it has no room for it.
+    async fn beat(&mut self, is_read: bool) -> Result<Option<End>, Error> {
+        if D::expects_answers(self) && is_read && self.heard.elapsed() > self.settings.patience() {
+            self.gone().await;
+            return Ok(Some(End::Silent));
+        }
+        for frame in D::beat(self) {
+            self.send_frame(frame).await;
+        }
+        Ok(None)
+    }
+
+    /// Welcomes the client, where that was not done yet. The token that it is given is stored before.
+    pub(crate) async fn greet(&mut self) -> Result<(), Error> {
+        let Some(token) = self.greeting.take() else { return Ok(()) };
+        self.renew().await?;
+        if let Some(welcome) = D::welcome(self, token).await? {
+            self.send_frame(welcome).await;
+        }
+        Ok(())
+    }
+
+    /// Gives the jobs that the fold begins with the names of their agents.
+    async fn load_agent_names(&mut self) -> Result<(), Error> {
+        let homes: Vec<_> = self.teller.jobs().map(|(_, known)| known.home).collect();
+        for home in homes {
+            self.load_agent(home).await?;
+        }
+        let agents = &self.agents;
+        self.teller.name_agents(|home| agents.get(&home).cloned().unwrap_or_default());
+        Ok(())
+    }
+
+    /// Learns which agent has the jobs of a session of the engine.
+    pub(crate) async fn load_agent(&mut self, home: SessionId) -> Result<(), Error> {
+        if !self.agents.contains_key(&home) {
+            let found = self.client.seen_session(home).await?;
+            let kind = found.map(|session| session.kind.to_string()).unwrap_or_default();
+            self.agents.insert(home, format!("{kind}@{}", crate::agents::VERSION));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn agent_of(&self, home: SessionId) -> Option<&String> {
+        self.agents.get(&home)
+    }
+
+    /// Whether both sides have this feature.
+    pub(crate) fn has(&self, feature: &str) -> bool {
+        self.stored.features.iter().any(|known| known == feature)
+    }
+
+    pub(crate) async fn send_frame(&self, frame: String) {
+        self.outbox.send(frame).await;
+    }
+
+    /// Has it resumed for the whole window from now on, and from where its client is.
+    pub(crate) async fn renew(&mut self) -> Result<(), Error> {
+        if let Some(mark) = self.marks.last_within(self.sent) {
+            self.stored.resumed_at = Some(mark);
+        }
+        self.store().await
+    }
+
+    /// Counts what was told, where more was told than counted.
+    async fn renew_count(&mut self) -> Result<(), Error> {
+        match self.stored.counted.is_none_or(|counted| counted.seq != self.teller.seq()) {
+            true => self.renew().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Stores it as it is.
+    pub(crate) async fn store(&mut self) -> Result<(), Error> {
+        // What is not counted yet was counted before.
+        if self.to_be_counted.is_none() {
+            let (position, joined, seq) = (self.position, self.joined, self.teller.seq());
+            self.stored.counted = Some(Counted { position, joined, seq });
+        }
+        let window = SignedDuration::from_secs(self.settings.resume_window_sec.into());
+        self.stored.store(&self.client, Timestamp::now(), window).await
+    }
+
+    /// Forgets what the client has acknowledged up to a number; says whether that changed something.
+    pub(crate) fn advance(&mut self, seq: u64) -> bool {
+        let Some(reached) = self.marks.pass(seq, self.stored.base.seq) else { return false };
+        let joined = reached.joined;
+        self.teller.forget_ended(reached.base.seq);
+        self.stored.advance(reached);
+        self.joined -= joined;
+        self.marks.forget_joins(joined);
+        true
+    }
+
+    async fn hear(&mut self, frame: Incoming) -> Result<Option<End>, Error> {
+        if self.stored.has_newest_token() {
+            self.store().await?;
+        }
+        match frame {
+            Incoming::Alive => Ok(None),
+            frame => D::hear(self, frame).await,
+        }
+    }
+
+    /// The connection is lost. The session can be resumed from now on for the whole window.
+    pub(crate) async fn gone(&mut self) -> End {
+        if let Err(error) = self.renew().await {
+            tracing::warn!(%error, session = self.stored.id, "how long the session can be resumed is not stored");
+        }
+        End::Gone
+    }
+
+    async fn failed(&mut self, error: &Error) -> End {
+        tracing::warn!(%error, session = self.stored.id, "the session's connection ends");
+        self.send_frame(D::failed(self, error)).await;
+        End::Refused
+    }
+
+    /// Whether a job is the session's own.
+    pub(crate) fn is_own(&self, job: &CommandId) -> bool {
+        self.teller.job(job).is_some_and(|known| known.is_own)
+    }
+}

@@ -1,0 +1,260 @@
+//! Jobs that a client submits: from the message to the command, and the answer to it. Source: draft-arcp-1.1, 7.1, 7.2 and 7.5; draft-arcp-01, 6.3.
+//!
+//! A task of its own finds the session that does the work, so that nothing waits for that. What comes of it is told by a [`SubmissionUpdate`].
+
+use std::sync::{Arc, OnceLock};
+
+use mainstay_engine::{Client, CommandStatus};
+use mainstay_gateway::daemon::Daemon;
+use mainstay_model::event::QueuedCommand;
+use mainstay_model::{
+    Admission, Answered, Capability, Command, CommandFingerprint, CommandId, Error, EventBody,
+    IdempotencyKey, Outcome, Seq, SessionId, SessionKind, Timestamp,
+};
+use serde_json::Value;
+
+use crate::agents::kind_of;
+use crate::dialect::Dialect;
+use crate::job_id::{Submission, job_id};
+use crate::job_origin::trace_of_job;
+use crate::pending_submissions::{Found, PendingSubmission, Refusal, SubmissionUpdate};
+use crate::session::Session;
+use crate::stored_session::{Change, History};
+use crate::submission_key::SubmissionKey;
+use crate::work::Work;
+
+/// What a client asks to be done.
+pub(crate) struct Submit {
+    /// The message that asks for it.
+    pub(crate) message: String,
+    /// The trace of which it is part, where its client gave one.
+    pub(crate) trace: Option<String>,
+    /// The agent that is to do it, and in which version.
+    pub(crate) agent: String,
+    pub(crate) version: Option<String>,
+    /// What the agent is given.
+    pub(crate) input: Value,
+    /// The key of the client for it.
+    pub(crate) key: Option<String>,
+    /// How many milliseconds it may take at most.
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// What a job's command is made of.
+struct Order {
+    job: CommandId,
+    key: IdempotencyKey,
+    submit: Submit,
+    /// The folder of its session, where its input names none.
+    folder: Option<String>,
+}
+
+impl Order {
+    fn work(&self) -> Result<Work, Error> {
+        Ok(Work::of(&self.submit.input)?.in_folder(self.folder.as_deref()))
+    }
+}
+
+impl<D: Dialect> Session<D> {
+    /// Submits a job. It is answered once its session has accepted or refused it.
+    pub(crate) async fn submit(&mut self, submit: Submit) -> Result<(), Error> {
+        let told_apart = match &submit.key {
+            Some(key) => Submission::Key(key),
+            None => Submission::Message { session: &self.stored.id, message: &submit.message },
+        };
+        let job = job_id(self.client.principal(), told_apart)?;
+        let key = SubmissionKey {
+            session: self.stored.id.clone(),
+            trace: submit.trace.clone(),
+            message: D::TELLS_ACCEPTANCE.then(|| submit.message.clone()),
+        };
+        // All else in the key is this gateway's own: only what the client gave can be what no key may be.
+        let Ok(key) = key.of_job(&job) else {
+            let unkept = Error::InvalidArgument {
+                argument: "trace_id".to_owned(),
+                reason: "it, and the id of the message, must be short, and without white space".to_owned(),
+            };
+            self.refuse(&submit.message, &unkept.into()).await;
+            return Ok(());
+        };
+        let message = submit.message.clone();
+        let pending = PendingSubmission {
+            message: message.clone(),
+            agent: submit
+                .version
+                .as_ref()
+                .map_or_else(|| submit.agent.clone(), |version| format!("{}@{version}", submit.agent)),
+            trace: submit.trace.clone().unwrap_or_else(|| trace_of_job(&job)),
+            fingerprint: Arc::default(),
+        };
+        let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
+        self.pending.add(job.clone(), pending.clone());
+        let (daemon, client, updates) = (self.daemon.clone(), self.client.clone(), self.updates.clone());
+        tokio::spawn(async move {
+            let found = try_submit(&daemon, &client, order, &pending.fingerprint).await;
+            let found = found.unwrap_or_else(|error| Found::Refused(error.into()));
+            updates.send(SubmissionUpdate { job, message, found }).await.ok();
+        });
+        Ok(())
+    }
+
+    /// Answers a submission as the task that carries it out found.
+    pub(crate) async fn hear_update(
+        &mut self,
+        SubmissionUpdate { job, message, found }: SubmissionUpdate,
+    ) -> Result<(), Error> {
+        match found {
+            Found::Refused(refusal) => {
+                // Where its session accepted it, that has happened by now, and events tell how it ended.
+                self.reach_the_end().await?;
+                if self.pending.take(&job, &message).is_some() {
+                    self.refuse(&message, &refusal).await;
+                }
+                Ok(())
+            }
+            Found::Existing { home } => {
+                let submission = self.pending.take(&job, &message);
+                self.join_existing(job, home, submission).await
+            }
+        }
+    }
+
+    /// Tells of a job that its session has: it was submitted before, in this session or in another under the same key, or another submission came
+    /// first. The terminal message is told again where the job has ended.
+    async fn join_existing(
+        &mut self,
+        job: CommandId,
+        home: SessionId,
+        submission: Option<PendingSubmission>,
+    ) -> Result<(), Error> {
+        // It was accepted by its own event, as most are.
+        if submission.is_none() && self.is_own(&job) {
+            return Ok(());
+        }
+        self.reach_the_end().await?;
+        let runs_on =
+            self.is_own(&job) && self.teller.job(&job).is_some_and(|known| !known.state.is_terminal());
+        if !runs_on && (submission.is_some() || !self.is_own(&job)) {
+            let joined = Change::Joined { home, history: History::End, is_own: true, has_begun: false };
+            match (self.store_change(Some(job.clone()), joined).await, &submission) {
+                (
+                    Err(error @ (Error::SessionNotFound { .. } | Error::TooManyRequests { .. })),
+                    Some(submission),
+                ) => {
+                    self.refuse(&submission.message, &error.into()).await;
+                    return Ok(());
+                }
+                (Err(Error::SessionNotFound { .. } | Error::TooManyRequests { .. }), None) => return Ok(()),
+                (stored, _) => stored?,
+            }
+        }
+        if let Some(submission) = submission {
+            self.send_frame(D::accepted(self, &job, &submission)).await;
+        }
+        self.apply_joins(self.position).await
+    }
+
+    /// Says that a submission was refused.
+    pub(crate) async fn refuse(&self, message: &str, refusal: &Refusal) {
+        self.send_frame(D::refused(self, message, refusal)).await;
+    }
+}
+
+/// Has a job's session take it; what there is to say beside what events tell.
+async fn try_submit(
+    daemon: &Daemon,
+    client: &Client,
+    order: Order,
+    fingerprint: &OnceLock<CommandFingerprint>,
+) -> Result<Found, Error> {
+    let Submit { agent, version, .. } = &order.submit;
+    let kind = match kind_of(daemon, client, agent, version.as_deref()).await? {
+        Ok(kind) => kind,
+        Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
+    };
+    let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
+    if let Some(before) = before(client, &order.job).await? {
+        let is_same = before.kind == kind && before.is_of(&order, client, is_agent).await;
+        return Ok(match is_same {
+            true => Found::Existing { home: before.home },
+            false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
+        });
+    }
+    let work = order.work()?;
+    let place = work.session(daemon, client, &kind).await?;
+    let Order { job, key, submit, .. } = order;
+    let command = Command {
+        key: Some(key),
+        admission: Admission::Queue,
+        timeout_ms: submit.timeout_ms,
+        ..Command::new(job, client.source(), work.command(is_agent)?)
+    };
+    fingerprint.set(command.fingerprint(place)).ok();
+    match client.submit(place, command).await? {
+        Answered { outcome: Outcome::Failed { error }, .. } => Ok(Found::Refused(error.into())),
+        // Another submission of the same job may have come first, so that no event says that this one was accepted.
+        Answered { .. } => Ok(Found::Existing { home: place }),
+    }
+}
+
+/// When a command was accepted that waits for its turn, and the whole of it.
+pub(crate) async fn accepted(
+    client: &Client,
+    home: SessionId,
+    seq: Seq,
+) -> Result<Option<(Timestamp, QueuedCommand)>, Error> {
+    let found = client.events(home, Seq(seq.0.saturating_sub(1)), 1).await?;
+    Ok(found.into_iter().next().and_then(|event| match event.body {
+        EventBody::CommandQueued(command) => Some((event.at, *command)),
+        _ => None,
+    }))
+}
+
+/// A job that was submitted before.
+struct Before {
+    home: SessionId,
+    kind: SessionKind,
+    /// What its command said; none where it is just on its way from one state to the next.
+    fingerprint: Option<CommandFingerprint>,
+}
+
+impl Before {
+    /// Whether it is the same job that is submitted again.
+    async fn is_of(&self, order: &Order, client: &Client, is_agent: bool) -> bool {
+        let Ok(work) = order.work() else { return false };
+        // Where it names a session, that may be gone meanwhile, and its name another's.
+        if let Some(named) = work.named_session()
+            && client.resolve(named).await.is_ok_and(|session| session != self.home)
+        {
+            return false;
+        }
+        let again = work
+            .command(is_agent)
+            .map(|body| Command::new(order.job.clone(), client.source(), body).fingerprint(self.home));
+        again.is_ok_and(|again| self.fingerprint.as_ref().is_none_or(|before| *before == again))
+    }
+}
+
+async fn before(client: &Client, job: &CommandId) -> Result<Option<Before>, Error> {
+    let (home, ended) = match client.command(job).await {
+        Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => (session, None),
+        Ok(CommandStatus::Ended(stored)) => match stored.session {
+            Some(session) => (session, Some(stored.fingerprint)),
+            // It was refused, and is refused again.
+            None => return Ok(None),
+        },
+        Err(Error::CommandNotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(session) = client.seen_session(home).await? else { return Ok(None) };
+    let running = session.running().filter(|running| running.command == *job);
+    let queued = session.lane.iter().find(|waiting| waiting.command == *job);
+    let under_way = match (running, queued) {
+        (Some(running), _) => Some(running.fingerprint.clone()),
+        (None, Some(waiting)) => {
+            accepted(client, home, waiting.queued).await?.map(|(_, command)| command.fingerprint)
+        }
+        (None, None) => None,
+    };
+    Ok(Some(Before { home, kind: session.kind, fingerprint: ended.or(under_way) }))
+}

@@ -1,0 +1,327 @@
+//! What a session is told of its jobs, as numbered messages: a fold over the log, which each dialect turns into its own messages.
+//!
+//! The numbers are counted along the fold, so they are the same each time the log is read again, and have no gap over any cut. Nothing here
+//! reads a clock or a random number: a message that is told again is the same, with its id.
+
+use std::collections::HashMap;
+
+use mainstay_model::{CommandId, Event, Position, Principal, SessionId, Timestamp};
+
+use crate::feed::{Feed, Told};
+use crate::job_news::JobNews;
+use crate::job_origin::{Acceptance, JobOrigin};
+use crate::job_outcome::{JobOutcome, JobState};
+use crate::observer::Observer;
+use crate::stored_session::{Base, History, JobAtBase, Place, ToldAtBase};
+
+/// The version of what is told of an event, and so of the numbers. A session that was told by another version is not resumed.
+pub(crate) const FOLD_VERSION: u32 = 1;
+
+/// How a dialect tells of jobs.
+pub(crate) trait Voice: Clone + Send + Sync {
+    /// What it says, without its envelope.
+    type Message;
+    /// The same in its envelope, with its number.
+    type Numbered: Numbered;
+
+    /// What is said where an event accepts a job whose acceptance was not told yet.
+    fn accepted(&self, job: &JobView<'_>, waits: bool) -> Vec<Self::Message>;
+
+    /// What is said of a thing that happened to a job, but for its end.
+    fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Self::Message>;
+
+    /// What is said at the end of a job.
+    fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Self::Message>;
+
+    /// Puts a message in the envelopes in which it leaves, each with a number behind this one.
+    fn envelopes(
+        &self,
+        job: &JobView<'_>,
+        index: u16,
+        message: Self::Message,
+        observers: &[Observer],
+        seq: u64,
+    ) -> Vec<Self::Numbered>;
+
+    /// What is said to an observer that was told what happened before its subscription.
+    fn caught_up(&self, observer: &Observer, seq: u64) -> Vec<Self::Numbered>;
+}
+
+/// A message in its envelope, with its number among those of its session.
+pub(crate) trait Numbered: Send {
+    /// Its number among the messages of its session.
+    fn seq(&self) -> u64;
+    /// Its id, which is the same each time it is told.
+    fn id(&self) -> &str;
+    /// The frame that says it.
+    fn encode(&self) -> String;
+}
+
+/// A job of which an event tells something.
+pub(crate) struct JobView<'a> {
+    pub(crate) job: &'a CommandId,
+    pub(crate) known: &'a ToldJob,
+    pub(crate) event: &'a Event,
+}
+
+/// Tells a session of its jobs.
+pub(crate) struct Teller<V> {
+    feed: Feed,
+    pub(crate) voice: V,
+    /// The number of the last message.
+    seq: u64,
+    jobs: HashMap<CommandId, ToldJob>,
+}
+
+/// What was told of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct ToldJob {
+    /// The agent that has the job, with its version.
+    pub(crate) agent: String,
+    pub(crate) home: SessionId,
+    pub(crate) is_own: bool,
+    pub(crate) state: JobState,
+    pub(crate) submitted_at: Timestamp,
+    pub(crate) origin: JobOrigin,
+    /// The number of the last message about it.
+    pub(crate) last_seq: u64,
+    /// What an agent said last.
+    last_text: Option<String>,
+}
+
+impl ToldJob {
+    fn at_base(job: &JobAtBase, told: &ToldAtBase) -> Self {
+        let ToldAtBase { has_begun, submitted_at, last_seq, .. } = *told;
+        Self {
+            agent: String::new(),
+            home: job.home,
+            is_own: job.is_own,
+            state: if has_begun { JobState::Runs } else { JobState::Waits },
+            submitted_at,
+            origin: told.origin.clone(),
+            last_seq,
+            last_text: told.last_text.clone(),
+        }
+    }
+
+    fn to_base(&self) -> ToldAtBase {
+        ToldAtBase {
+            has_begun: self.state == JobState::Runs,
+            submitted_at: self.submitted_at,
+            origin: self.origin.clone(),
+            last_seq: self.last_seq,
+            last_text: self.last_text.clone(),
+        }
+    }
+}
+
+impl<V: Voice> Teller<V> {
+    /// Of a session that was told all before this place. Its jobs' agents have no names yet.
+    pub(crate) fn new(session: &str, principal: &Principal, voice: V, base: &Base) -> Self {
+        let feed = Feed::new(session.to_owned(), principal.clone());
+        let mut teller = Self { feed, voice, seq: base.seq, jobs: HashMap::new() };
+        base.observers.iter().for_each(|observer| teller.feed.observe(observer.clone()));
+        base.jobs.iter().for_each(|job| teller.take_up(job));
+        teller
+    }
+
+    /// Tells on of a job of which this was told before.
+    pub(crate) fn take_up(&mut self, job: &JobAtBase) {
+        let has_begun = job.told.as_ref().is_some_and(|told| told.has_begun);
+        self.feed.join(job.job.clone(), job.home, job.is_own, has_begun);
+        if let Some(told) = &job.told {
+            self.jobs.entry(job.job.clone()).or_insert_with(|| ToldJob::at_base(job, told));
+        }
+    }
+
+    /// Forgets the jobs that ended with a message of at most this number.
+    pub(crate) fn forget_ended(&mut self, seq: u64) {
+        let ended: Vec<_> = self
+            .jobs
+            .iter()
+            .filter(|(_, told)| told.state.is_terminal() && told.last_seq <= seq)
+            .map(|(job, _)| job.clone())
+            .collect();
+        for job in ended {
+            self.jobs.remove(&job);
+            self.feed.forget(&job);
+        }
+    }
+
+    /// Names the agents of the jobs that it began with.
+    pub(crate) fn name_agents(&mut self, agent_of: impl Fn(SessionId) -> String) {
+        self.jobs.values_mut().for_each(|job| job.agent = agent_of(job.home));
+    }
+
+    /// What the fold knows behind this event.
+    pub(crate) fn base(&self, position: Position) -> Base {
+        Base { position, seq: self.seq, jobs: self.open_jobs(), observers: self.feed.observers().to_vec() }
+    }
+
+    /// The jobs that have not ended, with what was told of them.
+    pub(crate) fn open_jobs(&self) -> Vec<JobAtBase> {
+        let at_base = |(job, fed): (&CommandId, &crate::feed::FedJob)| JobAtBase {
+            job: job.clone(),
+            home: fed.home,
+            is_own: fed.is_own,
+            told: self.jobs.get(job).map(ToldJob::to_base),
+        };
+        self.feed.open_jobs().map(at_base).collect()
+    }
+
+    /// The number of the last message.
+    pub(crate) const fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The job of this name, where the session is told of it.
+    pub(crate) fn job(&self, job: &CommandId) -> Option<&ToldJob> {
+        self.jobs.get(job).filter(|_| self.feed.job(job).is_some())
+    }
+
+    /// Whether the session is told of this job though another submitted it.
+    pub(crate) fn has_joined(&self, job: &CommandId) -> bool {
+        self.feed.job(job).is_some_and(|known| !known.is_own)
+    }
+
+    /// How many jobs of other sessions it is told of.
+    pub(crate) fn count_joined(&self) -> usize {
+        self.feed.count_joined()
+    }
+
+    /// The jobs that the session is told of.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&CommandId, &ToldJob)> {
+        self.jobs.iter().filter(|(job, _)| self.feed.job(job).is_some())
+    }
+
+    /// Tells of a job of another session from here on.
+    pub(crate) fn join(&mut self, job: &CommandId, home: SessionId, is_own: bool, has_begun: bool) {
+        self.feed.join(job.clone(), home, is_own, has_begun);
+    }
+
+    /// Tells no more of a job of another session.
+    pub(crate) fn leave(&mut self, job: &CommandId) {
+        self.feed.leave(job);
+    }
+
+    /// Those who observe jobs.
+    pub(crate) fn observers(&self) -> &[Observer] {
+        self.feed.observers()
+    }
+
+    /// Has this one observe the jobs that begin from here on.
+    pub(crate) fn observe(&mut self, observer: Observer) {
+        self.feed.observe(observer);
+    }
+
+    /// Ends a subscription of an observer.
+    pub(crate) fn end_observer(&mut self, subscription: &str) {
+        self.feed.end_observer(subscription);
+    }
+
+    /// Numbers what is told on from here: another teller told what is between.
+    pub(crate) fn go_on_behind(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    /// The messages about what an event says, in order; `agent_of` names the agent of a session of the engine.
+    pub(crate) fn tell(&mut self, event: &Event, agent_of: impl Fn(SessionId) -> String) -> Vec<V::Numbered> {
+        self.tell_part(event, agent_of, History::All)
+    }
+
+    /// The same, but that of what happened before a job was joined only so much is told.
+    pub(crate) fn tell_part(
+        &mut self,
+        event: &Event,
+        agent_of: impl Fn(SessionId) -> String,
+        history: History,
+    ) -> Vec<V::Numbered> {
+        let Some(Told { job, event, news }) = self.feed.take(event) else { return Vec::new() };
+        let mut index = 0_u16;
+        let mut told = Vec::new();
+        for (is_end, messages) in self.messages(&job, event, &news, agent_of) {
+            for message in messages {
+                let is_told = match history {
+                    History::All => true,
+                    History::Nothing => false,
+                    History::After(last) => Place { position: event.position, index } > last,
+                    History::End => is_end,
+                };
+                if is_told {
+                    told.extend(self.envelopes(&job, event, index, message));
+                }
+                index = index.saturating_add(1);
+            }
+        }
+        told
+    }
+
+    /// What there is to say of each thing that an event tells of a job; whether it is the job's end.
+    fn messages(
+        &mut self,
+        job: &CommandId,
+        event: &Event,
+        news: &[JobNews<'_>],
+        agent_of: impl Fn(SessionId) -> String,
+    ) -> Vec<(bool, Vec<V::Message>)> {
+        let mut said = Vec::new();
+        let is_new = self.note_job(job, event, agent_of);
+        let Some(known) = self.jobs.get_mut(job) else { return said };
+        if let (true, Some(acceptance)) = (is_new, Acceptance::of(event)) {
+            let view = JobView { job, known, event };
+            said.push((false, self.voice.accepted(&view, !acceptance.begins)));
+        }
+        for news in news {
+            let outcome = match news {
+                JobNews::Ended(end) => Some(JobOutcome::of(end, known.last_text.as_deref())),
+                _ => None,
+            };
+            match (news, &outcome) {
+                (_, Some(outcome)) => known.state = outcome.state(),
+                (JobNews::Began, None) => known.state = JobState::Runs,
+                (JobNews::Said(text), None) => known.last_text = Some((*text).to_owned()),
+                _ => {}
+            }
+            let view = JobView { job, known, event };
+            said.push(match outcome {
+                Some(outcome) => (true, self.voice.ended(&view, outcome)),
+                None => (false, self.voice.news(&view, news)),
+            });
+        }
+        said
+    }
+
+    /// Notes the job that is told of; says whether it was not known before.
+    fn note_job(&mut self, job: &CommandId, event: &Event, agent_of: impl Fn(SessionId) -> String) -> bool {
+        let Some(fed) = self.feed.job(job).filter(|_| !self.jobs.contains_key(job)) else { return false };
+        let known = ToldJob {
+            agent: agent_of(fed.home),
+            home: fed.home,
+            is_own: fed.is_own,
+            state: if fed.has_begun { JobState::Runs } else { JobState::Waits },
+            submitted_at: event.at,
+            origin: JobOrigin::of(event, job),
+            last_seq: 0,
+            last_text: None,
+        };
+        self.jobs.insert(job.clone(), known);
+        true
+    }
+
+    fn envelopes(
+        &mut self,
+        job: &CommandId,
+        event: &Event,
+        index: u16,
+        message: V::Message,
+    ) -> Vec<V::Numbered> {
+        let Some(known) = self.jobs.get_mut(job) else { return Vec::new() };
+        let view = JobView { job, known, event };
+        let told = self.voice.envelopes(&view, index, message, self.feed.observers(), self.seq);
+        if let Some(last) = told.last() {
+            self.seq = last.seq();
+            known.last_seq = self.seq;
+        }
+        told
+    }
+}

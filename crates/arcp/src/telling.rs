@@ -1,0 +1,87 @@
+//! How a session on its connection is told of its jobs: the log is read, and what it says is sent as far as the client does not have it.
+
+use mainstay_model::{Error, Event, Position};
+
+use crate::dialect::Dialect;
+use crate::feed::job_of;
+use crate::job_origin::Acceptance;
+use crate::session::Session;
+use crate::teller::Numbered;
+
+/// Events that are read at once.
+pub(crate) const PAGE: usize = 1000;
+
+impl<D: Dialect> Session<D> {
+    /// Tells of all that had happened when this was called.
+    pub(crate) async fn reach_the_end(&mut self) -> Result<(), Error> {
+        let newest = self.client.last_position().await?;
+        while self.position < newest {
+            let page = self.client.all_events(self.position, PAGE).await?;
+            for event in &page {
+                self.take(event).await?;
+            }
+            // The client may not see the others.
+            if page.is_empty() {
+                self.position = newest;
+            }
+        }
+        self.apply_joins(self.position).await
+    }
+
+    /// Takes an event in, and tells what it says.
+    pub(crate) async fn take(&mut self, event: &Event) -> Result<(), Error> {
+        self.apply_joins(Position(event.position.0.saturating_sub(1))).await?;
+        if self.to_be_counted.is_some_and(|counted| event.position > counted.position) {
+            self.check_count();
+        }
+        self.tell(event).await?;
+        self.position = event.position;
+        if self.marks.is_wanted(self.teller.seq()) {
+            self.marks.add(self.teller.base(self.position), self.joined);
+        }
+        Ok(())
+    }
+
+    /// Compares how many messages the fold has come to with how many those were before. It is called where the fold goes on from the place at which they
+    /// were counted.
+    pub(crate) fn check_count(&mut self) {
+        if let Some(counted) = self.to_be_counted.take() {
+            self.is_miscounted |= counted.seq != self.teller.seq();
+        }
+    }
+
+    async fn tell(&mut self, event: &Event) -> Result<(), Error> {
+        let acceptance = Acceptance::of(event);
+        if acceptance.is_some() {
+            self.load_agent(event.session).await?;
+        }
+        let agents = &self.agents;
+        let told = self.teller.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
+        // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.
+        if let (Some(job), Some(acceptance)) = (job_of(event, self.client.principal()), acceptance) {
+            for submission in self.pending.take_accepted(job, acceptance.fingerprint) {
+                if !D::TELLS_ACCEPTANCE {
+                    self.send_frame(D::accepted(self, job, &submission)).await;
+                }
+            }
+        }
+        self.send_told(&told).await
+    }
+
+    /// Sends those of these messages that the client does not have.
+    pub(crate) async fn send_told(&mut self, told: &[impl Numbered]) -> Result<(), Error> {
+        for message in told {
+            if let Some(awaited) = &self.awaited {
+                if awaited == message.id() {
+                    (self.sent, self.awaited) = (message.seq(), None);
+                }
+            } else if message.seq() > self.sent && !self.is_miscounted {
+                // Whoever resumes is welcomed with the first that is told anew.
+                self.greet().await?;
+                self.sent = message.seq();
+                self.send_frame(message.encode()).await;
+            }
+        }
+        Ok(())
+    }
+}
