@@ -1,19 +1,17 @@
 //! A connection, whatever carries it: the first frame chooses the dialect, which serves the rest.
 
 use futures::{Stream, StreamExt};
-use mainstay_arcp_protocol::a::session::SessionRejected;
-use mainstay_arcp_protocol::{Dialect, a};
+use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
-use mainstay_model::{Access, Timestamp};
+use mainstay_model::Access;
 use mainstay_runner::Environment;
 use tokio::time::timeout;
 
-use crate::b;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::LiveSessions;
-use crate::new_id::new_ulid;
 use crate::settings::Settings;
+use crate::{a, b};
 
 /// How much is kept of what a client calls itself, in characters.
 pub(crate) const NAME_CHARS: usize = 200;
@@ -82,26 +80,12 @@ pub(crate) async fn serve(
     };
     match Dialect::of_first_frame(&first) {
         Ok(Dialect::B) => b::serve(peer, incoming, outbox, &first).await,
-        Ok(Dialect::A) => {
-            outbox.send(rejection()).await;
-            End::Refused
-        }
+        Ok(Dialect::A) => a::serve(peer, incoming, outbox, &first).await,
         Err(error) => {
             outbox.send(b::refusal_of_frame(&error)).await;
             End::Refused
         }
     }
-}
-
-/// What a client of dialect A is told, which is not served. Source: draft-arcp-01, 7.
-fn rejection() -> String {
-    let rejected = SessionRejected {
-        code: a::ErrorCode::Unimplemented,
-        message: "this runtime serves protocol 1.1 alone, which begins with session.hello".to_owned(),
-        unsupported: None,
-    };
-    let envelope = a::Envelope::new(new_ulid(), Timestamp::now(), a::Message::SessionRejected(rejected));
-    envelope.encode().unwrap_or_default()
 }
 
 /// The first frame that the client itself sends.

@@ -1,13 +1,13 @@
 //! What differs between the two dialects in a session on its connection.
 
 use std::future::Future;
+use std::time::Duration;
 
 use mainstay_model::{CommandId, Error};
 
-use crate::connection::End;
 use crate::frames::Incoming;
 use crate::pending_submissions::{PendingSubmission, Refusal};
-use crate::session::Session;
+use crate::session::{Served, Session};
 use crate::stored_session::ResumeToken;
 use crate::teller::Voice;
 
@@ -19,11 +19,11 @@ pub(crate) trait Dialect: Sized + Send + Sync {
     /// Whether the acceptance of a job is told with the job's events; else it is an answer beside them.
     const TELLS_ACCEPTANCE: bool;
 
-    /// Does what a frame asks; says how the connection ends where it does.
+    /// Does what a frame asks; says how the serving ends where it does.
     fn hear(
         session: &mut Session<Self>,
         frame: Incoming,
-    ) -> impl Future<Output = Result<Option<End>, Error>> + Send;
+    ) -> impl Future<Output = Result<Option<Served>, Error>> + Send;
 
     /// What the client of an opened session is welcomed with.
     fn welcome(
@@ -42,6 +42,9 @@ pub(crate) trait Dialect: Sized + Send + Sync {
 
     /// Says that the session cannot be resumed from where its client is.
     fn expired(session: &Session<Self>) -> String;
+
+    /// How often something is sent though nothing happens.
+    fn beat_interval(session: &Session<Self>) -> Duration;
 
     /// What is sent from time to time.
     fn beat(session: &mut Session<Self>) -> Vec<String>;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::{CommandId, Event, EventBody, Principal, SessionId};
+use mainstay_model::{AskId, CommandId, Event, EventBody, Principal, SessionId};
 
 use crate::job_news::{JobNews, news_of};
 use crate::job_origin::{Acceptance, JobOrigin};
@@ -29,6 +29,8 @@ pub(crate) struct FedJob {
     pub(crate) is_own: bool,
     /// Whether it ran already when it was joined.
     pub(crate) has_begun: bool,
+    /// What it asks, and is not answered yet.
+    pub(crate) asks: Vec<AskId>,
     has_ended: bool,
     /// Whether a command of another principal runs that has the same id.
     is_hidden: bool,
@@ -36,7 +38,7 @@ pub(crate) struct FedJob {
 
 impl FedJob {
     const fn new(home: SessionId, is_own: bool) -> Self {
-        Self { home, is_own, has_begun: false, has_ended: false, is_hidden: false }
+        Self { home, is_own, has_begun: false, asks: Vec::new(), has_ended: false, is_hidden: false }
     }
 }
 
@@ -76,6 +78,13 @@ impl Feed {
         known.has_ended = false;
     }
 
+    /// Notes what a job asks.
+    pub(crate) fn note_asks(&mut self, job: &CommandId, asks: &[AskId]) {
+        if let Some(known) = self.jobs.get_mut(job) {
+            known.asks = asks.to_vec();
+        }
+    }
+
     /// Forgets a job that has ended: nothing is told of it any more.
     pub(crate) fn forget(&mut self, job: &CommandId) {
         if self.jobs.get(job).is_some_and(|known| known.has_ended) {
@@ -107,13 +116,13 @@ impl Feed {
 
     /// What an event tells of a job of the session; nothing more once it told of the job's end.
     pub(crate) fn take<'a>(&mut self, event: &'a Event) -> Option<Told<'a>> {
-        let job = job_of(event, &self.principal)?;
+        let job = self.job_told_of(event)?;
         let acceptance = Acceptance::of(event);
         let is_of_another = acceptance.is_some() && event.metadata.source.principal() != self.principal;
         if acceptance.is_some() && !is_of_another {
-            self.begins(job, event);
+            self.begins(&job, event);
         }
-        let known = self.jobs.get_mut(job).filter(|known| known.home == event.session)?;
+        let known = self.jobs.get_mut(&job).filter(|known| known.home == event.session)?;
         if is_of_another {
             known.is_hidden |= acceptance.is_some_and(|acceptance| acceptance.begins);
             return None;
@@ -128,7 +137,23 @@ impl Feed {
             return None;
         }
         known.has_ended = is_end;
-        (!news.is_empty()).then(|| Told { job: job.clone(), event, news })
+        match &event.body {
+            EventBody::AskRaised(ask) => known.asks.push(ask.ask),
+            EventBody::AskEnded { ask, .. } => known.asks.retain(|waits| waits != ask),
+            _ => {}
+        }
+        (!news.is_empty()).then_some(Told { job, event, news })
+    }
+
+    /// The job that an event tells of. Whoever answers an ask does so by a command of its own.
+    fn job_told_of(&self, event: &Event) -> Option<CommandId> {
+        match &event.body {
+            EventBody::AskEnded { ask, .. } => {
+                let asked = self.jobs.iter().find(|(_, known)| known.asks.contains(ask));
+                asked.map(|(job, _)| job.clone())
+            }
+            _ => job_of(event, &self.principal).cloned(),
+        }
     }
 
     /// Notes the job that an event begins, where this session submitted or observes it.

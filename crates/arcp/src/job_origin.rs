@@ -13,6 +13,8 @@ pub(crate) struct Acceptance<'e> {
     pub(crate) fingerprint: &'e CommandFingerprint,
     /// Whether the command is carried out from here on; else it waits.
     pub(crate) begins: bool,
+    /// Whether it is accepted by this; else it waited before.
+    pub(crate) is_first: bool,
 }
 
 impl<'e> Acceptance<'e> {
@@ -20,11 +22,13 @@ impl<'e> Acceptance<'e> {
     pub(crate) fn of(event: &'e Event) -> Option<Self> {
         match &event.body {
             EventBody::CommandQueued(queued) => {
-                Some(Self { key: queued.key.as_ref(), fingerprint: &queued.fingerprint, begins: false })
+                let (key, fingerprint) = (queued.key.as_ref(), &queued.fingerprint);
+                Some(Self { key, fingerprint, begins: false, is_first: true })
             }
             EventBody::EvalRequested { key, fingerprint, .. }
             | EventBody::JobRequested { key, fingerprint, .. } => {
-                Some(Self { key: key.as_ref(), fingerprint, begins: true })
+                let is_first = event.metadata.causation.is_none();
+                Some(Self { key: key.as_ref(), fingerprint, begins: true, is_first })
             }
             _ => None,
         }

@@ -94,16 +94,26 @@ impl<D: Dialect> Session<D> {
         home: SessionId,
         up_to: Position,
     ) -> Result<Vec<Event>, Error> {
-        let (mut after, mut found) = (Seq::ZERO, Vec::new());
+        let (mut after, mut found, mut asks) = (Seq::ZERO, Vec::new(), Vec::new());
         loop {
             let page = self.client.events(home, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(found) };
             after = last.seq;
             let is_over = last.position > up_to;
-            let is_of_job = |event: &Event| {
-                event.position <= up_to && job_of(event, self.client.principal()) == Some(job)
-            };
-            found.extend(page.into_iter().filter(is_of_job));
+            let principal = self.client.principal();
+            for event in page.into_iter().filter(|event| event.position <= up_to) {
+                let is_of_job = match &event.body {
+                    // Whoever answers an ask does so by a command of its own.
+                    EventBody::AskEnded { ask, .. } => asks.contains(ask),
+                    _ => job_of(&event, principal) == Some(job),
+                };
+                if let (true, EventBody::AskRaised(ask)) = (is_of_job, &event.body) {
+                    asks.push(ask.ask);
+                }
+                if is_of_job {
+                    found.push(event);
+                }
+            }
             if is_over {
                 return Ok(found);
             }

@@ -4,6 +4,7 @@
 //! a fold over the log ([`feed`], [`job_news`]), which each dialect turns into its own messages. What is stored for a session that can be
 //! resumed is where the fold begins ([`stored_session`]); nothing else is kept.
 
+mod a;
 mod agents;
 mod attach;
 mod b;

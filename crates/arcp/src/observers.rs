@@ -69,6 +69,7 @@ impl<D: Dialect> Session<D> {
                 job: job.clone(),
                 home: event.session,
                 is_own: false,
+                asks: Vec::new(),
                 told: Some(ToldAtBase::of(&accepted, origin)),
             });
         }

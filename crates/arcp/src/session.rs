@@ -44,6 +44,17 @@ impl Opened {
     }
 }
 
+/// How the serving of a session on its connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// The connection ends.
+    Ended(End),
+    /// The session cannot be resumed from where its client is.
+    Expired,
+    /// The client wants to go on from elsewhere.
+    Resumes,
+}
+
 /// A session on its connection.
 pub(crate) struct Session<D: Dialect> {
     pub(crate) daemon: Daemon,
@@ -99,6 +110,7 @@ impl<D: Dialect> Session<D> {
         let mark = stored.mark_for(&reached);
         let (sent, awaited) = match reached {
             Reached::Seq(seq) => (seq, None),
+            Reached::All => (u64::MAX, None),
             Reached::Message { id, .. } => (0, Some(id)),
         };
         let session = Self {
@@ -131,23 +143,23 @@ impl<D: Dialect> Session<D> {
     pub(crate) async fn serve(
         &mut self,
         incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
-        mut updates: Updates,
-    ) -> End {
+        updates: &mut Updates,
+    ) -> Served {
         let replaced = self.held.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
         let is_stuck = self.outbox.is_stuck.clone();
         let served = async {
             match self.catch_up().await {
-                Ok(true) => self.run(incoming, &mut updates).await,
-                Ok(false) => End::Refused,
-                Err(error) => self.failed(&error).await,
+                Ok(true) => self.run(incoming, updates).await,
+                Ok(false) => Served::Expired,
+                Err(error) => Served::Ended(self.failed(&error).await),
             }
         };
         // What is sent to a client that is gone may wait for long.
         tokio::select! {
             biased;
-            () = replaced.cancelled() => End::Replaced,
-            () = is_stuck.cancelled() => End::Silent,
-            end = served => end,
+            () = replaced.cancelled() => Served::Ended(End::Replaced),
+            () = is_stuck.cancelled() => Served::Ended(End::Silent),
+            served = served => served,
         }
     }
 
@@ -170,6 +182,9 @@ impl<D: Dialect> Session<D> {
             Err(Error::SessionNotFound { .. }) => return self.expired().await,
             told => told?,
         }
+        if self.sent == u64::MAX {
+            self.sent = self.teller.seq();
+        }
         if self.is_miscounted || self.awaited.is_some() || self.teller.seq() < self.sent {
             return self.expired().await;
         }
@@ -186,7 +201,8 @@ impl<D: Dialect> Session<D> {
     }
 
     async fn expired(&mut self) -> Result<bool, Error> {
-        self.send_frame(D::expired(self)).await;
+        let expired = D::expired(self);
+        self.send_frame(expired).await;
         Ok(false)
     }
 
@@ -194,13 +210,13 @@ impl<D: Dialect> Session<D> {
         &mut self,
         incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
         updates: &mut Updates,
-    ) -> End {
+    ) -> Served {
         let cursor = Cursor::Log { after: self.position };
         let mut subscription = match self.client.follow(cursor, EventFilter::default()).await {
             Ok(subscription) => subscription,
-            Err(error) => return self.failed(&error).await,
+            Err(error) => return Served::Ended(self.failed(&error).await),
         };
-        let beat = self.settings.heartbeat();
+        let beat = D::beat_interval(self);
         let mut beats = interval_at(Instant::now() + beat, beat);
         let window = self.settings.resume_window() / 4;
         let mut renewals = interval_at(Instant::now() + window, window);
@@ -215,7 +231,7 @@ impl<D: Dialect> Session<D> {
                             self.heard = Instant::now();
                             self.hear(frame).await
                         }
-                        None => Ok(Some(self.gone().await)),
+                        None => Ok(Some(Served::Ended(self.gone().await))),
                     },
                     Some(update) = updates.recv() => self.hear_update(update).await.map(|()| None),
                     event = subscription.next() => match event {
@@ -231,23 +247,23 @@ impl<D: Dialect> Session<D> {
             };
             let done = tokio::select! {
                 biased;
-                () = stopped.cancelled() => return End::ShutDown,
+                () = stopped.cancelled() => return Served::Ended(End::ShutDown),
                 done = step => done,
             };
             match done {
                 Ok(None) => {}
-                Ok(Some(end)) => return end,
-                Err(Error::DaemonStopping) => return End::ShutDown,
-                Err(error) => return self.failed(&error).await,
+                Ok(Some(served)) => return served,
+                Err(Error::DaemonStopping) => return Served::Ended(End::ShutDown),
+                Err(error) => return Served::Ended(self.failed(&error).await),
             }
         }
     }
 
     /// Sends what is sent from time to time, and lets a client go that says nothing; what it says is not read while it has no room for it.
-    async fn beat(&mut self, is_read: bool) -> Result<Option<End>, Error> {
+    async fn beat(&mut self, is_read: bool) -> Result<Option<Served>, Error> {
         if D::expects_answers(self) && is_read && self.heard.elapsed() > self.settings.patience() {
             self.gone().await;
-            return Ok(Some(End::Silent));
+            return Ok(Some(Served::Ended(End::Silent)));
         }
         for frame in D::beat(self) {
             self.send_frame(frame).await;
@@ -337,7 +353,7 @@ impl<D: Dialect> Session<D> {
         true
     }
 
-    async fn hear(&mut self, frame: Incoming) -> Result<Option<End>, Error> {
+    async fn hear(&mut self, frame: Incoming) -> Result<Option<Served>, Error> {
         if self.stored.has_newest_token() {
             self.store().await?;
         }

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
-use mainstay_model::{CommandId, Error, Event, EventBody, Position, SessionId, Timestamp};
+use mainstay_model::{AskId, CommandId, Error, Event, EventBody, Position, SessionId, Timestamp};
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -93,8 +93,10 @@ pub(crate) struct Counted {
 pub(crate) enum Reached {
     /// All messages up to this number.
     Seq(u64),
-    /// All up to this message.
-    Message { id: String, place: Place },
+    /// All messages there are.
+    All,
+    /// All up to this message, whose place may be known.
+    Message { id: String, place: Option<Place> },
 }
 
 impl Reached {
@@ -102,7 +104,8 @@ impl Reached {
     fn is_behind(&self, base: &Base) -> bool {
         match self {
             Self::Seq(seq) => base.seq <= *seq,
-            Self::Message { place, .. } => base.position < place.position,
+            Self::All => true,
+            Self::Message { place, .. } => place.is_some_and(|place| base.position < place.position),
         }
     }
 }
@@ -125,6 +128,9 @@ pub(crate) struct JobAtBase {
     pub(crate) home: SessionId,
     /// Whether this session submitted it.
     pub(crate) is_own: bool,
+    /// What it asks, and is not answered yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) asks: Vec<AskId>,
     /// What was told of it; none where it was only joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) told: Option<ToldAtBase>,
@@ -326,6 +332,13 @@ impl StoredSession {
         let token = ResumeToken::random();
         self.previous_token = Some(ResumeToken::hash(shown));
         self.token = ResumeToken::hash(&token.0);
+        token
+    }
+
+    /// A token in the place of those before.
+    pub(crate) fn new_token(&mut self) -> ResumeToken {
+        let token = ResumeToken::random();
+        (self.token, self.previous_token) = (ResumeToken::hash(&token.0), None);
         token
     }
 

@@ -24,7 +24,7 @@ pub(crate) trait Voice: Clone + Send + Sync {
     /// The same in its envelope, with its number.
     type Numbered: Numbered;
 
-    /// What is said where an event accepts a job whose acceptance was not told yet.
+    /// What is said where an event accepts a job.
     fn accepted(&self, job: &JobView<'_>, waits: bool) -> Vec<Self::Message>;
 
     /// What is said of a thing that happened to a job, but for its end.
@@ -81,6 +81,8 @@ pub(crate) struct ToldJob {
     pub(crate) home: SessionId,
     pub(crate) is_own: bool,
     pub(crate) state: JobState,
+    /// Whether it has begun to run.
+    pub(crate) has_begun: bool,
     pub(crate) submitted_at: Timestamp,
     pub(crate) origin: JobOrigin,
     /// The number of the last message about it.
@@ -97,6 +99,7 @@ impl ToldJob {
             home: job.home,
             is_own: job.is_own,
             state: if has_begun { JobState::Runs } else { JobState::Waits },
+            has_begun,
             submitted_at,
             origin: told.origin.clone(),
             last_seq,
@@ -106,7 +109,7 @@ impl ToldJob {
 
     fn to_base(&self) -> ToldAtBase {
         ToldAtBase {
-            has_begun: self.state == JobState::Runs,
+            has_begun: self.has_begun,
             submitted_at: self.submitted_at,
             origin: self.origin.clone(),
             last_seq: self.last_seq,
@@ -129,6 +132,7 @@ impl<V: Voice> Teller<V> {
     pub(crate) fn take_up(&mut self, job: &JobAtBase) {
         let has_begun = job.told.as_ref().is_some_and(|told| told.has_begun);
         self.feed.join(job.job.clone(), job.home, job.is_own, has_begun);
+        self.feed.note_asks(&job.job, &job.asks);
         if let Some(told) = &job.told {
             self.jobs.entry(job.job.clone()).or_insert_with(|| ToldJob::at_base(job, told));
         }
@@ -164,6 +168,7 @@ impl<V: Voice> Teller<V> {
             job: job.clone(),
             home: fed.home,
             is_own: fed.is_own,
+            asks: fed.asks.clone(),
             told: self.jobs.get(job).map(ToldJob::to_base),
         };
         self.feed.open_jobs().map(at_base).collect()
@@ -265,9 +270,9 @@ impl<V: Voice> Teller<V> {
         agent_of: impl Fn(SessionId) -> String,
     ) -> Vec<(bool, Vec<V::Message>)> {
         let mut said = Vec::new();
-        let is_new = self.note_job(job, event, agent_of);
+        self.note_job(job, event, agent_of);
         let Some(known) = self.jobs.get_mut(job) else { return said };
-        if let (true, Some(acceptance)) = (is_new, Acceptance::of(event)) {
+        if let Some(acceptance) = Acceptance::of(event).filter(|acceptance| acceptance.is_first) {
             let view = JobView { job, known, event };
             said.push((false, self.voice.accepted(&view, !acceptance.begins)));
         }
@@ -278,7 +283,7 @@ impl<V: Voice> Teller<V> {
             };
             match (news, &outcome) {
                 (_, Some(outcome)) => known.state = outcome.state(),
-                (JobNews::Began, None) => known.state = JobState::Runs,
+                (JobNews::Began, None) => (known.state, known.has_begun) = (JobState::Runs, true),
                 (JobNews::Said(text), None) => known.last_text = Some((*text).to_owned()),
                 _ => {}
             }
@@ -291,21 +296,21 @@ impl<V: Voice> Teller<V> {
         said
     }
 
-    /// Notes the job that is told of; says whether it was not known before.
-    fn note_job(&mut self, job: &CommandId, event: &Event, agent_of: impl Fn(SessionId) -> String) -> bool {
-        let Some(fed) = self.feed.job(job).filter(|_| !self.jobs.contains_key(job)) else { return false };
+    /// Notes the job that is told of.
+    fn note_job(&mut self, job: &CommandId, event: &Event, agent_of: impl Fn(SessionId) -> String) {
+        let Some(fed) = self.feed.job(job).filter(|_| !self.jobs.contains_key(job)) else { return };
         let known = ToldJob {
             agent: agent_of(fed.home),
             home: fed.home,
             is_own: fed.is_own,
             state: if fed.has_begun { JobState::Runs } else { JobState::Waits },
+            has_begun: fed.has_begun,
             submitted_at: event.at,
             origin: JobOrigin::of(event, job),
             last_seq: 0,
             last_text: None,
         };
         self.jobs.insert(job.clone(), known);
-        true
     }
 
     fn envelopes(

@@ -1,7 +1,7 @@
 //! The jobs of a session's principal that wait or run, whoever submitted them.
 
 use mainstay_log::SessionFilter;
-use mainstay_model::{CommandId, Error, IdempotencyKey, SessionId, Timestamp};
+use mainstay_model::{AskId, CommandId, Error, IdempotencyKey, SessionId, Timestamp};
 
 use crate::dialect::Dialect;
 use crate::job_origin::JobOrigin;
@@ -18,6 +18,8 @@ pub(crate) struct UnderWay {
     pub(crate) state: JobState,
     /// When it was accepted, or began.
     pub(crate) at: Timestamp,
+    /// What it asks, and is not answered yet.
+    pub(crate) asks: Vec<AskId>,
     key: Option<IdempotencyKey>,
 }
 
@@ -42,13 +44,16 @@ impl<D: Dialect> Session<D> {
                 agent: agent.clone(),
                 state,
                 at,
+                asks: Vec::new(),
                 key,
             };
+            let asks = session.asks.iter().map(|pending| pending.ask.ask);
             let mut jobs: Vec<_> = session
                 .running()
                 .map(|running| {
                     let (job, key) = (running.command.clone(), running.key.clone());
-                    job_of(job, key, JobState::Runs, running.requested_at)
+                    let runs = job_of(job, key, JobState::Runs, running.requested_at);
+                    UnderWay { asks: asks.collect(), ..runs }
                 })
                 .into_iter()
                 .collect();

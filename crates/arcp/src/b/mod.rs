@@ -8,6 +8,8 @@ mod submit;
 mod subscriptions;
 mod voice;
 
+use std::time::Duration;
+
 use futures::Stream;
 use mainstay_arcp_protocol::DialectError;
 use mainstay_arcp_protocol::b::{Accepted, Envelope, Feature, Message, Ping, decode};
@@ -21,7 +23,7 @@ use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::new_id::new_ulid;
 use crate::pending_submissions::{PendingSubmission, Refusal};
-use crate::session::{Opened, Session, Updates};
+use crate::session::{Opened, Served, Session, Updates};
 use crate::stored_session::{ResumeToken, StoredSession};
 
 /// Dialect B on one connection.
@@ -38,8 +40,11 @@ pub(crate) async fn serve(
 ) -> End {
     match handshake::open(&peer, &outbox, first).await {
         Some((opened, peculiarities)) => {
-            let (mut session, updates) = begin(&peer, opened, outbox, peculiarities);
-            session.serve(&mut incoming, updates).await
+            let (mut session, mut updates) = begin(&peer, opened, outbox, peculiarities);
+            match session.serve(&mut incoming, &mut updates).await {
+                Served::Ended(end) => end,
+                Served::Expired | Served::Resumes => End::Refused,
+            }
         }
         None => End::Refused,
     }
@@ -110,11 +115,11 @@ impl Dialect for B {
     type Voice = BVoice;
     const TELLS_ACCEPTANCE: bool = false;
 
-    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<End>, Error> {
+    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {
             Incoming::Alive => return Ok(None),
             Incoming::Text(text) => match decode(&text) {
-                Ok(frame) => return session.request(frame).await,
+                Ok(frame) => return Ok(session.request(frame).await?.map(Served::Ended)),
                 Err(error) => errors::undecoded(&error),
             },
             Incoming::Binary => errors::no_bytes(),
@@ -165,6 +170,10 @@ impl Dialect for B {
 
     fn expired(session: &Session<Self>) -> String {
         session.frame(Message::SessionError(errors::expired()))
+    }
+
+    fn beat_interval(session: &Session<Self>) -> Duration {
+        session.settings.heartbeat()
     }
 
     fn beat(session: &mut Session<Self>) -> Vec<String> {

@@ -540,20 +540,6 @@ async fn a_session_begins_where_its_client_surely_is_and_misses_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_of_the_other_dialect_is_told_so() {
-    let home = Home::new().await;
-    let mut peer = home.connect().await;
-    let open = json!({ "arcp": "1.0", "id": "a", "type": "session.open", "timestamp": "2026-05-09T13:00:00Z", "payload": {} });
-    peer.send_text(&open.to_string()).await;
-    let refused = peer.next().await.unwrap();
-    assert_eq!(
-        (&refused["type"], &refused["payload"]["code"]),
-        (&json!("session.rejected"), &json!("UNIMPLEMENTED"))
-    );
-    assert_eq!(peer.next().await, None);
-}
-
-#[tokio::test]
 async fn a_trace_that_cannot_be_kept_is_refused_and_the_session_goes_on() {
     let home = Home::new().await;
     let (mut peer, _) = opened(&home).await;

@@ -1,6 +1,8 @@
 //! ARCP over WebSocket with scripted workers. Each dialect is a module.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
+mod a;
+mod a_observers;
 mod b;
 mod b_bounds;
 mod support;

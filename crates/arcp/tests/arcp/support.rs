@@ -1,6 +1,7 @@
 //! A daemon that serves ARCP, and clients of it that send and read envelopes as JSON.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -110,7 +111,7 @@ impl Home {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
         match connect_async(request).await {
-            Ok((socket, _)) => Ok(Peer { socket, next_id: 0 }),
+            Ok((socket, _)) => Ok(Peer { socket }),
             Err(Error::Http(response)) => Err(response.status().as_u16()),
             Err(other) => panic!("{other}"),
         }
@@ -161,16 +162,20 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
 /// A client's end of a connection.
 pub(crate) struct Peer {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    next_id: u64,
 }
+
+/// The number of the last message that was sent in this test.
+static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Peer {
     /// Sends an envelope, whose id it gives where it has none.
     pub(crate) async fn send(&mut self, mut envelope: Value) -> String {
-        self.next_id += 1;
+        let number = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         let fields = envelope.as_object_mut().unwrap();
         fields.entry("arcp").or_insert(json!("1.1"));
-        let id = fields.entry("id").or_insert(json!(format!("m{}", self.next_id)));
+        // Dialect A wants one.
+        fields.entry("timestamp").or_insert(json!("2026-05-09T13:00:00Z"));
+        let id = fields.entry("id").or_insert(json!(format!("m{number}")));
         let id = id.as_str().unwrap_or_default().to_owned();
         self.send_text(&envelope.to_string()).await;
         id

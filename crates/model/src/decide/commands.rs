@@ -30,7 +30,12 @@ impl Draft<'_> {
         if availability(state, action) == Availability::Refused && !self.takes_back_an_ask(&command) {
             return Err(self.session.refusal(action));
         }
-        let metadata = of_command(command.source.clone(), &command.id);
+        let waited =
+            self.session.lane.iter().find(|waiting| {
+                waiting.command == command.id && waiting.principal == command.source.principal()
+            });
+        let causation = waited.map(|waiting| waiting.queued);
+        let metadata = Metadata { causation, ..of_command(command.source.clone(), &command.id) };
         let identity = Identity::of(&command, fingerprint);
         if let Some(expected) = command.if_version
             && expected != self.session.version

@@ -1,0 +1,89 @@
+//! What this runtime can do in dialect A, and what a session can do of it. Source: draft-arcp-01, 7.
+
+use mainstay_arcp_protocol::a::{Capabilities, HeartbeatRecovery};
+use serde_json::Value;
+
+/// The boolean capabilities that both sides must have for a session to have them.
+const SHARED: [&str; 5] = ["streaming", "durable_jobs", "human_input", "subscriptions", "checkpoints"];
+
+/// The boolean capabilities that no session has.
+const MISSING: [&str; 6] =
+    ["agent_handoff", "anonymous", "artifacts", "binary_streams", "interrupt", "scheduled_jobs"];
+
+/// The field in which clients name what they cannot do without. The draft says that there is such a wish, and not where it stands.
+const REQUIRED: &str = "required";
+
+/// The names of the capabilities that a session with this client has.
+///
+/// # Errors
+/// What the client requires and this runtime lacks.
+pub(super) fn negotiate(offered: &Capabilities) -> Result<Vec<String>, Vec<String>> {
+    let required = offered.others.get(REQUIRED).and_then(Value::as_array).into_iter().flatten();
+    let lacks = required.filter_map(Value::as_str).filter(|name| !SHARED.contains(name)).map(str::to_owned);
+    let lacks: Vec<String> = lacks.collect();
+    match lacks.is_empty() {
+        true => Ok(SHARED.iter().filter(|name| offered.has(name)).map(|name| (*name).to_owned()).collect()),
+        false => Err(lacks),
+    }
+}
+
+/// How often a job is to give a sign of life, in seconds: as the client wishes, where that is more often than by itself.
+pub(super) fn heartbeat_sec(offered: &Capabilities, own: u32) -> u64 {
+    offered.heartbeat_interval_seconds.unwrap_or(u64::MAX).clamp(1, u64::from(own.max(1)))
+}
+
+/// What a session can do that has these capabilities.
+pub(super) fn of_session(has: &[String], heartbeat_sec: u64) -> Capabilities {
+    let shared = SHARED.iter().map(|name| (*name, has.iter().any(|known| known == name)));
+    let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
+    Capabilities {
+        heartbeat_interval_seconds: Some(heartbeat_sec),
+        heartbeat_recovery: Some(HeartbeatRecovery::Fail),
+        others: all.map(|(name, has)| (name.to_owned(), Value::Bool(has))).collect(),
+        ..Capabilities::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
+
+    fn offered(names: &[&str], required: &[&str]) -> Capabilities {
+        let mut others: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), json!(true))).collect();
+        others.insert(REQUIRED.to_owned(), json!(required));
+        Capabilities { others, ..Capabilities::default() }
+    }
+
+    proptest! {
+        #[test]
+        fn a_session_has_what_both_sides_have_and_nothing_else(
+            names in proptest::sample::subsequence([SHARED.as_slice(), &MISSING].concat(), 0..=11),
+        ) {
+            let has = negotiate(&offered(&names, &[])).unwrap();
+            for name in &has {
+                prop_assert!(SHARED.contains(&name.as_str()) && names.contains(&name.as_str()));
+            }
+            let wanted = names.iter().filter(|name| SHARED.contains(name)).count();
+            prop_assert_eq!(has.len(), wanted);
+            let told = of_session(&has, 30);
+            for name in SHARED.iter().chain(&MISSING) {
+                prop_assert_eq!(told.has(name), has.iter().any(|known| known == name));
+            }
+        }
+
+        #[test]
+        fn a_heartbeat_is_never_rarer_than_either_side_wants(theirs: Option<u64>, own: u32) {
+            let wish = Capabilities { heartbeat_interval_seconds: theirs, ..Capabilities::default() };
+            let agreed = heartbeat_sec(&wish, own);
+            prop_assert!(agreed >= 1 && agreed <= u64::from(own.max(1)));
+            prop_assert!(theirs.is_none_or(|theirs| agreed <= theirs.max(1)));
+        }
+    }
+
+    #[test]
+    fn what_is_required_and_lacks_is_named() {
+        assert_eq!(negotiate(&offered(&[], &["artifacts", "streaming"])), Err(vec!["artifacts".to_owned()]));
+    }
+}

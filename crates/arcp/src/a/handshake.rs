@@ -1,0 +1,184 @@
+//! How a session of dialect A is opened, or found again. Source: draft-arcp-01, 7 to 9.
+
+use jiff::SignedDuration;
+use mainstay_arcp_protocol::Dialect;
+use mainstay_arcp_protocol::a::session::{
+    Auth, AuthScheme, Identity, SessionAccepted, SessionLease, SessionOpen, SessionRejected,
+    SessionUnauthenticated, TrustLevel,
+};
+use mainstay_arcp_protocol::a::{DecodeError, Envelope, ErrorCode, Message, decode};
+use mainstay_engine::Client;
+use mainstay_model::{Error, Timestamp};
+
+use super::voice::encoded;
+use super::{capabilities, errors, ids};
+use crate::connection::Peer;
+use crate::frames::Outbox;
+use crate::session::{Opened, Session};
+use crate::stored_session::{Opening, Reached, StoredSession};
+
+/// A session that was opened, and what its connection is to know.
+pub(super) struct Open {
+    pub(super) opened: Opened,
+    /// The message that opened it.
+    pub(super) message: String,
+    /// How often a job gives a sign of life, in seconds.
+    pub(super) heartbeat_sec: u64,
+}
+
+/// Opens the session that the first frame asks for; none where that is refused, which the client is told.
+pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Open> {
+    let (answers, refusal) = match decode(first) {
+        Ok(Envelope { id, session_id, message: Message::SessionOpen(open), .. }) => {
+            match try_open(peer, session_id, id.clone(), open).await {
+                Ok(opened) => return Some(opened),
+                Err(refusal) => (Some(id), *refusal),
+            }
+        }
+        Ok(Envelope { id, .. }) => {
+            (Some(id), rejected(ErrorCode::FailedPrecondition, "the first message opens a session"))
+        }
+        Err(error) => (id_of(&error), rejected(ErrorCode::InvalidArgument, &error.to_string())),
+    };
+    let now = Timestamp::now();
+    let id = ids::at(0, now, rand::random());
+    let envelope = Envelope { correlation_id: answers, ..Envelope::new(id, now, refusal) };
+    outbox.send(encoded(&envelope)).await;
+    None
+}
+
+fn id_of(error: &DecodeError) -> Option<String> {
+    errors::undecoded(error).1.map(str::to_owned)
+}
+
+async fn try_open(
+    peer: &Peer,
+    session: Option<String>,
+    message: String,
+    open: SessionOpen,
+) -> Result<Open, Box<Message>> {
+    let SessionOpen { auth, client: identity, capabilities: offered } = open;
+    let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
+    let client = client_of(peer, auth.as_ref(), identity.as_ref(), &name)?;
+    let offered = offered.unwrap_or_default();
+    let features = capabilities::negotiate(&offered).map_err(|lacks| {
+        Box::new(Message::SessionRejected(SessionRejected {
+            code: ErrorCode::Unimplemented,
+            message: format!("this runtime does not have {}", lacks.join(", ")),
+            unsupported: Some(lacks),
+        }))
+    })?;
+    let heartbeat_sec = capabilities::heartbeat_sec(&offered, peer.settings.heartbeat_interval_sec);
+    let version = identity.and_then(|identity| identity.version).unwrap_or_default();
+    let opened = match find_again(peer, &client, session).await.map_err(failed)? {
+        Some(opened) => opened,
+        None => new_session(peer, client, format!("{name} {version}"), features).await.map_err(failed)?,
+    };
+    Ok(Open { opened, message, heartbeat_sec })
+}
+
+/// The client whose credentials are good.
+fn client_of(
+    peer: &Peer,
+    auth: Option<&Auth>,
+    identity: Option<&Identity>,
+    name: &str,
+) -> Result<Client, Box<Message>> {
+    let scheme = auth.map_or(AuthScheme::None, |auth| auth.scheme);
+    let token = match scheme {
+        AuthScheme::Bearer => auth.and_then(|auth| auth.token.as_deref()),
+        // Who is attached has shown the daemon's token, and needs no other.
+        AuthScheme::None => None,
+        AuthScheme::Mtls if identity.is_none_or(|identity| identity.fingerprint.is_none()) => {
+            let reason = "the scheme mtls wants the fingerprint of the client";
+            return Err(Box::new(rejected(ErrorCode::InvalidArgument, reason)));
+        }
+        AuthScheme::Mtls | AuthScheme::Oauth2 | AuthScheme::SignedJwt => {
+            let reason = "this runtime takes bearer tokens alone";
+            return Err(Box::new(rejected(ErrorCode::Unimplemented, reason)));
+        }
+    };
+    peer.client_of(token, name).ok_or_else(|| {
+        let error = Error::Unauthorized;
+        let message = format!("{error}; {}", error.next_step());
+        Box::new(Message::SessionUnauthenticated(SessionUnauthenticated {
+            code: ErrorCode::Unauthenticated,
+            message,
+        }))
+    })
+}
+
+/// The session of the same principal that the client comes back to. What it missed is told once it asks for that.
+async fn find_again(peer: &Peer, client: &Client, id: Option<String>) -> Result<Option<Opened>, Error> {
+    match id {
+        Some(id) => Ok(resume(peer, client, &id, Reached::All).await?.map(welcomed)),
+        None => Ok(None),
+    }
+}
+
+/// The same session, whose client is to be welcomed.
+fn welcomed(mut opened: Opened) -> Opened {
+    opened.token = Some(opened.stored.new_token());
+    opened
+}
+
+/// The session of this name, where the client may resume it.
+pub(super) async fn resume(
+    peer: &Peer,
+    client: &Client,
+    id: &str,
+    reached: Reached,
+) -> Result<Option<Opened>, Error> {
+    let is_to_be_resumed = |stored: &StoredSession| stored.dialect == Dialect::A && !stored.is_closed;
+    let find = || StoredSession::find(client, id, Timestamp::now());
+    if find().await?.is_none_or(|stored| !is_to_be_resumed(&stored)) {
+        return Ok(None);
+    }
+    let held = Some(peer.live.hold(id).await);
+    let stored = find().await?.filter(is_to_be_resumed);
+    Ok(stored.map(|stored| Opened { client: client.clone(), stored, token: None, reached, held }))
+}
+
+async fn new_session(
+    peer: &Peer,
+    client: Client,
+    name: String,
+    features: Vec<String>,
+) -> Result<Opened, Error> {
+    StoredSession::make_room(&client, &peer.live, peer.settings.sessions, Timestamp::now()).await?;
+    let since = client.last_position().await?;
+    let opening = Opening { client: name, features, chunk_bytes: peer.settings.chunk_bytes, since };
+    let (stored, token) = StoredSession::open(Dialect::A, opening, Timestamp::now());
+    let held = Some(peer.live.hold(&stored.id).await);
+    Ok(Opened { client, stored, token: Some(token), reached: Reached::Seq(0), held })
+}
+
+/// What the client of an opened session is welcomed with.
+pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
+    let window = SignedDuration::from_secs(session.settings.resume_window_sec.into());
+    SessionAccepted {
+        session_id: session.stored.id.clone(),
+        runtime: Some(Identity {
+            kind: "mainstay".to_owned(),
+            version: Some(session.daemon.version.to_owned()),
+            fingerprint: None,
+            principal: None,
+            trust_level: Some(TrustLevel::Trusted),
+        }),
+        capabilities: Some(capabilities::of_session(
+            &session.stored.features,
+            session.dialect.heartbeat.as_secs(),
+        )),
+        lease: Some(SessionLease {
+            expires_at: Timestamp::now().checked_add(window).unwrap_or(Timestamp::MAX),
+        }),
+    }
+}
+
+fn rejected(code: ErrorCode, message: &str) -> Message {
+    Message::SessionRejected(SessionRejected { code, message: message.to_owned(), unsupported: None })
+}
+
+fn failed(error: Error) -> Box<Message> {
+    Box::new(rejected(errors::code_of(&error), &error.to_string()))
+}

@@ -1,0 +1,42 @@
+//! How a client of dialect A answers what a job asks. Source: draft-arcp-01, 12.
+
+use mainstay_arcp_protocol::a::control::Ack;
+use mainstay_arcp_protocol::a::{ErrorCode, Message};
+use mainstay_gateway::command::anonymous;
+use mainstay_model::command::Answer;
+use mainstay_model::{Command, Error, Outcome, SessionCommand};
+use serde_json::Value;
+
+use super::{A, errors, ids};
+use crate::session::Session;
+
+impl Session<A> {
+    /// Answers a question. The first valid answer counts, whoever gives it.
+    pub(super) async fn answer_ask(
+        &mut self,
+        id: &str,
+        question: Option<String>,
+        value: Value,
+    ) -> Result<(), Error> {
+        let Some(ask) = question.as_deref().and_then(ids::ask_of) else {
+            let reason = "the correlation_id names no question of this runtime";
+            self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
+            return Ok(());
+        };
+        let answered = async {
+            let waiting = self.client.ask(&ask.to_string()).await?;
+            let body = SessionCommand::Answer(Answer { ask, value });
+            let command = Command::new(anonymous(), self.client.source(), body);
+            match self.client.submit(waiting.session.id, command).await?.outcome {
+                Outcome::Done { .. } => Ok(()),
+                Outcome::Failed { error } => Err(error),
+            }
+        };
+        match answered.await {
+            Ok(()) => self.answer(id, Message::Ack(Ack { details: None })).await,
+            Err(Error::DaemonStopping) => return Err(Error::DaemonStopping),
+            Err(error) => self.nack(id, errors::of_error(&error)).await,
+        }
+        Ok(())
+    }
+}

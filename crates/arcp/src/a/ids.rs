@@ -1,0 +1,90 @@
+//! The ids of messages of dialect A, which say how far their client has come. Source: draft-arcp-01, 6.1.1 and 19.
+//!
+//! A message that tells of an event has the event's place, so that it is the same for all sessions that are told of it. A question to people has the
+//! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
+
+use mainstay_arcp_protocol::ids::{ulid_number, ulid_text};
+use mainstay_model::{AskId, Event, Timestamp};
+
+use crate::message_id::{place_of_ulid, ulid_of_place};
+use crate::stored_session::{Place, Reached};
+
+const EVENT: &str = "evt_";
+const ASK: &str = "ask_";
+const OTHER: &str = "msg_";
+const CHECKPOINT: &str = "chk_";
+
+/// The id of a message that tells of an event.
+pub(super) fn of_event(event: &Event, index: u16) -> String {
+    format!("{EVENT}{}", ulid_of_place(event, index))
+}
+
+/// The id of a question to people.
+pub(super) fn of_ask(ask: AskId) -> String {
+    format!("{ASK}{ask}")
+}
+
+/// The ask of a question that has this id.
+pub(super) fn ask_of(id: &str) -> Option<AskId> {
+    id.strip_prefix(ASK)?.parse().ok()
+}
+
+/// The id of a message behind which a session has come to this number, told apart from others of the same moment by `mark`.
+pub(super) fn at(number: u64, time: Timestamp, mark: u32) -> String {
+    format!("{OTHER}{}", numbered(number, time, mark))
+}
+
+/// The id of a checkpoint at which a session has come to this number.
+pub(super) fn of_checkpoint(number: u64, time: Timestamp) -> String {
+    format!("{CHECKPOINT}{}", numbered(number, time, 0))
+}
+
+fn numbered(number: u64, time: Timestamp, mark: u32) -> String {
+    let milliseconds = u128::from(time.as_millisecond().unsigned_abs()) & ((1 << 48) - 1);
+    let number = u128::from(number) & ((1 << 48) - 1);
+    ulid_text(milliseconds << 80 | number << 32 | u128::from(mark))
+}
+
+fn number_of(ulid: &str) -> Option<u64> {
+    u64::try_from((ulid_number(ulid)? >> 32) & ((1 << 48) - 1)).ok()
+}
+
+/// The place of a message that tells of an event.
+pub(super) fn place_of(id: &str) -> Option<Place> {
+    place_of_ulid(id.strip_prefix(EVENT)?)
+}
+
+/// What a client has that has this message; none where no message has this id.
+pub(super) fn reached(id: &str) -> Option<Reached> {
+    if let Some(ulid) = id.strip_prefix(OTHER) {
+        return number_of(ulid).map(Reached::Seq);
+    }
+    let place = place_of(id);
+    (place.is_some() || ask_of(id).is_some()).then(|| Reached::Message { id: id.to_owned(), place })
+}
+
+/// What a client has that was at this checkpoint; none where no checkpoint has this id.
+pub(super) fn reached_checkpoint(id: &str) -> Option<Reached> {
+    number_of(id.strip_prefix(CHECKPOINT)?).map(Reached::Seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_id_says_the_number_that_it_was_made_of(number in 0_u64..1 << 48, mark: u32, at_ms in 0_i64..1 << 47) {
+            let time = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+            prop_assert_eq!(reached(&at(number, time, mark)), Some(Reached::Seq(number)));
+            prop_assert_eq!(reached_checkpoint(&of_checkpoint(number, time)), Some(Reached::Seq(number)));
+        }
+
+        #[test]
+        fn what_is_no_id_of_ours_says_nothing(text in "(evt_|ask_|msg_)?[a-z]{0,30}") {
+            prop_assert_eq!(reached(&text), None);
+            prop_assert_eq!(reached_checkpoint(&text), None);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Dialect A: draft-arcp-01. Protocol version 1.0.
+
+mod capabilities;
+mod errors;
+mod handshake;
+mod human;
+mod ids;
+mod news;
+mod requests;
+mod subscriptions;
+mod voice;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::Stream;
+use mainstay_arcp_protocol::a::DecodeError;
+use mainstay_arcp_protocol::a::control::Nack;
+use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat};
+use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
+use mainstay_model::{CommandId, Error, Timestamp};
+
+use self::handshake::Open;
+use self::voice::{AVoice, encoded, wire_state};
+use crate::connection::{End, Peer};
+use crate::dialect::Dialect;
+use crate::frames::{Incoming, Outbox};
+use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::session::{Opened, Served, Session, Updates};
+use crate::stored_session::{Reached, ResumeToken};
+
+/// Dialect A on one connection.
+pub(crate) struct A {
+    /// How often a job gives a sign of life.
+    heartbeat: Duration,
+    /// The message that opened the session, or asked for it to go on from elsewhere.
+    opened_by: String,
+    /// From where the client wants to go on.
+    resume: Option<Resume>,
+    /// How many signs of life each job has given.
+    heartbeats: HashMap<CommandId, u64>,
+}
+
+/// From where a client wants to go on. Source: draft-arcp-01, 19.
+struct Resume {
+    /// The message that says so.
+    message: String,
+    session: String,
+    reached: Reached,
+}
+
+/// Serves a connection whose first frame is of this dialect.
+pub(crate) async fn serve(
+    peer: Peer,
+    mut incoming: impl Stream<Item = Incoming> + Send + Unpin,
+    outbox: Outbox,
+    first: &str,
+) -> End {
+    let Some(Open { opened, message, heartbeat_sec }) = handshake::open(&peer, &outbox, first).await else {
+        return End::Refused;
+    };
+    let heartbeat = Duration::from_secs(heartbeat_sec);
+    let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
+    loop {
+        (session, updates) = match session.serve(&mut incoming, &mut updates).await {
+            Served::Ended(end) => return end,
+            // The client decides what to do without what is lost. Source: draft-arcp-01, 19.
+            Served::Expired => go_on(&peer, session, updates, Reached::All).await,
+            Served::Resumes => match resumed(&peer, session, updates).await {
+                Ok(again) => again,
+                Err(end) => return end,
+            },
+        };
+    }
+}
+
+fn begin(
+    peer: &Peer,
+    opened: Opened,
+    outbox: Outbox,
+    heartbeat: Duration,
+    opened_by: String,
+) -> (Session<A>, Updates) {
+    let stored = &opened.stored;
+    let has = |name: &str| stored.features.iter().any(|feature| feature == name);
+    let voice = AVoice {
+        session: stored.id.clone(),
+        streams: has("streaming"),
+        durable_jobs: has("durable_jobs"),
+        asks: has("human_input"),
+    };
+    let dialect = A { heartbeat, opened_by, resume: None, heartbeats: HashMap::new() };
+    Session::begin(peer, opened, outbox, dialect, voice)
+}
+
+/// The session that its client wants to go on with, from where the client says.
+async fn resumed(
+    peer: &Peer,
+    mut session: Session<A>,
+    updates: Updates,
+) -> Result<(Session<A>, Updates), End> {
+    let Some(Resume { message, session: wanted, reached }) = session.dialect.resume.take() else {
+        return Err(End::Refused);
+    };
+    session.dialect.opened_by.clone_from(&message);
+    if wanted == session.stored.id {
+        return Ok(go_on(peer, session, updates, reached).await);
+    }
+    match handshake::resume(peer, &session.client, &wanted, reached).await {
+        Ok(Some(opened)) => {
+            // Nothing was asked in the session that was opened for this.
+            session.stored.is_closed = true;
+            session.gone().await;
+            let heartbeat = session.dialect.heartbeat;
+            Ok(begin(peer, opened, session.outbox.clone(), heartbeat, message))
+        }
+        Ok(None) => {
+            let reason = format!("there is no session {wanted} to resume");
+            session.nack(&message, errors::nack(ErrorCode::DataLoss, reason)).await;
+            Ok(go_on(peer, session, updates, Reached::All).await)
+        }
+        Err(error) => {
+            session.nack(&message, errors::of_error(&error)).await;
+            Err(End::Refused)
+        }
+    }
+}
+
+/// The same session, told on from here.
+async fn go_on(
+    peer: &Peer,
+    mut session: Session<A>,
+    updates: Updates,
+    reached: Reached,
+) -> (Session<A>, Updates) {
+    session.gone().await;
+    let opened = Opened {
+        client: session.client.clone(),
+        stored: session.stored.clone(),
+        token: session.greeting.take(),
+        reached,
+        held: session.held.take(),
+    };
+    let A { heartbeat, opened_by, heartbeats, .. } = session.dialect;
+    let (mut again, _) = begin(peer, opened, session.outbox, heartbeat, opened_by);
+    // What was submitted is still to be answered.
+    (again.pending, again.updates, again.dialect.heartbeats) = (session.pending, session.updates, heartbeats);
+    (again, updates)
+}
+
+impl Session<A> {
+    /// A message that is no event of a job, as the answer to another.
+    fn envelope(&self, answers: Option<&str>, message: Message) -> Envelope {
+        let now = Timestamp::now();
+        Envelope {
+            session_id: Some(self.stored.id.clone()),
+            correlation_id: answers.map(str::to_owned),
+            ..Envelope::new(ids::at(self.sent, now, rand::random()), now, message)
+        }
+    }
+
+    /// Answers a message.
+    async fn answer(&self, message: &str, answer: Message) {
+        self.send_frame(encoded(&self.envelope(Some(message), answer))).await;
+    }
+
+    /// Refuses what a message asks.
+    async fn nack(&self, message: &str, nack: Nack) {
+        self.answer(message, Message::Nack(nack)).await;
+    }
+}
+
+impl Dialect for A {
+    type Voice = AVoice;
+    const TELLS_ACCEPTANCE: bool = true;
+
+    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
+        let refused = match frame {
+            Incoming::Alive => return Ok(None),
+            Incoming::Text(text) => match decode(&text) {
+                Ok(frame) => return session.request(frame).await,
+                Err(DecodeError::UnknownType { namespaced, optional, .. })
+                    if on_unknown(namespaced, false, optional) == OnUnknown::Drop =>
+                {
+                    return Ok(None);
+                }
+                Err(error) => {
+                    let (nack, id) = errors::undecoded(&error);
+                    session.send_frame(encoded(&session.envelope(id, Message::Nack(nack)))).await;
+                    return Ok(None);
+                }
+            },
+            Incoming::Binary => errors::nack(ErrorCode::Unimplemented, "frames of bytes are not taken"),
+            Incoming::TooLarge => {
+                let limit = session.daemon.engine.limits().message_bytes;
+                errors::of_error(&Error::MessageTooLarge { limit })
+            }
+        };
+        session.send_frame(encoded(&session.envelope(None, Message::Nack(refused)))).await;
+        Ok(None)
+    }
+
+    async fn welcome(session: &Session<Self>, _: ResumeToken) -> Result<Option<String>, Error> {
+        let accepted = Message::SessionAccepted(handshake::accepted(session));
+        Ok(Some(encoded(&session.envelope(Some(&session.dialect.opened_by), accepted))))
+    }
+
+    fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String {
+        let known = session.teller.job(job);
+        let accepted =
+            JobAccepted { job_id: Some(job.to_string()), state: known.map(|known| wire_state(known.state)) };
+        let envelope = Envelope {
+            job_id: Some(job.to_string()),
+            trace_id: Some(
+                known.map_or_else(|| submission.trace.clone(), |known| known.origin.trace.clone()),
+            ),
+            ..session.envelope(Some(&submission.message), Message::JobAccepted(accepted))
+        };
+        encoded(&envelope)
+    }
+
+    fn refused(session: &Session<Self>, message: &str, refusal: &Refusal) -> String {
+        encoded(&session.envelope(Some(message), Message::Nack(errors::of_refusal(refusal))))
+    }
+
+    fn failed(session: &Session<Self>, error: &Error) -> String {
+        encoded(&session.envelope(None, Message::Nack(errors::of_error(error))))
+    }
+
+    fn expired(session: &Session<Self>) -> String {
+        let reason = "the session was never told this message, or events have been deleted since";
+        let nack = Message::Nack(errors::nack(ErrorCode::DataLoss, reason));
+        encoded(&session.envelope(Some(&session.dialect.opened_by), nack))
+    }
+
+    fn beat_interval(session: &Session<Self>) -> Duration {
+        // So that none is late.
+        session.dialect.heartbeat / 2
+    }
+
+    /// A sign of life of each job that runs. Source: draft-arcp-01, 10.3.
+    fn beat(session: &mut Session<Self>) -> Vec<String> {
+        let running: Vec<_> = session
+            .teller
+            .jobs()
+            .filter(|(_, known)| known.is_own && !known.state.is_terminal())
+            .map(|(job, known)| (job.clone(), wire_state(known.state), known.origin.trace.clone()))
+            .collect();
+        session.dialect.heartbeats.retain(|job, _| running.iter().any(|(runs, ..)| runs == job));
+        let deadline = session.dialect.heartbeat * 2;
+        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        let mut frames = Vec::new();
+        for (job, state, trace) in running {
+            let sequence = session.dialect.heartbeats.entry(job.clone()).or_default();
+            *sequence += 1;
+            let heartbeat = JobHeartbeat { sequence: *sequence, deadline_ms, state };
+            frames.push(encoded(&Envelope {
+                job_id: Some(job.to_string()),
+                trace_id: Some(trace),
+                ..session.envelope(None, Message::JobHeartbeat(heartbeat))
+            }));
+        }
+        frames
+    }
+
+    /// The draft has a client answer nothing.
+    fn expects_answers(_: &Session<Self>) -> bool {
+        false
+    }
+}

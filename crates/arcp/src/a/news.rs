@@ -1,0 +1,166 @@
+//! What dialect A says of the things that happen to a job while it runs. Source: draft-arcp-01, 10 to 12 and 17.
+
+use jiff::{SignedDuration, Timestamp};
+use mainstay_arcp_protocol::a::execution::JobState as WireState;
+use mainstay_arcp_protocol::a::human::{
+    ChoiceOption, HumanChoiceRequest, HumanInputCancelled, HumanInputRequest,
+};
+use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamKind};
+use mainstay_arcp_protocol::a::telemetry::{Log, LogLevel, Metric};
+use mainstay_arcp_protocol::a::{ErrorCode, Message};
+use mainstay_model::message::TokenUsage;
+use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
+use serde_json::{Map, Number, Value, json};
+
+use super::ids;
+use super::voice::{AVoice, Said, chunk, emitted, progress};
+use crate::job_news::JobNews;
+use crate::teller::JobView;
+
+/// Until when a question can be answered that has no deadline: the draft wants one of each.
+const NO_DEADLINE: SignedDuration = SignedDuration::from_hours(365 * 24);
+
+/// The stream of a job that is of this kind.
+pub(super) fn stream_of(job: &CommandId, kind: StreamKind) -> String {
+    let name = match kind {
+        StreamKind::Thought => "thoughts",
+        _ => "text",
+    };
+    format!("str_{}_{name}", job.as_str().trim_start_matches("job_"))
+}
+
+/// What is said of a thing that happened to a job, but for its beginning and its end.
+pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
+    match news {
+        // Its acceptance says so, and its end is told elsewhere.
+        JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
+        JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {
+            vec![text_of(voice, view, text)]
+        }
+        JobNews::Printed { stream: OutputStream::Stderr, text } => vec![log(LogLevel::Error, text)],
+        JobNews::Displayed(display) => vec![emitted("display", json!(display))],
+        JobNews::OutputCut => vec![log(LogLevel::Warn, "the job printed more than is kept")],
+        JobNews::Thought(text) if voice.streams => {
+            let thought = StreamChunk {
+                sequence: Some(view.event.seq.0),
+                role: Some("assistant_thought".to_owned()),
+                content: Some((*text).to_owned()),
+                redacted: Some(false),
+                ..no_chunk()
+            };
+            vec![chunk(view.job, StreamKind::Thought, thought)]
+        }
+        JobNews::Thought(text) => vec![emitted("thought", json!({ "text": text }))],
+        JobNews::ToolCalled { call, tool, arguments } => {
+            vec![emitted("tool_call", json!({ "call_id": call, "tool": tool, "arguments": arguments }))]
+        }
+        JobNews::ToolAnswered { call, text, is_error } => {
+            vec![emitted("tool_result", json!({ "call_id": call, "text": text, "is_error": is_error }))]
+        }
+        JobNews::Used { usage, model } => metrics(usage, *model),
+        JobNews::Noted(note) => vec![emitted("note", json!(note))],
+        JobNews::Asked(ask) => {
+            let mut said = vec![progress(WireState::Blocked, ask.question.prompt.clone())];
+            if voice.asks {
+                said.push(question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical());
+            }
+            said
+        }
+        JobNews::AskEnded { ask, ending } => {
+            let mut said = Vec::new();
+            if voice.asks {
+                said.push(question_ended(*ask, ending));
+            }
+            said.push(progress(WireState::Running, "the question needs no answer any more"));
+            said
+        }
+        JobNews::Cancelling => vec![progress(WireState::Running, "the job is being cancelled")],
+    }
+}
+
+fn text_of(voice: &AVoice, view: &JobView<'_>, text: &str) -> Said {
+    match voice.streams {
+        true => {
+            let data = Some(Value::String(text.to_owned()));
+            let text = StreamChunk { sequence: Some(view.event.seq.0), data, ..no_chunk() };
+            chunk(view.job, StreamKind::Text, text)
+        }
+        false => log(LogLevel::Info, text),
+    }
+}
+
+const fn no_chunk() -> StreamChunk {
+    StreamChunk {
+        sequence: None,
+        data: None,
+        content_type: None,
+        sha256: None,
+        role: None,
+        content: None,
+        redacted: None,
+    }
+}
+
+fn log(level: LogLevel, text: &str) -> Said {
+    Message::Log(Log { level, message: text.to_owned(), attributes: None }).into()
+}
+
+/// The question of a job: to choose, where its schema lists texts, or else to answer.
+fn question(ask: &Ask, at: Timestamp) -> Said {
+    let Ask { question, deadline, .. } = ask;
+    let expires_at = deadline
+        .map_or_else(|| at.checked_add(NO_DEADLINE).unwrap_or(Timestamp::MAX), |deadline| deadline.at);
+    let prompt = question.prompt.clone();
+    let choices = question.schema["enum"].as_array().and_then(|values| {
+        values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
+    match choices.filter(|choices| !choices.is_empty()) {
+        Some(choices) => {
+            let option = |text: String| ChoiceOption { id: text.clone(), label: text };
+            let options = choices.into_iter().map(option).collect();
+            let default = question.default.as_ref().and_then(Value::as_str).map(str::to_owned);
+            Message::HumanChoiceRequest(HumanChoiceRequest { prompt, options, expires_at, default }).into()
+        }
+        None => {
+            let (response_schema, default) = (question.schema.clone(), question.default.clone());
+            let request = HumanInputRequest { prompt, response_schema, expires_at, default };
+            Message::HumanInputRequest(request).into()
+        }
+    }
+}
+
+/// Says why a question needs no answer any more, to whoever may still show it. Source: draft-arcp-01, 12.3 and 12.4.
+fn question_ended(ask: AskId, ending: &AskEnding) -> Said {
+    let (code, reason) = match ending {
+        AskEnding::Answered { .. } | AskEnding::Withheld => (ErrorCode::Ok, "answered"),
+        AskEnding::Defaulted { .. } => (ErrorCode::DeadlineExceeded, "the default was taken"),
+        AskEnding::TimedOut { .. } => (ErrorCode::DeadlineExceeded, "nobody answered in time"),
+        AskEnding::Cancelled => (ErrorCode::Cancelled, "taken back"),
+    };
+    let cancelled = HumanInputCancelled { code: Some(code), reason: Some(reason.to_owned()) };
+    Said::from(Message::HumanInputCancelled(cancelled)).answering(Some(ids::of_ask(ask)))
+}
+
+/// What a model was used for. Source: draft-arcp-01, 17.3.1.
+fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<Said> {
+    let counts = [
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+    ];
+    let metric = |name: &str, value: Number, unit: &str, kind: Option<&str>| {
+        let dims = [("model", model), ("kind", kind)];
+        let dims: Map<_, _> =
+            dims.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect();
+        let metric = Metric { name: name.to_owned(), value, unit: Some(unit.to_owned()), dims: Some(dims) };
+        Said::from(Message::Metric(metric))
+    };
+    let used = counts.into_iter().filter(|(_, count)| *count > 0);
+    let tokens = used.map(|(kind, count)| metric("tokens.used", count.into(), "tokens", Some(kind)));
+    let cost = (usage.cost != Cost::default())
+        .then(|| json!(usage.cost).as_number().cloned())
+        .flatten()
+        .map(|cost| metric("cost.usd", cost, "usd", None));
+    tokens.chain(cost).collect()
+}

@@ -1,0 +1,180 @@
+//! What a client of dialect A asks in its session. Source: draft-arcp-01, 6.2 and 6.3, 9, 10.4, 14 and 19.
+
+use mainstay_arcp_protocol::a::control::{
+    Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Pong, Resume as WireResume,
+};
+use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
+use mainstay_arcp_protocol::a::session::{OpenJobs, SessionClose, SessionEvicted};
+use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
+use mainstay_model::{CommandId, Error, Timestamp};
+use serde_json::{Value, json};
+
+use super::{A, Resume, errors, ids};
+use crate::cancelling::Cancelling;
+use crate::connection::End;
+use crate::session::{Served, Session};
+use crate::stored_session::Reached;
+use crate::submissions::Submit;
+
+impl Session<A> {
+    /// Does what a client asks; says how the serving ends where it does.
+    pub(super) async fn request(&mut self, frame: Envelope) -> Result<Option<Served>, Error> {
+        let Envelope { id, session_id, trace_id, correlation_id, idempotency_key: key, message, .. } = frame;
+        let submitted = |agent, input, trace| Submit {
+            message: id.clone(),
+            trace,
+            agent,
+            version: None,
+            input,
+            key,
+            timeout_ms: None,
+        };
+        match message {
+            Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,
+            // That it came is what counts.
+            Message::Pong(_) | Message::Ack(_) | Message::Nack(_) => {}
+            Message::SessionClose(close) => return self.close(&id, close).await,
+            Message::ToolInvoke(ToolInvoke { tool, arguments }) => {
+                let input = Value::Object(arguments.unwrap_or_default());
+                self.submit(submitted(tool, input, trace_id)).await?;
+            }
+            Message::AgentDelegate(AgentDelegate { target, task, context }) => {
+                let trace = trace_id.or_else(|| context.and_then(|context| context.trace_id));
+                self.submit(submitted(target, json!(task), trace)).await?;
+            }
+            Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
+            Message::Resume(resume) => return self.resume(id, session_id, resume).await,
+            Message::CheckpointCreate(_) if self.has("checkpoints") => self.checkpoint(&id).await,
+            Message::HumanInputResponse(response) => {
+                self.answer_ask(&id, correlation_id, response.value).await?;
+            }
+            Message::HumanChoiceResponse(response) => {
+                self.answer_ask(&id, correlation_id, json!(response.choice_id)).await?;
+            }
+            Message::Subscribe(subscribe) if self.has("subscriptions") => {
+                self.subscribe(&id, subscribe).await?;
+            }
+            Message::Unsubscribe(unsubscribe) if self.has("subscriptions") => {
+                self.unsubscribe(&id, frame.subscription_id, unsubscribe).await?;
+            }
+            Message::SessionOpen(_) | Message::SessionAuthenticate(_) => {
+                let reason = "the session is open, and its credentials are good";
+                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
+            }
+            other => {
+                let reason = format!("{} is not asked of this runtime in this session", other.kind().name());
+                self.nack(&id, errors::nack(ErrorCode::Unimplemented, reason)).await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the session in order. What is not cancelled goes on, and can be resumed.
+    async fn close(&mut self, id: &str, close: SessionClose) -> Result<Option<Served>, Error> {
+        let has_open_jobs = match close.jobs {
+            Some(OpenJobs::Complete) => {
+                let reason =
+                    "jobs go on without the session: detach them, and resume the session for their end";
+                self.nack(id, errors::nack(ErrorCode::Unimplemented, reason)).await;
+                return Ok(None);
+            }
+            Some(OpenJobs::Cancel) => {
+                self.cancel_all().await?;
+                false
+            }
+            Some(OpenJobs::Detach) | None => !self.open_jobs().is_empty(),
+        };
+        self.stored.is_closed = !has_open_jobs;
+        self.renew().await?;
+        let closed = SessionClose { reason: close.reason, jobs: close.jobs };
+        self.answer(id, Message::SessionClose(closed)).await;
+        Ok(Some(Served::Ended(End::Gone)))
+    }
+
+    fn open_jobs(&self) -> Vec<CommandId> {
+        let open = self.teller.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
+        open.map(|(job, _)| job.clone()).collect()
+    }
+
+    async fn cancel_all(&mut self) -> Result<(), Error> {
+        for job in self.open_jobs() {
+            self.cancel_job(&job).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops a job, or the session with all of its jobs.
+    async fn cancel(&mut self, id: &str, cancel: Cancel) -> Result<Option<Served>, Error> {
+        let Cancel { target, target_id, deadline_ms, .. } = cancel;
+        let accepted = Message::CancelAccepted(CancelAccepted { deadline_ms });
+        let refused = match target {
+            CancelTarget::Job => match CommandId::new(target_id) {
+                Ok(job) => self.cancel_job(&job).await?,
+                Err(_) => Cancelling::Unknown,
+            },
+            CancelTarget::Session if target_id == self.stored.id => {
+                self.answer(id, accepted).await;
+                self.cancel_all().await?;
+                self.stored.is_closed = true;
+                self.renew().await?;
+                let evicted = SessionEvicted {
+                    code: Some(ErrorCode::Cancelled),
+                    reason: Some("cancelled".to_owned()),
+                    message: None,
+                };
+                self.answer(id, Message::SessionEvicted(evicted)).await;
+                return Ok(Some(Served::Ended(End::Gone)));
+            }
+            CancelTarget::Session | CancelTarget::Stream => {
+                self.refuse_cancel(id, ErrorCode::FailedPrecondition, "not_cancellable").await;
+                return Ok(None);
+            }
+        };
+        match refused {
+            Cancelling::Begun => self.answer(id, accepted).await,
+            Cancelling::Ended => {
+                self.refuse_cancel(id, ErrorCode::FailedPrecondition, "already_terminal").await;
+            }
+            Cancelling::NotOwn => self.refuse_cancel(id, ErrorCode::PermissionDenied, "not_yours").await,
+            Cancelling::Unknown => self.refuse_cancel(id, ErrorCode::NotFound, "no_such_job").await,
+            Cancelling::Refused(error) => self.nack(id, errors::of_error(&error)).await,
+        }
+        Ok(None)
+    }
+
+    async fn refuse_cancel(&self, id: &str, code: ErrorCode, reason: &str) {
+        let refused = CancelRefused { reason: reason.to_owned(), code: Some(code), message: None };
+        self.answer(id, Message::CancelRefused(refused)).await;
+    }
+
+    /// Goes on from where the client says, in this session or in another.
+    async fn resume(
+        &mut self,
+        id: String,
+        session: Option<String>,
+        resume: WireResume,
+    ) -> Result<Option<Served>, Error> {
+        let session = session.unwrap_or_else(|| self.stored.id.clone());
+        let WireResume { after_message_id, checkpoint_id, .. } = resume;
+        let reached = match (after_message_id, checkpoint_id) {
+            (Some(message), _) => ids::reached(&message),
+            (None, Some(checkpoint)) => ids::reached_checkpoint(&checkpoint),
+            // From the beginning, as far as that is there.
+            (None, None) => Some(Reached::Seq(self.marks.begins_at())),
+        };
+        let Some(reached) = reached else {
+            let reason = "this runtime has no such message, so it cannot say what came after it";
+            self.nack(&id, errors::nack(ErrorCode::DataLoss, reason)).await;
+            return Ok(None);
+        };
+        self.dialect.resume = Some(Resume { message: id, session, reached });
+        Ok(Some(Served::Resumes))
+    }
+
+    /// Names the place at which the session is.
+    async fn checkpoint(&self, id: &str) {
+        let checkpoint = ids::of_checkpoint(self.sent, Timestamp::now());
+        let details = json!({ "checkpoint_id": checkpoint });
+        self.answer(id, Message::Ack(Ack { details: Some(details) })).await;
+    }
+}

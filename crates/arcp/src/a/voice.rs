@@ -1,0 +1,281 @@
+//! How dialect A tells of jobs. Source: draft-arcp-01, 6.3, 10, 11, 12, 13 and 17.
+
+use mainstay_arcp_protocol::a::execution::{
+    JobAccepted, JobCancelled, JobCompleted, JobProgress, JobStarted, JobState as WireState, ToolResult,
+};
+use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, StreamOpen};
+use mainstay_arcp_protocol::a::subscription::SubscribeEvent;
+use mainstay_arcp_protocol::a::telemetry::EventEmit;
+use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, Priority};
+use mainstay_model::{CommandId, EventBody, Timestamp};
+use serde_json::{Value, json};
+
+use super::news::{messages_of, stream_of};
+use super::{errors, ids};
+use crate::job_news::JobNews;
+use crate::job_outcome::{FailureCause, JobOutcome, JobState};
+use crate::observer::{Observer, is_among};
+use crate::teller::{JobView, Numbered, Voice};
+
+/// The event that separates what an observer is told of the past from what happens now. Source: draft-arcp-01, 13.3.
+const BACKFILL_COMPLETE: &str = "subscription.backfill_complete";
+
+/// How a session of dialect A is told of jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct AVoice {
+    /// The session that is told.
+    pub(super) session: String,
+    /// Whether what a job prints comes as a stream; else as lines of a log.
+    pub(super) streams: bool,
+    /// Whether a job ends as a job; else as the invocation of a tool.
+    pub(super) durable_jobs: bool,
+    /// Whether its client can be asked.
+    pub(super) asks: bool,
+}
+
+/// What is said of a job, before it has its envelope.
+pub(crate) struct Said {
+    message: Message,
+    /// The stream that it belongs to.
+    stream: Option<String>,
+    /// The message that it answers.
+    answers: Option<String>,
+    /// Its id, where that is not the one of its event's place.
+    id: Option<String>,
+    priority: Option<Priority>,
+}
+
+impl From<Message> for Said {
+    fn from(message: Message) -> Self {
+        Self { message, stream: None, answers: None, id: None, priority: None }
+    }
+}
+
+impl Said {
+    /// The same, as part of a stream.
+    pub(super) fn in_stream(self, stream: String) -> Self {
+        Self { stream: Some(stream), ..self }
+    }
+
+    /// The same, as the answer to a message.
+    pub(super) fn answering(self, message: Option<String>) -> Self {
+        Self { answers: message, ..self }
+    }
+
+    /// The same, with this id.
+    pub(super) fn called(self, id: String) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    /// The same, as what must not be deferred. Source: draft-arcp-01, 6.5.
+    pub(super) fn critical(self) -> Self {
+        Self { priority: Some(Priority::Critical), ..self }
+    }
+}
+
+/// A message in its envelope, with its number among those of its session.
+pub(crate) struct Delivery {
+    seq: u64,
+    envelope: Envelope,
+}
+
+impl Numbered for Delivery {
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    fn id(&self) -> &str {
+        &self.envelope.id
+    }
+
+    fn encode(&self) -> String {
+        encoded(&self.envelope)
+    }
+}
+
+/// The text of an envelope of this runtime.
+pub(super) fn encoded(envelope: &Envelope) -> String {
+    envelope.encode().unwrap_or_default()
+}
+
+impl Voice for AVoice {
+    type Message = Said;
+    type Numbered = Delivery;
+
+    fn accepted(&self, JobView { job, known, .. }: &JobView<'_>, waits: bool) -> Vec<Said> {
+        let state = if waits { WireState::Queued } else { WireState::Accepted };
+        let accepted = JobAccepted { job_id: Some(job.to_string()), state: Some(state) };
+        vec![Said::from(Message::JobAccepted(accepted)).answering(known.origin.message.clone())]
+    }
+
+    fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
+        match news {
+            JobNews::Began => {
+                let started = Message::JobStarted(JobStarted { attempt: Some(1) });
+                let opened = self.streams_of(view).into_iter().map(|(stream, kind)| {
+                    let open = StreamOpen {
+                        kind,
+                        content_type: Some("text/plain".to_owned()),
+                        encoding: Some("utf-8".to_owned()),
+                    };
+                    Said::from(Message::StreamOpen(open)).in_stream(stream)
+                });
+                std::iter::once(started.into()).chain(opened).collect()
+            }
+            news => messages_of(self, view, news),
+        }
+    }
+
+    fn ended(&self, view: &JobView<'_>, outcome: JobOutcome) -> Vec<Said> {
+        let mut said = Vec::new();
+        if view.known.has_begun {
+            said.extend(self.streams_of(view).into_iter().map(|(stream, _)| {
+                let closed = StreamClose { reason: Some("the job has ended".to_owned()), chunks: None };
+                Said::from(Message::StreamClose(closed)).in_stream(stream)
+            }));
+        }
+        let last = Said::from(self.last(outcome)).answering(view.known.origin.message.clone());
+        said.push(last.critical());
+        said
+    }
+
+    fn envelopes(
+        &self,
+        view: &JobView<'_>,
+        index: u16,
+        said: Said,
+        observers: &[Observer],
+        seq: u64,
+    ) -> Vec<Delivery> {
+        let JobView { job, known, event } = view;
+        let Said { message, stream, answers, id, priority } = said;
+        let id = id.unwrap_or_else(|| ids::of_event(event, index));
+        let original = Envelope {
+            session_id: Some(known.origin.session.clone()),
+            job_id: Some(job.to_string()),
+            stream_id: stream,
+            trace_id: Some(known.origin.trace.clone()),
+            correlation_id: answers,
+            priority,
+            ..Envelope::new(id, event.at, message)
+        };
+        let watching = observers.iter().filter(|observer| is_wanted(observer, view, &original));
+        let mut delivered: Vec<Delivery> = Vec::new();
+        let mut seq = seq;
+        if known.is_own {
+            seq += 1;
+            delivered.push(Delivery { seq, envelope: original.clone() });
+        }
+        for observer in watching {
+            seq += 1;
+            let text = serde_json::from_str(&encoded(&original)).unwrap_or(Value::Null);
+            delivered.push(self.to_observer(observer, text, event.at, seq));
+        }
+        delivered
+    }
+
+    fn caught_up(&self, observer: &Observer, seq: u64) -> Vec<Delivery> {
+        let complete = EventEmit { r#type: BACKFILL_COMPLETE.to_owned(), data: None };
+        // It is no event of a job, so its id is its own.
+        let id = format!("{BACKFILL_COMPLETE}/{}", observer.subscription);
+        let event = Envelope {
+            session_id: Some(self.session.clone()),
+            subscription_id: Some(observer.subscription.clone()),
+            ..Envelope::new(id, observer.since, Message::EventEmit(complete))
+        };
+        let text = serde_json::from_str(&encoded(&event)).unwrap_or(Value::Null);
+        vec![self.to_observer(observer, text, observer.since, seq + 1)]
+    }
+}
+
+impl AVoice {
+    fn to_observer(&self, observer: &Observer, event: Value, at: Timestamp, seq: u64) -> Delivery {
+        let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
+        let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+        let envelope = Envelope {
+            session_id: Some(self.session.clone()),
+            subscription_id: Some(observer.subscription.clone()),
+            ..Envelope::new(ids::at(seq, at, mark), at, Message::SubscribeEvent(SubscribeEvent { event }))
+        };
+        Delivery { seq, envelope }
+    }
+
+    /// The streams that a job has while it runs.
+    fn streams_of(&self, view: &JobView<'_>) -> Vec<(String, StreamKind)> {
+        let text = (stream_of(view.job, StreamKind::Text), StreamKind::Text);
+        let thoughts = (stream_of(view.job, StreamKind::Thought), StreamKind::Thought);
+        let is_agent = matches!(view.event.body, EventBody::JobRequested { .. } | EventBody::JobEnded { .. });
+        match (self.streams, is_agent) {
+            (false, _) => Vec::new(),
+            (true, false) => vec![text],
+            (true, true) => vec![text, thoughts],
+        }
+    }
+
+    /// The message that ends a job.
+    fn last(&self, outcome: JobOutcome) -> Message {
+        match outcome {
+            JobOutcome::Done(value) if self.durable_jobs => {
+                Message::JobCompleted(JobCompleted { value: Some(value), result_ref: None })
+            }
+            JobOutcome::Done(value) => {
+                Message::ToolResult(ToolResult { value: Some(value), result_ref: None })
+            }
+            JobOutcome::Failed(failure) if !self.durable_jobs => {
+                Message::ToolError(errors::of_failure(failure))
+            }
+            JobOutcome::Failed(failure) => match failure.cause {
+                FailureCause::Cancelled
+                | FailureCause::Killed
+                | FailureCause::Refused(mainstay_model::Error::Cancelled) => {
+                    let code = match failure.cause {
+                        FailureCause::Killed => ErrorCode::Aborted,
+                        _ => ErrorCode::Cancelled,
+                    };
+                    let message = Some(failure.message);
+                    Message::JobCancelled(JobCancelled { code: Some(code), reason: None, message })
+                }
+                _ => Message::JobFailed(errors::of_failure(failure)),
+            },
+        }
+    }
+}
+
+/// Whether an observer wants a message.
+fn is_wanted(observer: &Observer, JobView { job, known, .. }: &JobView<'_>, message: &Envelope) -> bool {
+    let filter = &observer.filter;
+    let stream = message.stream_id.as_deref();
+    observer.wants_job(job, &known.origin)
+        && is_among(filter.types.as_ref(), message.message.kind().name())
+        && (filter.stream_id.is_none()
+            || stream.is_some_and(|stream| is_among(filter.stream_id.as_ref(), stream)))
+        && filter.min_priority.unwrap_or(Priority::Low) <= message.priority.unwrap_or_default()
+}
+
+/// How far a job is, as dialect A says it.
+pub(super) const fn wire_state(state: JobState) -> WireState {
+    match state {
+        JobState::Waits => WireState::Queued,
+        JobState::Runs => WireState::Running,
+        JobState::Done => WireState::Completed,
+        JobState::Failed | JobState::TimedOut => WireState::Failed,
+        JobState::Cancelled => WireState::Cancelled,
+    }
+}
+
+/// Says that a job goes on in a state.
+pub(super) fn progress(state: WireState, message: impl Into<String>) -> Said {
+    let progress = JobProgress { percent: None, message: Some(message.into()), state: Some(state) };
+    Message::JobProgress(progress).into()
+}
+
+/// A piece of a stream.
+pub(super) fn chunk(job: &CommandId, kind: StreamKind, chunk: StreamChunk) -> Said {
+    Said::from(Message::StreamChunk(chunk)).in_stream(stream_of(job, kind))
+}
+
+/// An event that the draft has no message for.
+pub(super) fn emitted(name: &str, data: Value) -> Said {
+    let r#type = format!("arcpx.mainstay.{name}.v1");
+    Message::EventEmit(EventEmit { r#type, data: Some(json!(data)) }).into()
+}
