@@ -11,7 +11,7 @@ use crate::job_news::JobEnd;
 pub(crate) enum JobState {
     /// It was accepted, and waits for its turn.
     Waits,
-    /// It runs.
+    /// It has begun, and runs.
     Runs,
     /// It did what it was to do.
     Done,
@@ -80,7 +80,7 @@ pub(crate) enum FailureCause {
     TimedOut,
     /// Its worker, or the machine, was lost.
     Interrupted,
-    /// It never began.
+    /// It was refused, and never began.
     Refused(Error),
 }
 

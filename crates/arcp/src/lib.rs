@@ -25,6 +25,7 @@ mod message_id;
 mod new_id;
 mod observer;
 mod observers;
+mod peer;
 mod pending_submissions;
 mod protocol;
 mod session;

@@ -6,8 +6,8 @@ use mainstay_model::Timestamp;
 
 use crate::attach::ResumableSession;
 use crate::b;
-use crate::connection::Peer;
 use crate::frames::Outbox;
+use crate::peer::Peer;
 use crate::stored_session::{PROTOCOL, StoredSession};
 
 /// Tells what a session was told behind a number.

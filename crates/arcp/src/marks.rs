@@ -36,7 +36,7 @@ impl Marks {
         seq >= before + self.between
     }
 
-    /// Marks a place.
+    /// Marks a place of the fold.
     pub(crate) fn add(&mut self, base: Base, joined: usize) {
         if self.marks.len() >= MOST {
             let mut at = 0;

@@ -10,8 +10,8 @@ use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::json_rpc::Request;
 
 use crate::attach::AttachArcp;
-use crate::connection::{Attached, Peer};
 use crate::live_sessions::LiveSessions;
+use crate::peer::{Attached, Peer};
 use crate::settings::Settings;
 use crate::socket::routes;
 use crate::stdio::serve_stream;

@@ -10,11 +10,11 @@ use mainstay_model::{CommandId, Error, EventFilter, Position, SessionId, Timesta
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 
-use crate::connection::{End, Peer};
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
+use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
 use crate::settings::Settings;
 use crate::stored_session::{Counted, Reached, ResumeToken, StoredSession};
@@ -47,7 +47,7 @@ impl Opened {
 /// How the serving of a session on its connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// The connection ends.
+    /// The connection ends in this way.
     Ended(End),
     /// The session cannot be resumed from where its client is.
     Expired,

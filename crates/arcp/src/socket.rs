@@ -13,9 +13,10 @@ use mainstay_gateway::daemon::Daemon;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::connection::{End, Peer, serve};
+use crate::connection::serve;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::LiveSessions;
+use crate::peer::{End, Peer};
 use crate::settings::Settings;
 
 /// The path at which the protocol is served. Source: draft-arcp-02, 4.1.

@@ -5,9 +5,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use crate::attach::Purpose;
-use crate::connection::{Peer, serve};
+use crate::connection::serve;
 use crate::frames::{Incoming, Outbox};
 use crate::lookup::{replay, sessions};
+use crate::peer::Peer;
 
 /// Serves a connection until the client goes, or has what it wanted.
 pub(crate) async fn serve_stream(

@@ -11,15 +11,17 @@ use rand::RngCore;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::connection::NAME_CHARS;
 use crate::job_origin::JobOrigin;
 use crate::live_sessions::LiveSessions;
 use crate::new_id::new_ulid;
 use crate::observer::Observer;
-use crate::teller::FOLD_VERSION;
+use crate::settings::NAME_CHARS;
 
 /// The name of the protocol among the stored connections.
 pub(crate) const PROTOCOL: &str = "arcp";
+
+/// The version of what is told of an event, and so of the numbers. A session that was told by another version is not resumed.
+pub(crate) const FOLD_VERSION: u32 = 1;
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

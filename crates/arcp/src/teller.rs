@@ -14,9 +14,6 @@ use crate::job_outcome::{JobOutcome, JobState};
 use crate::observer::Observer;
 use crate::stored_session::{Base, History, JobAtBase, Place, ToldAtBase};
 
-/// The version of what is told of an event, and so of the numbers. A session that was told by another version is not resumed.
-pub(crate) const FOLD_VERSION: u32 = 1;
-
 /// How a dialect tells of jobs.
 pub(crate) trait Voice: Clone + Send + Sync {
     /// What it says, without its envelope.

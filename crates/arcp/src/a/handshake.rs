@@ -12,8 +12,8 @@ use mainstay_model::{Error, Timestamp};
 
 use super::voice::encoded;
 use super::{capabilities, errors, ids};
-use crate::connection::Peer;
 use crate::frames::Outbox;
+use crate::peer::Peer;
 use crate::session::{Opened, Session};
 use crate::stored_session::{Opening, Reached, StoredSession};
 

@@ -22,9 +22,9 @@ use mainstay_model::{CommandId, Error, Timestamp};
 
 use self::handshake::Open;
 use self::voice::{AVoice, encoded, wire_state};
-use crate::connection::{End, Peer};
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
+use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::session::{Opened, Served, Session, Updates};
 use crate::stored_session::{Reached, ResumeToken};
@@ -159,7 +159,7 @@ impl Session<A> {
         }
     }
 
-    /// Answers a message.
+    /// Answers a message of the client.
     async fn answer(&self, message: &str, answer: Message) {
         self.send_frame(encoded(&self.envelope(Some(message), answer))).await;
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{A, Resume, errors, ids};
 use crate::cancelling::Cancelling;
-use crate::connection::End;
+use crate::peer::End;
 use crate::session::{Served, Session};
 use crate::stored_session::Reached;
 use crate::submissions::Submit;

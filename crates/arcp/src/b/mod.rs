@@ -18,10 +18,10 @@ use mainstay_model::{CommandId, Error, Timestamp};
 
 use self::peculiarities::Peculiarities;
 use self::voice::BVoice;
-use crate::connection::{End, Peer};
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::new_id::new_ulid;
+use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::session::{Opened, Served, Session, Updates};
 use crate::stored_session::{ResumeToken, StoredSession};

@@ -9,8 +9,8 @@ use mainstay_model::{CommandId, Error, Timestamp};
 use super::voice::status_of;
 use super::{B, errors};
 use crate::cancelling::Cancelling;
-use crate::connection::End;
 use crate::job_outcome::JobState;
+use crate::peer::End;
 use crate::session::Session;
 
 /// How many jobs are listed at once, where a client does not say.

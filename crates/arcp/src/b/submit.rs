@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::submissions::Submit;
 
 impl Session<B> {
-    /// Submits a job.
+    /// Submits a job to its agent.
     pub(super) async fn submit_job(
         &mut self,
         message: String,

@@ -8,12 +8,12 @@ use mainstay_model::{CommandId, Error, SessionId, Timestamp};
 
 use super::voice::status_of;
 use super::{B, replay};
-use crate::connection::Peer;
 use crate::frames::Outbox;
 use crate::job_origin::{JobOrigin, trace_of_job};
 use crate::job_outcome::JobState;
 use crate::live_sessions::LiveSessions;
 use crate::message_id::place_of_ulid;
+use crate::peer::Peer;
 use crate::session::Session;
 use crate::stored_session::{Change, History, StoredSession};
 
