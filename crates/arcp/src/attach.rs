@@ -1,5 +1,6 @@
 //! The first request of a connection of the local socket that speaks ARCP, or asks about its sessions.
 
+use mainstay_arcp_protocol::Dialect;
 use mainstay_model::Timestamp;
 use mainstay_protocol::json_rpc::Method;
 use mainstay_protocol::operations::Attached;
@@ -55,6 +56,8 @@ pub struct ResumableSession {
     pub session: String,
     /// What the client calls itself.
     pub client: String,
+    /// The dialect that the client speaks.
+    pub dialect: Dialect,
     /// When the session was opened.
     pub opened_at: Timestamp,
     /// Until when the session can be resumed, as it is now.

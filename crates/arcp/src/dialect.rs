@@ -49,6 +49,9 @@ pub(crate) trait Dialect: Sized + Send + Sync {
     /// What is sent from time to time.
     fn beat(session: &mut Session<Self>) -> Vec<String>;
 
+    /// Whether nothing is told of jobs until the client has said that it is ready for it.
+    fn is_held_back(session: &Session<Self>) -> bool;
+
     /// Whether the client says something at least as often as it is sent something from time to time.
     fn expects_answers(session: &Session<Self>) -> bool;
 }

@@ -26,7 +26,7 @@ impl<D: Dialect> Session<D> {
         Ok(())
     }
 
-    async fn apply(&mut self, Join { at, job, change }: Join) -> Result<(), Error> {
+    async fn apply(&mut self, Join { at, job, change, .. }: Join) -> Result<(), Error> {
         match (change, job) {
             (Change::Joined { home, history, is_own, has_begun }, Some(job)) => {
                 self.load_agent(home).await?;
@@ -138,12 +138,22 @@ impl<D: Dialect> Session<D> {
         Ok(history.into_iter().find(accepts))
     }
 
+    /// Whether this message asked for a change already: it is sent again where its answer was lost.
+    pub(crate) fn has_changed_by(&self, message: &str) -> bool {
+        self.stored.joins.iter().any(|join| join.message.as_deref() == Some(message))
+    }
+
     /// Stores a change of what is told from now on. Once that is acknowledged, [`Session::apply_joins`] tells what follows from it.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where the job's session cannot be read, [`Error::TooManyRequests`] where too many are stored, and nothing is
     /// changed.
-    pub(crate) async fn store_change(&mut self, job: Option<CommandId>, change: Change) -> Result<(), Error> {
+    pub(crate) async fn store_change(
+        &mut self,
+        job: Option<CommandId>,
+        message: Option<&str>,
+        change: Change,
+    ) -> Result<(), Error> {
         // What happened before is told as history, or not at all.
         self.reach_the_end().await?;
         let limit = self.settings.subscriptions.saturating_mul(CHANGES_KEPT);
@@ -155,7 +165,8 @@ impl<D: Dialect> Session<D> {
         if let Change::Joined { home, .. } = &change {
             self.client.events(*home, Seq::ZERO, 1).await?;
         }
-        self.stored.joins.push(Join { at: self.position, job, change });
+        let message = message.map(str::to_owned);
+        self.stored.joins.push(Join { at: self.position, job, message, change });
         self.store().await
     }
 }

@@ -1,20 +1,24 @@
 //! What a person at the command line looks up of sessions: which there are, and what one was told. It changes nothing.
 
+use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
 use mainstay_model::Timestamp;
 
 use crate::attach::ResumableSession;
-use crate::b;
 use crate::frames::Outbox;
 use crate::peer::Peer;
 use crate::stored_session::{PROTOCOL, StoredSession};
+use crate::{a, b};
 
 /// Tells what a session was told behind a number.
 pub(crate) async fn replay(peer: Peer, session: &str, after: u64, outbox: Outbox) {
     let Some(client) = client(&peer) else { return };
     match StoredSession::find(&client, session, Timestamp::now()).await {
-        Ok(Some(stored)) => b::replay(&peer, client, stored, after, outbox).await,
+        Ok(Some(stored)) => match stored.dialect {
+            Dialect::A => a::replay(&peer, client, stored, after, outbox).await,
+            Dialect::B => b::replay(&peer, client, stored, after, outbox).await,
+        },
         Ok(None) => outbox.send(b::refusal_of_lookup(session)).await,
         Err(error) => outbox.send(b::refusal(&error)).await,
     }
@@ -35,8 +39,9 @@ pub(crate) async fn sessions(peer: &Peer, outbox: Outbox) {
 
 fn described(stored: ResumableConnection) -> Option<ResumableSession> {
     let expires_at = stored.expires_at;
-    let StoredSession { id, opened_at, client, features, is_closed, .. } = StoredSession::of(stored)?;
-    Some(ResumableSession { session: id, client, opened_at, expires_at, features, is_closed })
+    let StoredSession { id, opened_at, client, dialect, features, is_closed, .. } =
+        StoredSession::of(stored)?;
+    Some(ResumableSession { session: id, client, dialect, opened_at, expires_at, features, is_closed })
 }
 
 fn client(peer: &Peer) -> Option<Client> {

@@ -234,7 +234,7 @@ impl<D: Dialect> Session<D> {
                         None => Ok(Some(Served::Ended(self.gone().await))),
                     },
                     Some(update) = updates.recv() => self.hear_update(update).await.map(|()| None),
-                    event = subscription.next() => match event {
+                    event = subscription.next(), if !D::is_held_back(self) => match event {
                         // It may have been read from the log meanwhile.
                         Ok(event) if event.position <= self.position => Ok(None),
                         Ok(event) => self.take(&event).await.map(|()| None),

@@ -171,6 +171,9 @@ pub(crate) struct Join {
     /// The job that it is about; none where it is about an observer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) job: Option<CommandId>,
+    /// The message that asked for it, which may come twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
     pub(crate) change: Change,
 }
 

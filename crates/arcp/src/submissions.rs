@@ -136,7 +136,7 @@ impl<D: Dialect> Session<D> {
             self.is_own(&job) && self.teller.job(&job).is_some_and(|known| !known.state.is_terminal());
         if !runs_on && (submission.is_some() || !self.is_own(&job)) {
             let joined = Change::Joined { home, history: History::End, is_own: true, has_begun: false };
-            match (self.store_change(Some(job.clone()), joined).await, &submission) {
+            match (self.store_change(Some(job.clone()), None, joined).await, &submission) {
                 (
                     Err(error @ (Error::SessionNotFound { .. } | Error::TooManyRequests { .. })),
                     Some(submission),

@@ -18,6 +18,7 @@ use mainstay_arcp_protocol::a::DecodeError;
 use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
+use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 
 use self::handshake::Open;
@@ -27,7 +28,7 @@ use crate::frames::{Incoming, Outbox};
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::session::{Opened, Served, Session, Updates};
-use crate::stored_session::{Reached, ResumeToken};
+use crate::stored_session::{Reached, ResumeToken, StoredSession};
 
 /// Dialect A on one connection.
 pub(crate) struct A {
@@ -72,6 +73,12 @@ pub(crate) async fn serve(
             },
         };
     }
+}
+
+/// Tells what a session was told behind a number, and nothing else.
+pub(crate) async fn replay(peer: &Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
+    let opened = Opened::to_be_replayed(client, stored, after);
+    begin(peer, opened, outbox, Duration::ZERO, String::new()).0.replay().await;
 }
 
 fn begin(
@@ -261,6 +268,10 @@ impl Dialect for A {
             }));
         }
         frames
+    }
+
+    fn is_held_back(_: &Session<Self>) -> bool {
+        false
     }
 
     /// The draft has a client answer nothing.

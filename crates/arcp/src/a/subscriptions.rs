@@ -46,7 +46,7 @@ impl Session<A> {
         let under_way = self.under_way_elsewhere().await?;
         let jobs = under_way.into_iter().filter_map(|job| observed(&observer, job)).collect();
         let subscription = observer.subscription.clone();
-        match self.store_change(None, Change::Observed { observer, since, jobs }).await {
+        match self.store_change(None, None, Change::Observed { observer, since, jobs }).await {
             Err(error @ Error::TooManyRequests { .. }) => {
                 self.nack(id, errors::of_error(&error)).await;
                 return Ok(());
@@ -84,7 +84,7 @@ impl Session<A> {
             self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
             return Ok(());
         }
-        self.store_change(None, Change::ObserverEnded { subscription }).await?;
+        self.store_change(None, None, Change::ObserverEnded { subscription }).await?;
         self.apply_joins(self.position).await?;
         self.answer(id, Message::Ack(Ack { details: None })).await;
         Ok(())

@@ -29,6 +29,8 @@ use crate::stored_session::{ResumeToken, StoredSession};
 /// Dialect B on one connection.
 pub(crate) struct B {
     peculiarities: Peculiarities,
+    /// The nonce of a ping whose answer says that the client is ready for what it subscribed to.
+    awaited_pong: Option<String>,
 }
 
 /// Serves a connection whose first frame is of this dialect.
@@ -64,7 +66,7 @@ fn begin(peer: &Peer, opened: Opened, outbox: Outbox, peculiarities: Peculiariti
         chunk_bytes: stored.chunk_bytes,
         peculiarities,
     };
-    Session::begin(peer, opened, outbox, B { peculiarities }, voice)
+    Session::begin(peer, opened, outbox, B { peculiarities, awaited_pong: None }, voice)
 }
 
 /// What a client is told that looks up a session which is not there.
@@ -102,6 +104,13 @@ impl Session<B> {
 
     fn frame(&self, message: Message) -> String {
         envelope(Some(&self.stored.id), message).encode()
+    }
+
+    /// A ping, and its nonce.
+    fn ping(&self) -> (String, String) {
+        let nonce = format!("p_{}", new_ulid());
+        let ping = Ping { nonce: nonce.clone(), sent_at: Timestamp::now() };
+        (nonce, self.frame(Message::SessionPing(ping)))
     }
 
     /// Sends a message about a job that is no event of it.
@@ -180,8 +189,11 @@ impl Dialect for B {
         if !Self::expects_answers(session) {
             return Vec::new();
         }
-        let ping = Ping { nonce: format!("p_{}", new_ulid()), sent_at: Timestamp::now() };
-        vec![session.frame(Message::SessionPing(ping))]
+        vec![session.ping().1]
+    }
+
+    fn is_held_back(session: &Session<Self>) -> bool {
+        session.dialect.awaited_pong.is_some()
     }
 
     fn expects_answers(session: &Session<Self>) -> bool {

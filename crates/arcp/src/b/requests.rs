@@ -25,8 +25,11 @@ impl Session<B> {
                 let pong = Pong { ping_nonce: ping.nonce, received_at: Timestamp::now() };
                 self.send(Message::SessionPong(pong)).await;
             }
-            // That it came is what counts.
-            Message::SessionPong(_) => {}
+            Message::SessionPong(pong) => {
+                if self.dialect.awaited_pong.take_if(|nonce| *nonce == pong.ping_nonce).is_some() {
+                    self.apply_joins(self.position).await?;
+                }
+            }
             Message::SessionAck(ack) => {
                 // A number that was never given out says nothing.
                 if ack.last_processed_seq <= self.teller.seq() && self.advance(ack.last_processed_seq) {
@@ -51,7 +54,7 @@ impl Session<B> {
         Ok(None)
     }
 
-    fn can(&self, feature: Feature) -> bool {
+    pub(super) fn can(&self, feature: Feature) -> bool {
         self.has(feature.as_str())
     }
 

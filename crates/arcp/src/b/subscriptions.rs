@@ -1,7 +1,7 @@
 //! How a client of dialect B is told of jobs that another session submitted. Source: draft-arcp-1.1, 7.6.
 
 use mainstay_arcp_protocol::b::{
-    ErrorCode, ErrorPayload, Message, Subscribe, Subscribed, Unsubscribe, decode,
+    ErrorCode, ErrorPayload, Feature, Message, Subscribe, Subscribed, Unsubscribe, decode,
 };
 use mainstay_engine::CommandStatus;
 use mainstay_model::{CommandId, Error, SessionId, Timestamp};
@@ -49,7 +49,11 @@ impl Session<B> {
         };
         let has_begun = history == History::Nothing && described.state == JobState::Runs;
         let joined = Change::Joined { home, history, is_own: false, has_begun };
-        match self.store_change(Some(job.clone()), joined).await {
+        let stored = match self.has_changed_by(&id) {
+            true => Ok(()),
+            false => self.store_change(Some(job.clone()), Some(&id), joined).await,
+        };
+        match stored {
             Err(Error::SessionNotFound { .. }) => {
                 let reason = "the session that had the job is gone";
                 self.refuse_with(&id, &ErrorPayload::new(ErrorCode::JobNotFound, reason)).await;
@@ -75,6 +79,12 @@ impl Session<B> {
             replayed: subscribe.history,
         }))
         .await;
+        if self.dialect.peculiarities.subscribes_late() && self.can(Feature::Heartbeat) {
+            let (nonce, ping) = self.ping();
+            self.dialect.awaited_pong = Some(nonce);
+            self.send_frame(ping).await;
+            return Ok(());
+        }
         self.apply_joins(self.position).await
     }
 
@@ -113,7 +123,7 @@ impl Session<B> {
         let job = CommandId::new(unsubscribe.job_id).ok();
         match job.filter(|job| self.teller.has_joined(job)) {
             Some(job) => {
-                self.store_change(Some(job), Change::Left).await?;
+                self.store_change(Some(job), None, Change::Left).await?;
                 self.apply_joins(self.position).await
             }
             None => {

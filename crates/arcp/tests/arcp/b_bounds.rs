@@ -4,7 +4,7 @@ use mainstay_arcp::Settings;
 use mainstay_model::Limits;
 use serde_json::{Value, json};
 
-use crate::b::{is_end, opened, resumed, submit};
+use crate::b::{hello, is_end, opened, resumed, submit};
 use crate::support::{Home, Peer};
 
 async fn end_of(peer: &mut Peer, input: Value) -> Value {
@@ -132,4 +132,43 @@ async fn a_flood_of_submissions_is_read_as_it_is_answered_and_each_job_ends() {
         let end = peer.until_it(is_end).await.pop().unwrap();
         assert_eq!(end["type"], "job.result", "{end}");
     }
+}
+
+/// A client that says of itself what the Python SDK alone says.
+async fn opened_as_python_sdk(home: &Home) -> Peer {
+    let mut hello = hello("secret");
+    hello["payload"]["capabilities"]["agents"] = json!([]);
+    let mut peer = home.connect().await;
+    peer.send(hello).await;
+    peer.first("session.welcome").await;
+    peer
+}
+
+#[tokio::test]
+async fn the_python_sdk_is_told_no_error_of_a_cancel_that_comes_too_late() {
+    let home = Home::new().await;
+    let mut peer = opened_as_python_sdk(&home).await;
+    let job = end_of(&mut peer, home.code("1")).await["job_id"].clone();
+    peer.send(json!({ "type": "job.cancel", "job_id": job, "payload": {} })).await;
+    peer.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    assert_eq!(peer.next().await.unwrap()["type"], "session.jobs");
+}
+
+#[tokio::test]
+async fn the_python_sdk_is_told_of_what_it_subscribed_to_once_it_has_answered() {
+    let home = Home::new().await;
+    let (mut one, _) = opened(&home).await;
+    let job = end_of(&mut one, home.code("printfn \"a\"")).await["job_id"].clone();
+    let mut peer = opened_as_python_sdk(&home).await;
+    peer.send(json!({ "type": "job.subscribe", "payload": { "job_id": job, "history": true } })).await;
+    peer.first("job.subscribed").await;
+    let ping = peer.next().await.unwrap();
+    assert_eq!(ping["type"], "session.ping");
+    // What happens meanwhile is told behind it.
+    end_of(&mut one, home.code("printfn \"b\"")).await;
+    let nonce = &ping["payload"]["nonce"];
+    let pong = json!({ "ping_nonce": nonce, "received_at": "2026-05-13T19:42:13Z" });
+    peer.send(json!({ "type": "session.pong", "payload": pong })).await;
+    let told = peer.until_it(is_end).await;
+    assert!(told.iter().any(|envelope| envelope["payload"]["body"]["message"] == "a\n"), "{told:#?}");
 }

@@ -1,5 +1,7 @@
 //! A client of ARCP, dialect B, over the daemon's local socket. It goes on where its daemon is lost: its session is resumed with the next one.
 
+use std::time::Duration;
+
 use futures::{SinkExt, StreamExt};
 use mainstay_arcp::{AttachArcp, Purpose};
 use mainstay_arcp_protocol::b::{
@@ -15,6 +17,9 @@ use mainstay_terminal_client::paths::working_directory;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use uuid::Uuid;
+
+/// How long a client waits for its session to be closed. It is given up in the end where that is not said.
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Connects to the daemon that runs, for this purpose.
 pub(super) async fn attached(home: &Home, purpose: Purpose) -> Result<Stream, Error> {
@@ -47,6 +52,18 @@ impl<'h> ArcpClient<'h> {
     /// Opens a session with the daemon that runs, or with one that is started.
     pub(super) async fn open(home: &'h Home) -> Result<Self, Error> {
         drop(connect_or_start(home, "arcp").await?);
+        let mut losses = 0;
+        loop {
+            match Self::try_open(home).await {
+                // One that has just been reached may be lost before it answers.
+                Err(Error::DaemonNotRunning) if losses < MOST_LOSSES => losses += 1,
+                opened => return opened.map(|client| Self { losses, ..client }),
+            }
+            drop(connect_again(home, "arcp").await?);
+        }
+    }
+
+    async fn try_open(home: &'h Home) -> Result<Self, Error> {
         let (lines, out) = framed(attached(home, Purpose::Serve).await?);
         let (session, token) = (String::new(), String::new());
         let mut client = Self { home, lines, out, session, token, last: 0, losses: 0, unanswered: None };
@@ -104,11 +121,14 @@ impl<'h> ArcpClient<'h> {
             .await
             .ok();
         // Whoever goes at once may be gone before that is read.
-        while let Ok(envelope) = self.read().await {
-            if matches!(envelope.message, Message::SessionClosed(_)) {
-                return;
+        let closed = async {
+            while let Ok(envelope) = self.read().await {
+                if matches!(envelope.message, Message::SessionClosed(_)) {
+                    return;
+                }
             }
-        }
+        };
+        tokio::time::timeout(CLOSED_WITHIN, closed).await.ok();
     }
 
     /// Says that it is there.
@@ -147,7 +167,9 @@ impl<'h> ArcpClient<'h> {
     /// Opens or resumes the session, and notes its token.
     async fn greet(&mut self, message: Message) -> Result<(), Error> {
         self.out.send(envelope(None, message).encode()).await.map_err(|_| Error::DaemonNotRunning)?;
-        match self.read().await?.message {
+        let pid = self.home.daemon().ok_or(Error::DaemonNotRunning)?.pid;
+        let home = self.home;
+        match answered(home, pid, self.read()).await?.message {
             Message::SessionWelcome(welcome) => {
                 (self.session, self.token) = (welcome.session_id, welcome.resume_token);
                 Ok(())

@@ -4,12 +4,12 @@
 
 mod cancel;
 mod client;
+mod output;
 mod replay;
 mod sessions;
 mod stdio;
 mod submit;
 mod tail;
-mod told;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use mainstay_terminal_client::connect::connect_or_start;
 use tokio_util::codec::{FramedRead, LinesCodec};
 
 use super::client::attached;
-use super::told::{Shown, refused};
+use super::output::{Shown, refused};
 
 /// Print the numbered messages of a session, each as a line of JSON
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use mainstay_model::Error;
 use serde_json::json;
 
 use super::client::ArcpClient;
-use super::told::{Shown, print_line, until_it_ends_from};
+use super::output::{Shown, print_line, until_it_ends_from};
 
 /// Submit a job, and show what comes of it
 #[derive(Debug, Args)]

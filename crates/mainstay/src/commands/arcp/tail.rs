@@ -8,7 +8,7 @@ use mainstay_home::Home;
 use mainstay_model::Error;
 
 use super::client::ArcpClient;
-use super::told::{Shown, until_it_ends};
+use super::output::{Shown, until_it_ends};
 
 /// Show what happened to a job, and what comes, until it ends
 #[derive(Debug, Args)]

@@ -17,15 +17,32 @@ const UNDER_WAY: usize = 16;
 /// Sessions that share the work.
 const FOLDERS: usize = 3;
 
-/// A client that resumes its session each time it loses its daemon, and submits again what was not answered.
-struct Client {
+/// Kills the daemon of a world again and again while a client does this.
+pub(super) fn while_the_daemon_is_killed(world: &World, between: Duration, client: impl FnOnce() + Send) {
+    let port = port(world).to_string();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(between);
+                world.kill_daemon();
+                assert_eq!(world.run(["-d", "--port", &port]).code, 0);
+            }
+        });
+        client();
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A client of dialect B that resumes its session each time it loses its daemon, and submits again what was not answered.
+pub(super) struct Client {
     url: String,
     token: String,
     folder: String,
     socket: Option<WebSocket<MaybeTlsStream<TcpStream>>>,
     session: Option<(Value, Value)>,
     seqs: Vec<u64>,
-    losses: usize,
+    pub(super) losses: usize,
     /// The jobs that were submitted and have no terminal message, by their keys.
     open: BTreeSet<String>,
     /// The keys of the jobs that were accepted.
@@ -127,46 +144,60 @@ impl Client {
     }
 }
 
+impl Client {
+    /// A client of the daemon of a world, whose jobs run in this folder's folders.
+    pub(super) fn of(world: &World, folder: &str) -> Self {
+        for number in 0..FOLDERS {
+            std::fs::create_dir_all(world.work().join(folder).join(number.to_string())).unwrap();
+        }
+        Self {
+            url: format!("ws://127.0.0.1:{}/arcp", port(world)),
+            token: token(world),
+            folder: world.work().join(folder).display().to_string(),
+            socket: None,
+            session: None,
+            seqs: Vec::new(),
+            losses: 0,
+            open: BTreeSet::new(),
+            keys: BTreeMap::new(),
+            ends: BTreeMap::new(),
+        }
+    }
+
+    /// Connects, and runs so many jobs.
+    pub(super) fn connect_and_run(&mut self, jobs: usize) {
+        self.connect().unwrap();
+        self.run(jobs);
+    }
+
+    /// So many jobs were told of without a gap, and each has one end.
+    pub(super) fn has_all(&self, jobs: usize) {
+        let last = self.seqs.len() as u64;
+        assert_eq!(self.seqs, (1..=last).collect::<Vec<_>>());
+        assert_eq!((self.keys.len(), self.ends.len()), (jobs, jobs));
+        // A terminal message that is told again, since its job was submitted again, is the same.
+        for (job, ends) in &self.ends {
+            assert!(ends.iter().all(|end| *end == ends[0]), "{job}: {ends:?}");
+        }
+    }
+}
+
+pub(super) fn token(world: &World) -> String {
+    std::fs::read_to_string(world.home().join("token")).unwrap().trim().to_owned()
+}
+
 fn over_kills(jobs: usize, between: Duration) {
     let world = World::scripted();
-    for folder in 0..FOLDERS {
-        std::fs::create_dir(world.work().join(folder.to_string())).unwrap();
-    }
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
-    let port = port(&world).to_string();
-    let mut client = Client {
-        url: format!("ws://127.0.0.1:{port}/arcp"),
-        token: std::fs::read_to_string(world.home().join("token")).unwrap().trim().to_owned(),
-        folder: world.work().display().to_string(),
-        socket: None,
-        session: None,
-        seqs: Vec::new(),
-        losses: 0,
-        open: BTreeSet::new(),
-        keys: BTreeMap::new(),
-        ends: BTreeMap::new(),
-    };
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(between);
-                world.kill_daemon();
-                assert_eq!(world.run(["-d", "--port", &port]).code, 0);
-            }
-        });
-        client.connect().unwrap();
-        client.run(jobs);
-        is_over.store(true, Ordering::Relaxed);
-    });
+    let mut client = Client::of(&world, "jobs");
+    while_the_daemon_is_killed(&world, between, || client.connect_and_run(jobs));
     assert!(client.losses > 0, "no daemon was lost under it");
-    let last = client.seqs.len() as u64;
-    assert_eq!(client.seqs, (1..=last).collect::<Vec<_>>());
-    assert_eq!((client.keys.len(), client.ends.len()), (jobs, jobs));
-    // A terminal message that is told again, since its job was submitted again, is the same.
-    for (job, ends) in &client.ends {
-        assert!(ends.iter().all(|end| *end == ends[0]), "{job}: {ends:?}");
-    }
+    client.has_all(jobs);
+    assert_eq!(printed(&world), (0..jobs).collect::<Vec<_>>(), "each ran once");
+}
+
+/// The numbers that all jobs in a world have printed, the least first.
+pub(super) fn printed(world: &World) -> Vec<usize> {
     let sessions = world.run(["session", "list", "--json"]).json();
     let mut printed: Vec<String> = Vec::new();
     for session in sessions.as_array().unwrap() {
@@ -182,7 +213,7 @@ fn over_kills(jobs: usize, between: Duration) {
     let mut printed: Vec<usize> =
         printed.iter().flat_map(|text| text.lines()).map(|line| line.parse().unwrap()).collect();
     printed.sort_unstable();
-    assert_eq!(printed, (0..jobs).collect::<Vec<_>>(), "each ran once");
+    printed
 }
 
 #[test]

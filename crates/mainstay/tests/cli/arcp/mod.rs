@@ -1,5 +1,6 @@
 //! ARCP with the public Python SDK of dialect B, unchanged, and over kills of the daemon.
 
+mod both_dialects;
 mod command;
 mod conformance;
 mod kills;
