@@ -65,8 +65,12 @@ impl Protocol for Arcp {
         let every = self.settings.resume_window().min(SWEEP);
         let sweep = async move {
             loop {
-                if let Err(error) = daemon.engine.remove_expired_connections(Timestamp::now()).await {
+                let now = Timestamp::now();
+                if let Err(error) = daemon.engine.remove_expired_connections(now).await {
                     tracing::warn!(%error, "expired connections are not removed");
+                }
+                if let Err(error) = daemon.engine.remove_expired_artifacts(now).await {
+                    tracing::warn!(%error, "expired artifacts are not removed");
                 }
                 tokio::select! {
                     () = daemon.stop.cancelled() => return,

@@ -23,6 +23,12 @@ pub struct Settings {
     pub unanswered_submissions: usize,
     /// How many sessions of one principal can be resumed. Then the first of those that nobody has is given up for a new one.
     pub sessions: usize,
+    /// How long an artifact is kept whose client does not say, in seconds.
+    pub artifact_sec: u32,
+    /// How long an artifact is kept at most, in seconds.
+    pub artifact_most_sec: u32,
+    /// How many bytes the artifacts of one principal may have together.
+    pub artifact_bytes: u64,
     /// The largest part of a result that is sent as one, in bytes of text. A larger result is sent in parts.
     pub chunk_bytes: usize,
 }
@@ -55,6 +61,9 @@ impl Default for Settings {
             subscriptions: 1000,
             unanswered_submissions: 1000,
             sessions: 1000,
+            artifact_sec: 7 * 24 * 60 * 60,
+            artifact_most_sec: 90 * 24 * 60 * 60,
+            artifact_bytes: 1 << 30,
             chunk_bytes: 256 * 1024,
         }
     }

@@ -2,6 +2,7 @@
 //! it is checked what the principal may see and drive. A session that it may not see is not there for it.
 
 mod access;
+mod artifacts;
 mod asks;
 mod commands;
 mod reloading;
@@ -35,6 +36,7 @@ use crate::presence::Presence;
 use crate::warm_up_progress::FollowedWarmUp;
 
 use self::access::not_found;
+pub use self::artifacts::ArtifactContent;
 pub use self::asks::WaitingAsk;
 pub use self::reloading::Reloading;
 pub use self::session_choice::{CreationTurn, SessionChoice};

@@ -63,7 +63,8 @@ mod worker;
 mod interleavings;
 
 pub use client::{
-    Client, ClientSubscription, CreationTurn, LiveSubscription, Reloading, SessionChoice, WaitingAsk,
+    ArtifactContent, Client, ClientSubscription, CreationTurn, LiveSubscription, Reloading, SessionChoice,
+    WaitingAsk,
 };
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};

@@ -6,6 +6,7 @@
 //! engine's.
 
 mod append_error;
+mod artifacts;
 pub mod backup;
 mod directory;
 mod entry_index;
@@ -25,6 +26,7 @@ mod sync;
 pub mod trace;
 
 pub use append_error::{AppendError, FailedAppend, Refusal};
+pub use artifacts::{Artifact, Artifacts, NewArtifact};
 pub use directory::{Directory, SessionFilter};
 pub use entry_index::{EntryFilter, EntryIndex};
 pub use event_log::{Append, Appended, EventLog, KeyScope, NewEvent, StoredOutcome};
@@ -40,11 +42,18 @@ pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 
 /// A store of sessions: all that a daemon needs of one.
 pub trait Log:
-    EventLog + Directory + Objects + EntryIndex + PromptHistory + ResumableConnections + Maintenance
+    EventLog + Directory + Objects + Artifacts + EntryIndex + PromptHistory + ResumableConnections + Maintenance
 {
 }
 
 impl<L> Log for L where
-    L: EventLog + Directory + Objects + EntryIndex + PromptHistory + ResumableConnections + Maintenance
+    L: EventLog
+        + Directory
+        + Objects
+        + Artifacts
+        + EntryIndex
+        + PromptHistory
+        + ResumableConnections
+        + Maintenance
 {
 }

@@ -14,6 +14,7 @@ use mainstay_model::{Error, Position};
 use crate::EventLog;
 
 mod append;
+mod artifacts;
 mod backup;
 mod changes;
 mod collect;

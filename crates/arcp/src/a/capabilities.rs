@@ -1,14 +1,16 @@
 //! What this runtime can do in dialect A, and what a session can do of it. Source: draft-arcp-01, 7.
 
-use mainstay_arcp_protocol::a::{Capabilities, HeartbeatRecovery};
+use mainstay_arcp_protocol::a::{ArtifactRetention, Capabilities, HeartbeatRecovery};
 use serde_json::Value;
 
+use crate::settings::Settings;
+
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 5] = ["streaming", "durable_jobs", "human_input", "subscriptions", "checkpoints"];
+const SHARED: [&str; 6] =
+    ["streaming", "durable_jobs", "human_input", "subscriptions", "checkpoints", "artifacts"];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 6] =
-    ["agent_handoff", "anonymous", "artifacts", "binary_streams", "interrupt", "scheduled_jobs"];
+const MISSING: [&str; 5] = ["agent_handoff", "anonymous", "binary_streams", "interrupt", "scheduled_jobs"];
 
 /// The field in which clients name what they cannot do without. The draft says that there is such a wish, and not where it stands.
 const REQUIRED: &str = "required";
@@ -33,12 +35,16 @@ pub(super) fn heartbeat_sec(offered: &Capabilities, own: u32) -> u64 {
 }
 
 /// What a session can do that has these capabilities.
-pub(super) fn of_session(has: &[String], heartbeat_sec: u64) -> Capabilities {
+pub(super) fn of_session(has: &[String], heartbeat_sec: u64, settings: &Settings) -> Capabilities {
     let shared = SHARED.iter().map(|name| (*name, has.iter().any(|known| known == name)));
     let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
     Capabilities {
         heartbeat_interval_seconds: Some(heartbeat_sec),
         heartbeat_recovery: Some(HeartbeatRecovery::Fail),
+        artifact_retention: Some(ArtifactRetention {
+            default_seconds: settings.artifact_sec.into(),
+            max_seconds: settings.artifact_most_sec.into(),
+        }),
         others: all.map(|(name, has)| (name.to_owned(), Value::Bool(has))).collect(),
         ..Capabilities::default()
     }
@@ -67,7 +73,7 @@ mod tests {
             }
             let wanted = names.iter().filter(|name| SHARED.contains(name)).count();
             prop_assert_eq!(has.len(), wanted);
-            let told = of_session(&has, 30);
+            let told = of_session(&has, 30, &Settings::default());
             for name in SHARED.iter().chain(&MISSING) {
                 prop_assert_eq!(told.has(name), has.iter().any(|known| known == name));
             }
@@ -84,6 +90,6 @@ mod tests {
 
     #[test]
     fn what_is_required_and_lacks_is_named() {
-        assert_eq!(negotiate(&offered(&[], &["artifacts", "streaming"])), Err(vec!["artifacts".to_owned()]));
+        assert_eq!(negotiate(&offered(&[], &["interrupt", "streaming"])), Err(vec!["interrupt".to_owned()]));
     }
 }

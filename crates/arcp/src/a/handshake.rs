@@ -168,6 +168,7 @@ pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
         capabilities: Some(capabilities::of_session(
             &session.stored.features,
             session.dialect.heartbeat.as_secs(),
+            &session.settings,
         )),
         lease: Some(SessionLease {
             expires_at: Timestamp::now().checked_add(window).unwrap_or(Timestamp::MAX),

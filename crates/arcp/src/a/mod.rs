@@ -1,5 +1,6 @@
 //! Dialect A: draft-arcp-01. Protocol version 1.0.
 
+mod artifacts;
 mod capabilities;
 mod errors;
 mod handshake;

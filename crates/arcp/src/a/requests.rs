@@ -57,6 +57,13 @@ impl Session<A> {
             Message::Unsubscribe(unsubscribe) if self.has("subscriptions") => {
                 self.unsubscribe(&id, frame.subscription_id, unsubscribe).await?;
             }
+            Message::ArtifactPut(put) if self.has("artifacts") => self.put_artifact(&id, put).await?,
+            Message::ArtifactFetch(fetch) if self.has("artifacts") => {
+                self.fetch_artifact(&id, &fetch.artifact_id).await?;
+            }
+            Message::ArtifactRelease(release) if self.has("artifacts") => {
+                self.release_artifact(&id, &release.artifact_id).await?;
+            }
             Message::SessionOpen(_) | Message::SessionAuthenticate(_) => {
                 let reason = "the session is open, and its credentials are good";
                 self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;

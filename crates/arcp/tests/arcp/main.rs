@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod a;
+mod a_artifacts;
 mod a_observers;
 mod b;
 mod b_bounds;

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use mainstay_log::{
-    Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
-    FailedAppend, HistoryFilter, KeyScope, Maintenance, ObjectHash, Objects, PromptHistory, Refusal,
-    ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
+    Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter, EntryIndex,
+    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, NewArtifact, ObjectHash, Objects,
+    PromptHistory, Refusal, ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
@@ -343,6 +343,29 @@ impl PromptHistory for MemoryLog {
 
     async fn remove_history(&self, _: HistoryFilter) -> Result<u64, Error> {
         unreachable!("nobody types here")
+    }
+}
+
+#[async_trait]
+impl Artifacts for MemoryLog {
+    async fn put_artifact(&self, _: NewArtifact, _: Vec<u8>) -> Result<Artifact, Error> {
+        unreachable!("nobody stores artifacts here")
+    }
+
+    async fn artifact(&self, _: &str) -> Result<Option<Artifact>, Error> {
+        unreachable!("nobody stores artifacts here")
+    }
+
+    async fn artifact_bytes(&self, _: &Principal) -> Result<u64, Error> {
+        unreachable!("nobody stores artifacts here")
+    }
+
+    async fn release_artifact(&self, _: &str) -> Result<bool, Error> {
+        unreachable!("nobody stores artifacts here")
+    }
+
+    async fn remove_expired_artifacts(&self, _: Timestamp) -> Result<u64, Error> {
+        unreachable!("nobody stores artifacts here")
     }
 }
 

@@ -11,9 +11,9 @@ use futures::FutureExt;
 use futures::future::ready;
 use futures::stream::BoxStream;
 use mainstay_log::{
-    Append, AppendError, Appended, ClaimError, Directory, EntryFilter, EntryIndex, Epoch, EventLog,
-    FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, ObjectHash, Objects, PromptHistory,
-    ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
+    Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter, EntryIndex,
+    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, NewArtifact, ObjectHash,
+    Objects, PromptHistory, ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
@@ -342,6 +342,29 @@ impl PromptHistory for StoreDouble {
 
     async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
         self.inner.remove_history(filter).await
+    }
+}
+
+#[async_trait]
+impl Artifacts for StoreDouble {
+    async fn put_artifact(&self, artifact: NewArtifact, bytes: Vec<u8>) -> Result<Artifact, Error> {
+        self.inner.put_artifact(artifact, bytes).await
+    }
+
+    async fn artifact(&self, id: &str) -> Result<Option<Artifact>, Error> {
+        self.inner.artifact(id).await
+    }
+
+    async fn artifact_bytes(&self, principal: &Principal) -> Result<u64, Error> {
+        self.inner.artifact_bytes(principal).await
+    }
+
+    async fn release_artifact(&self, id: &str) -> Result<bool, Error> {
+        self.inner.release_artifact(id).await
+    }
+
+    async fn remove_expired_artifacts(&self, before: Timestamp) -> Result<u64, Error> {
+        self.inner.remove_expired_artifacts(before).await
     }
 }
 

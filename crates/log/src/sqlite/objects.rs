@@ -173,7 +173,9 @@ pub(super) fn find(connection: &Connection, hash: &ObjectHash) -> Result<Option<
 pub(super) fn release(statements: &mut Statements<'_>, hash: &str) -> rusqlite::Result<Option<u64>> {
     let is_content = statements
         .get(
-            "SELECT EXISTS (SELECT 1 FROM entry WHERE object = ?1) OR EXISTS (SELECT 1 FROM history WHERE object = ?1)",
+            "SELECT EXISTS (SELECT 1 FROM entry WHERE object = ?1)
+                 OR EXISTS (SELECT 1 FROM history WHERE object = ?1)
+                 OR EXISTS (SELECT 1 FROM artifact WHERE object = ?1)",
         )?
         .query_row([hash], |row| row.get::<_, bool>(0))?;
     if is_content {

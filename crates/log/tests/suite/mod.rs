@@ -11,6 +11,7 @@ use mainstay_model::{Event, Seq, Session};
 use crate::support::Line;
 
 pub mod appends;
+pub mod artifacts;
 pub mod deletions;
 pub mod directory;
 pub mod entries;

@@ -136,6 +136,14 @@ pub enum Error {
         /// How many may be.
         limit: u64,
     },
+    /// The artifacts of a principal have as many bytes as they may.
+    #[error("the artifacts that are stored have {stored} bytes; {limit} are allowed together")]
+    ArtifactsTooLarge {
+        /// How many bytes they have.
+        stored: u64,
+        /// How many they may have.
+        limit: u64,
+    },
     /// One connection has as many requests, or subscriptions, under way as it may.
     #[error("{limit} {what} of this connection are under way already")]
     TooManyRequests {

@@ -87,6 +87,7 @@ table! {
     AskNotPending => NotFound, "ask_not_pending", "It has been answered, has ended, or never was; list the asks for those that wait.";
     AnswerInvalid => Invalid, "answer_invalid", "Answer as the ask's schema wants.";
     TooManyAsks => Full, "too_many_asks", "Answer some of them, or raise `asks`.";
+    ArtifactsTooLarge => Full, "artifacts_too_large", "Release artifacts, wait until some expire, or raise `artifact-bytes`.";
     TooManyOutcomes => Full, "too_many_outcomes", "Raise `outcomes`; none that is stored is ever dropped.";
     TooManyRequests => Full, "too_many_requests", "Send it again when some have ended, or open another connection.";
     NotPermitted => NotPermitted, "not_permitted", "Use a token with that right; `principals` in `config.toml` has who may what.";

@@ -654,6 +654,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::AskNotPending { reference: text("099a8057") },
         Error::AnswerInvalid { reason: text("5 is not of type \"string\"") },
         Error::TooManyAsks { limit: 32 },
+        Error::ArtifactsTooLarge { stored: 1_000_000, limit: 1_000_000 },
         Error::TooManyOutcomes { limit: 1_000_000 },
         Error::TooManyRequests { what: text("requests"), limit: 256 },
         Error::NotPermitted { principal: Principal::local(), what: text("drive this session") },

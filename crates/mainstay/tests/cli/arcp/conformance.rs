@@ -32,14 +32,6 @@ const SKIPPED_OF_A: &[&str] = &[
     "a.10.6.two-times",
     "a.10.6.no-time",
     "a.10.6.bad-rule",
-    "a.16.1.ref",
-    "a.16.1.hash",
-    "a.16.2.fetch",
-    "a.16.2.unknown",
-    "a.16.2.release",
-    "a.16.2.bad-data",
-    "a.16.2.other-principal",
-    "a.16.3.retention",
 ];
 
 /// The names of the runner's options for one dialect: what does the work, and what it is given.
