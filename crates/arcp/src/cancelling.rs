@@ -52,10 +52,7 @@ impl<D: Dialect> Session<D> {
         home: SessionId,
         has_ended: bool,
     ) -> Result<Cancelling, Error> {
-        let accepted = match self.acceptance_of(job, home).await {
-            Err(Error::SessionNotFound { .. }) => None,
-            accepted => accepted?,
-        };
+        let accepted = self.acceptance_of(job, home).await?;
         let is_own = accepted.is_some_and(|event| JobOrigin::of(&event, job).session == self.stored.id);
         Ok(match has_ended && is_own {
             true => Cancelling::Ended,

@@ -19,6 +19,12 @@ pub(crate) trait Dialect: Sized + Send + Sync {
     /// Whether the acceptance of a job is told with the job's events; else it is an answer beside them.
     const TELLS_ACCEPTANCE: bool;
 
+    /// Whether a session forgets by itself what its client surely had long ago, since the client acknowledges nothing.
+    const FORGETS: bool;
+
+    /// Ends the serving where something is over that was to end it; asked after each step.
+    fn finish(session: &mut Session<Self>) -> impl Future<Output = Result<Option<Served>, Error>> + Send;
+
     /// Does what a frame asks; says how the serving ends where it does.
     fn hear(
         session: &mut Session<Self>,

@@ -1,6 +1,6 @@
 //! Where a job comes from, as the event says that accepts its command.
 
-use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey};
+use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey, SessionId};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ impl<'e> Acceptance<'e> {
     /// What this event says of the command that it accepts.
     pub(crate) fn of(event: &'e Event) -> Option<Self> {
         match &event.body {
-            EventBody::CommandQueued(queued) => {
+            EventBody::CommandQueued(queued) if queued.body.rules().runs_job => {
                 let (key, fingerprint) = (queued.key.as_ref(), &queued.fingerprint);
                 Some(Self { key, fingerprint, begins: false, is_first: true })
             }
@@ -52,11 +52,12 @@ impl JobOrigin {
     /// The origin of a job that one of its events tells.
     pub(crate) fn of(event: &Event, job: &CommandId) -> Self {
         let key = Acceptance::of(event).and_then(|acceptance| acceptance.key);
-        Self::of_key(key, job).unwrap_or_else(|| Self {
-            session: event.session.to_string(),
-            trace: trace_of_job(job),
-            message: None,
-        })
+        Self::of_key(key, job).unwrap_or_else(|| Self::of_engine(event.session, job))
+    }
+
+    /// The origin of a job that did not come over ARCP, by the session of the engine that has it.
+    pub(crate) fn of_engine(home: SessionId, job: &CommandId) -> Self {
+        Self { session: home.to_string(), trace: trace_of_job(job), message: None }
     }
 
     /// The origin of a job whose command has this key; none where it did not come over ARCP.

@@ -28,19 +28,18 @@ impl<D: Dialect> Session<D> {
 
     async fn apply(&mut self, Join { at, job, change, .. }: Join) -> Result<(), Error> {
         match (change, job) {
-            (Change::Joined { home, history, is_own, has_begun }, Some(job)) => {
+            (Change::Joined { home, history, is_own, has_begun, told }, Some(job)) => {
                 self.load_agent(home).await?;
                 self.teller.join(&job, home, is_own, has_begun);
+                if let Some(told) = told {
+                    let agent = self.agent_of(home).cloned().unwrap_or_default();
+                    self.teller.tell_as(&job, home, &told, agent);
+                }
                 self.tell_history(&job, at, home, history).await?;
             }
             (Change::Left, Some(job)) => self.teller.leave(&job),
             (Change::Observed { observer, since, jobs }, _) => {
-                self.tell_observer(&observer, since, at).await?;
-                for job in &jobs {
-                    self.load_agent(job.home).await?;
-                    self.teller.take_up(job);
-                }
-                self.teller.observe(observer);
+                self.begin_observing(observer, since, at, &jobs).await?;
             }
             (Change::ObserverEnded { subscription }, _) => self.teller.end_observer(&subscription),
             (Change::Joined { .. } | Change::Left, None) => {}
@@ -88,13 +87,24 @@ impl<D: Dialect> Session<D> {
     }
 
     /// What happened to a job up to this place in the log.
-    pub(crate) async fn history_of(
+    async fn history_of(
         &self,
         job: &CommandId,
         home: SessionId,
         up_to: Position,
     ) -> Result<Vec<Event>, Error> {
-        let (mut after, mut found, mut asks) = (Seq::ZERO, Vec::new(), Vec::new());
+        self.history_behind(job, home, Seq::ZERO, up_to).await
+    }
+
+    /// What happened to a job behind an event of its session and up to this place in the log.
+    pub(crate) async fn history_behind(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        mut after: Seq,
+        up_to: Position,
+    ) -> Result<Vec<Event>, Error> {
+        let (mut found, mut asks) = (Vec::new(), Vec::new());
         loop {
             let page = self.client.events(home, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(found) };
@@ -126,7 +136,11 @@ impl<D: Dialect> Session<D> {
         job: &CommandId,
         home: SessionId,
     ) -> Result<Option<Event>, Error> {
-        let history = self.history_of(job, home, Position(u64::MAX)).await?;
+        let history = match self.history_of(job, home, Position(u64::MAX)).await {
+            // What was deleted says nothing any more.
+            Err(Error::SessionNotFound { .. }) => return Ok(None),
+            history => history?,
+        };
         let accepts = |event: &Event| {
             matches!(
                 event.body,
@@ -156,14 +170,29 @@ impl<D: Dialect> Session<D> {
     ) -> Result<(), Error> {
         // What happened before is told as history, or not at all.
         self.reach_the_end().await?;
-        let limit = self.settings.subscriptions.saturating_mul(CHANGES_KEPT);
-        if self.stored.joins.len() >= limit && !matches!(change, Change::Left | Change::ObserverEnded { .. })
-        {
-            let what = "subscriptions that are not acknowledged".to_owned();
-            return Err(Error::TooManyRequests { what, limit });
-        }
         if let Change::Joined { home, .. } = &change {
             self.client.events(*home, Seq::ZERO, 1).await?;
+        }
+        self.store_change_here(job, message, change).await
+    }
+
+    /// The same behind the event that was told last, though others may have happened.
+    pub(crate) async fn store_change_here(
+        &mut self,
+        job: Option<CommandId>,
+        message: Option<&str>,
+        change: Change,
+    ) -> Result<(), Error> {
+        let limit = self.settings.subscriptions.saturating_mul(CHANGES_KEPT).max(1);
+        if self.stored.joins.len() >= limit {
+            match change {
+                _ if D::FORGETS => self.begin_fold_here(),
+                Change::Left | Change::ObserverEnded { .. } => {}
+                Change::Joined { .. } | Change::Observed { .. } => {
+                    let what = "subscriptions that are not acknowledged".to_owned();
+                    return Err(Error::TooManyRequests { what, limit });
+                }
+            }
         }
         let message = message.map(str::to_owned);
         self.stored.joins.push(Join { at: self.position, job, message, change });

@@ -1,27 +1,56 @@
-//! What an observer is told of what happened before it subscribed. Source: draft-arcp-01, 13.3.
+//! How an observer begins to be told of jobs: of what happened before it subscribed, where it wants that, and of the jobs that are under way.
+//! Source: draft-arcp-01, 13.3.
 
 use std::collections::HashSet;
 
-use mainstay_model::{CommandId, Error, Event, Position};
+use mainstay_model::{CommandId, Error, Event, Position, Seq, SessionId};
 
 use crate::dialect::Dialect;
 use crate::feed::job_of;
-use crate::job_origin::{Acceptance, JobOrigin};
+use crate::job_origin::Acceptance;
 use crate::observer::Observer;
 use crate::session::Session;
-use crate::stored_session::{Base, History, JobAtBase, Place, ToldAtBase};
+use crate::stored_session::{Base, History, JobAtBase, JobUnderWay, Place};
 use crate::teller::{Teller, Voice};
 use crate::telling::PAGE;
 
 impl<D: Dialect> Session<D> {
-    /// Tells an observer of what happened behind a message and up to this place, where it wants that.
-    pub(crate) async fn tell_observer(
+    /// Has an observer be told from this place on, of jobs that begin and of these.
+    pub(crate) async fn begin_observing(
+        &mut self,
+        observer: Observer,
+        since: Option<Place>,
+        at: Position,
+        jobs: &[JobUnderWay],
+    ) -> Result<(), Error> {
+        let open_jobs = match since {
+            Some(since) => self.tell_past(&observer, since, at).await?,
+            None => Vec::new(),
+        };
+        self.teller.observe(observer);
+        for job in &open_jobs {
+            if self.teller.job(&job.job).is_none() {
+                self.teller.take_up(job);
+            }
+        }
+        for JobUnderWay { job, home, from } in jobs {
+            if self.teller.job(job).is_none() {
+                let before = Seq(from.0.saturating_sub(1));
+                for event in self.earlier_events(job, *home, before, at).await? {
+                    self.teller.tell_part(&event, |_| String::new(), History::Nothing);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells an observer of what happened behind a message and up to this place; gives the jobs that had not ended then.
+    async fn tell_past(
         &mut self,
         observer: &Observer,
-        since: Option<Place>,
+        since: Place,
         up_to: Position,
-    ) -> Result<(), Error> {
-        let Some(since) = since else { return Ok(()) };
+    ) -> Result<Vec<JobAtBase>, Error> {
         let mut after = Position(since.position.0.saturating_sub(1));
         let base = Base {
             position: after,
@@ -31,48 +60,57 @@ impl<D: Dialect> Session<D> {
         };
         // It has no jobs of its own, so that it tells the observer alone.
         let mut past = Teller::new("", self.client.principal(), self.teller.voice.clone(), &base);
-        let mut unwanted = HashSet::new();
+        let mut looked_up = HashSet::new();
         while after < up_to {
             let page = self.client.all_events(after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.position;
             for event in page.iter().filter(|event| event.position <= up_to) {
-                self.take_up_earlier(&mut past, observer, event, &mut unwanted).await?;
-                self.load_agent(event.session).await?;
-                let agents = &self.agents;
-                let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
-                let told = past.tell_part(event, agent_of, History::After(since));
+                self.take_up_earlier(&mut past, event, &mut looked_up).await?;
+                let told = past.tell_part(event, |_| String::new(), History::After(since));
                 self.send_told(&told).await?;
             }
         }
         let caught_up = self.teller.voice.caught_up(observer, past.seq());
         self.teller.go_on_behind(past.seq() + caught_up.len() as u64);
-        self.send_told(&caught_up).await
+        self.send_told(&caught_up).await?;
+        Ok(past.open_jobs())
     }
 
-    /// Takes a job up of which an event tells, and that began before the observer's past does.
+    /// Takes a job up of which an event tells, and that began before the observer's past does. What happens to a job says which event began it.
     async fn take_up_earlier(
         &self,
         past: &mut Teller<D::Voice>,
-        observer: &Observer,
         event: &Event,
-        unwanted: &mut HashSet<CommandId>,
+        looked_up: &mut HashSet<(SessionId, CommandId)>,
     ) -> Result<(), Error> {
-        let Some(job) = job_of(event, self.client.principal()) else { return Ok(()) };
-        if Acceptance::of(event).is_some() || past.job(job).is_some() || !unwanted.insert(job.clone()) {
+        let (Some(job), Some(begun_by)) = (job_of(event, self.client.principal()), event.metadata.causation)
+        else {
+            return Ok(());
+        };
+        let is_known = Acceptance::of(event).is_some() || past.job(job).is_some();
+        if is_known || !looked_up.insert((event.session, job.clone())) {
             return Ok(());
         }
-        let Some(accepted) = self.acceptance_of(job, event.session).await? else { return Ok(()) };
-        let origin = JobOrigin::of(&accepted, job);
-        if observer.wants_job(job, &origin) {
-            past.take_up(&JobAtBase {
-                job: job.clone(),
-                home: event.session,
-                is_own: false,
-                asks: Vec::new(),
-                told: Some(ToldAtBase::of(&accepted, origin)),
-            });
+        let before = Seq(begun_by.0.saturating_sub(1));
+        let up_to = Position(event.position.0.saturating_sub(1));
+        for earlier in self.earlier_events(job, event.session, before, up_to).await? {
+            past.tell_part(&earlier, |_| String::new(), History::Nothing);
         }
         Ok(())
+    }
+
+    /// What happened to a job behind an event of its session; nothing where that was deleted meanwhile.
+    async fn earlier_events(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        after: Seq,
+        up_to: Position,
+    ) -> Result<Vec<Event>, Error> {
+        match self.history_behind(job, home, after, up_to).await {
+            Err(Error::SessionNotFound { .. }) => Ok(Vec::new()),
+            events => events,
+        }
     }
 }

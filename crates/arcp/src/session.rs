@@ -17,7 +17,7 @@ use crate::marks::Marks;
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
 use crate::settings::Settings;
-use crate::stored_session::{Counted, Reached, ResumeToken, StoredSession};
+use crate::stored_session::{Counted, Mark, Reached, ResumeToken, StoredSession};
 use crate::teller::Teller;
 
 /// What the tasks that submit jobs have to say and was not heard yet.
@@ -250,6 +250,10 @@ impl<D: Dialect> Session<D> {
                 () = stopped.cancelled() => return Served::Ended(End::ShutDown),
                 done = step => done,
             };
+            let done = match done {
+                Ok(None) => D::finish(self).await,
+                done => done,
+            };
             match done {
                 Ok(None) => {}
                 Ok(Some(served)) => return served,
@@ -317,6 +321,9 @@ impl<D: Dialect> Session<D> {
 
     /// Has it resumed for the whole window from now on, and from where its client is.
     pub(crate) async fn renew(&mut self) -> Result<(), Error> {
+        if D::FORGETS {
+            self.advance(self.sent.saturating_sub(self.settings.retained_messages));
+        }
         if let Some(mark) = self.marks.last_within(self.sent) {
             self.stored.resumed_at = Some(mark);
         }
@@ -351,6 +358,15 @@ impl<D: Dialect> Session<D> {
         self.joined -= joined;
         self.marks.forget_joins(joined);
         true
+    }
+
+    /// Has the fold begin here: what was told before is told no more.
+    pub(crate) fn begin_fold_here(&mut self) {
+        let here = Mark { base: self.teller.base(self.position), joined: self.joined };
+        self.teller.forget_ended(here.base.seq);
+        self.stored.advance(here.clone());
+        self.joined = 0;
+        self.marks = Marks::from(Mark { joined: 0, ..here });
     }
 
     async fn hear(&mut self, frame: Incoming) -> Result<Option<Served>, Error> {

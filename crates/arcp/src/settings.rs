@@ -17,8 +17,12 @@ pub struct Settings {
     pub heartbeat_interval_sec: u32,
     /// How long a client has to show who it is, in milliseconds.
     pub handshake_ms: u32,
-    /// How many jobs of other sessions one session may be told of, and how many observers it may have.
+    /// How many jobs of other sessions one session may be told of.
     pub subscriptions: usize,
+    /// How many observers one session may have.
+    pub observers: usize,
+    /// How many messages a session of dialect A is told again at most where it resumes.
+    pub retained_messages: u64,
     /// How many submissions of one connection may wait for their answer. Then no more is read of it until one is answered.
     pub unanswered_submissions: usize,
     /// How many sessions of one principal can be resumed. Then the first of those that nobody has is given up for a new one.
@@ -59,6 +63,8 @@ impl Default for Settings {
             heartbeat_interval_sec: 30,
             handshake_ms: 10_000,
             subscriptions: 1000,
+            observers: 100,
+            retained_messages: 100_000,
             unanswered_submissions: 1000,
             sessions: 1000,
             artifact_sec: 7 * 24 * 60 * 60,

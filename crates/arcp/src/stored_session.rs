@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
-use mainstay_model::{AskId, CommandId, Error, Event, EventBody, Position, SessionId, Timestamp};
+use mainstay_model::{AskId, CommandId, Error, Position, Seq, SessionId, Timestamp};
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -144,6 +144,9 @@ pub(crate) struct JobAtBase {
 pub(crate) struct ToldAtBase {
     /// Whether it has begun to run.
     pub(crate) has_begun: bool,
+    /// Whether it is work that an agent may think about, and no code.
+    #[serde(default)]
+    pub(crate) is_conversation: bool,
     pub(crate) submitted_at: Timestamp,
     pub(crate) origin: JobOrigin,
     /// The number of the last message about it.
@@ -151,14 +154,6 @@ pub(crate) struct ToldAtBase {
     /// What an agent said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_text: Option<String>,
-}
-
-impl ToldAtBase {
-    /// Of a job that this event accepted, from an origin.
-    pub(crate) fn of(accepted: &Event, origin: JobOrigin) -> Self {
-        let has_begun = !matches!(accepted.body, EventBody::CommandQueued(_));
-        Self { has_begun, submitted_at: accepted.at, origin, last_seq: 0, last_text: None }
-    }
 }
 
 /// A change of what a session is told of, beside the jobs that it submits: another's job, or one of its own that had ended when it was submitted
@@ -192,6 +187,9 @@ pub(crate) enum Change {
         /// Whether the job ran already.
         #[serde(default)]
         has_begun: bool,
+        /// As what the session is told of it, where that is its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<ToldAtBase>,
     },
     /// The session is told no more of it.
     Left,
@@ -201,11 +199,22 @@ pub(crate) enum Change {
         /// The place of the message behind which it begins, where that was before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Place>,
-        /// The jobs that had not ended then.
-        jobs: Vec<JobAtBase>,
+        /// The jobs that were under way then.
+        jobs: Vec<JobUnderWay>,
     },
     /// A subscription of an observer has ended.
     ObserverEnded { subscription: String },
+}
+
+/// A job that was under way when a session began to be told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobUnderWay {
+    pub(crate) job: CommandId,
+    /// The session of the engine that has it.
+    pub(crate) home: SessionId,
+    /// The event that accepted it, or that began it.
+    pub(crate) from: Seq,
 }
 
 /// What is told of what happened to a job before it was joined.
@@ -367,6 +376,26 @@ impl StoredSession {
             .filter(|mark| mark.base.seq > base.seq)
             .map(|mark| Mark { joined: mark.joined - joined, ..mark });
         self.base = base;
+    }
+
+    /// Has the fold begin here, whatever was before.
+    pub(crate) fn begin_anew(&mut self, base: Base) {
+        (self.base, self.joins, self.resumed_at, self.counted) = (base, Vec::new(), None, None);
+    }
+
+    /// Those who observe jobs once all changes are made.
+    pub(crate) fn observers(&self) -> Vec<Observer> {
+        let mut observers = self.base.observers.clone();
+        for join in &self.joins {
+            match &join.change {
+                Change::Observed { observer, .. } => observers.push(observer.clone()),
+                Change::ObserverEnded { subscription } => {
+                    observers.retain(|observer| observer.subscription != *subscription);
+                }
+                Change::Joined { .. } | Change::Left => {}
+            }
+        }
+        observers
     }
 
     /// Stores it, to be resumed for so long.

@@ -16,10 +16,10 @@ use serde_json::Value;
 use crate::agents::kind_of;
 use crate::dialect::Dialect;
 use crate::job_id::{Submission, job_id};
-use crate::job_origin::trace_of_job;
+use crate::job_origin::{JobOrigin, trace_of_job};
 use crate::pending_submissions::{Found, PendingSubmission, Refusal, SubmissionUpdate};
 use crate::session::Session;
-use crate::stored_session::{Change, History};
+use crate::stored_session::{Change, History, ToldAtBase};
 use crate::submission_key::SubmissionKey;
 use crate::work::Work;
 
@@ -72,7 +72,7 @@ impl<D: Dialect> Session<D> {
         let Ok(key) = key.of_job(&job) else {
             let unkept = Error::InvalidArgument {
                 argument: "trace_id".to_owned(),
-                reason: "it, and the id of the message, must be short, and without white space".to_owned(),
+                reason: "it and the id of the message may have about 190 characters together".to_owned(),
             };
             self.refuse(&submit.message, &unkept.into()).await;
             return Ok(());
@@ -135,7 +135,10 @@ impl<D: Dialect> Session<D> {
         let runs_on =
             self.is_own(&job) && self.teller.job(&job).is_some_and(|known| !known.state.is_terminal());
         if !runs_on && (submission.is_some() || !self.is_own(&job)) {
-            let joined = Change::Joined { home, history: History::End, is_own: true, has_begun: false };
+            let told = self.told_under_this(&job, submission.as_ref()).await?;
+            let has_begun = told.has_begun;
+            let joined =
+                Change::Joined { home, history: History::End, is_own: true, has_begun, told: Some(told) };
             match (self.store_change(Some(job.clone()), None, joined).await, &submission) {
                 (
                     Err(error @ (Error::SessionNotFound { .. } | Error::TooManyRequests { .. })),
@@ -152,6 +155,36 @@ impl<D: Dialect> Session<D> {
             self.send_frame(D::accepted(self, &job, &submission)).await;
         }
         self.apply_joins(self.position).await
+    }
+
+    /// What the session is told a job as that it submitted when the job was there already.
+    async fn told_under_this(
+        &self,
+        job: &CommandId,
+        submission: Option<&PendingSubmission>,
+    ) -> Result<ToldAtBase, Error> {
+        let known = self.teller.job(job);
+        let trace = known.map(|known| known.origin.trace.clone());
+        let trace = trace.or_else(|| submission.map(|submission| submission.trace.clone()));
+        let message = submission.map(|submission| submission.message.clone());
+        let origin = JobOrigin {
+            session: self.stored.id.clone(),
+            trace: trace.unwrap_or_else(|| trace_of_job(job)),
+            message: message.filter(|_| D::TELLS_ACCEPTANCE),
+        };
+        let status = self.client.command(job).await;
+        let has_begun = known.map_or_else(
+            || matches!(status, Ok(CommandStatus::Runs { .. } | CommandStatus::Ended(_))),
+            |known| known.has_begun,
+        );
+        Ok(ToldAtBase {
+            has_begun,
+            is_conversation: known.is_some_and(|known| known.is_conversation),
+            submitted_at: known.map_or_else(Timestamp::now, |known| known.submitted_at),
+            origin,
+            last_seq: 0,
+            last_text: None,
+        })
     }
 
     /// Says that a submission was refused.

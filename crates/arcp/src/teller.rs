@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::{CommandId, Event, Position, Principal, SessionId, Timestamp};
+use mainstay_model::{CommandId, Event, EventBody, Position, Principal, SessionId, Timestamp};
 
 use crate::feed::{Feed, Told};
 use crate::job_news::JobNews;
@@ -21,14 +21,14 @@ pub(crate) trait Voice: Clone + Send + Sync {
     /// The same in its envelope, with its number.
     type Numbered: Numbered;
 
-    /// What is said where an event accepts a job.
-    fn accepted(&self, job: &JobView<'_>, waits: bool) -> Vec<Self::Message>;
+    /// What is said where an event accepts a job. Each message has its place, which is empty where this session is not told of it.
+    fn accepted(&self, job: &JobView<'_>, waits: bool) -> Vec<Option<Self::Message>>;
 
-    /// What is said of a thing that happened to a job, but for its end.
-    fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Self::Message>;
+    /// What is said of a thing that happened to a job, but for its end, in the same way.
+    fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Self::Message>>;
 
-    /// What is said at the end of a job.
-    fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Self::Message>;
+    /// What is said at the end of a job, in the same way.
+    fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Self::Message>>;
 
     /// Puts a message in the envelopes in which it leaves, each with a number behind this one.
     fn envelopes(
@@ -80,6 +80,8 @@ pub(crate) struct ToldJob {
     pub(crate) state: JobState,
     /// Whether it has begun to run.
     pub(crate) has_begun: bool,
+    /// Whether it is work that an agent may think about, and no code.
+    pub(crate) is_conversation: bool,
     pub(crate) submitted_at: Timestamp,
     pub(crate) origin: JobOrigin,
     /// The number of the last message about it.
@@ -97,6 +99,7 @@ impl ToldJob {
             is_own: job.is_own,
             state: if has_begun { JobState::Runs } else { JobState::Waits },
             has_begun,
+            is_conversation: told.is_conversation,
             submitted_at,
             origin: told.origin.clone(),
             last_seq,
@@ -107,6 +110,7 @@ impl ToldJob {
     fn to_base(&self) -> ToldAtBase {
         ToldAtBase {
             has_begun: self.has_begun,
+            is_conversation: self.is_conversation,
             submitted_at: self.submitted_at,
             origin: self.origin.clone(),
             last_seq: self.last_seq,
@@ -123,6 +127,13 @@ impl<V: Voice> Teller<V> {
         base.observers.iter().for_each(|observer| teller.feed.observe(observer.clone()));
         base.jobs.iter().for_each(|job| teller.take_up(job));
         teller
+    }
+
+    /// Tells of a job as of one of which this was told, in the place of what was.
+    pub(crate) fn tell_as(&mut self, job: &CommandId, home: SessionId, told: &ToldAtBase, agent: String) {
+        let at_base =
+            JobAtBase { job: job.clone(), home, is_own: true, asks: Vec::new(), told: Some(told.clone()) };
+        self.jobs.insert(job.clone(), ToldJob { agent, ..ToldJob::at_base(&at_base, told) });
     }
 
     /// Tells on of a job of which this was told before.
@@ -249,7 +260,7 @@ impl<V: Voice> Teller<V> {
                     History::After(last) => Place { position: event.position, index } > last,
                     History::End => is_end,
                 };
-                if is_told {
+                if let (true, Some(message)) = (is_told, message) {
                     told.extend(self.envelopes(&job, event, index, message));
                 }
                 index = index.saturating_add(1);
@@ -265,7 +276,7 @@ impl<V: Voice> Teller<V> {
         event: &Event,
         news: &[JobNews<'_>],
         agent_of: impl Fn(SessionId) -> String,
-    ) -> Vec<(bool, Vec<V::Message>)> {
+    ) -> Vec<(bool, Vec<Option<V::Message>>)> {
         let mut said = Vec::new();
         self.note_job(job, event, agent_of);
         let Some(known) = self.jobs.get_mut(job) else { return said };
@@ -280,7 +291,10 @@ impl<V: Voice> Teller<V> {
             };
             match (news, &outcome) {
                 (_, Some(outcome)) => known.state = outcome.state(),
-                (JobNews::Began, None) => (known.state, known.has_begun) = (JobState::Runs, true),
+                (JobNews::Began, None) => {
+                    (known.state, known.has_begun) = (JobState::Runs, true);
+                    known.is_conversation = matches!(event.body, EventBody::JobRequested { .. });
+                }
                 (JobNews::Said(text), None) => known.last_text = Some((*text).to_owned()),
                 _ => {}
             }
@@ -302,6 +316,7 @@ impl<V: Voice> Teller<V> {
             is_own: fed.is_own,
             state: if fed.has_begun { JobState::Runs } else { JobState::Waits },
             has_begun: fed.has_begun,
+            is_conversation: false,
             submitted_at: event.at,
             origin: JobOrigin::of(event, job),
             last_seq: 0,

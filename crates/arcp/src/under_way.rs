@@ -1,12 +1,14 @@
 //! The jobs of a session's principal that wait or run, whoever submitted them.
 
 use mainstay_log::SessionFilter;
-use mainstay_model::{AskId, CommandId, Error, IdempotencyKey, SessionId, Timestamp};
+use mainstay_model::{CommandId, Error, IdempotencyKey, Seq, SessionId, Timestamp};
 
 use crate::dialect::Dialect;
 use crate::job_origin::JobOrigin;
 use crate::job_outcome::JobState;
+use crate::observer::Observer;
 use crate::session::Session;
+use crate::stored_session::{JobAtBase, JobUnderWay, ToldAtBase};
 use crate::submissions::accepted;
 
 /// A job that waits or runs.
@@ -18,8 +20,8 @@ pub(crate) struct UnderWay {
     pub(crate) state: JobState,
     /// When it was accepted, or began.
     pub(crate) at: Timestamp,
-    /// What it asks, and is not answered yet.
-    pub(crate) asks: Vec<AskId>,
+    /// The event that accepted it, or that began it.
+    pub(crate) from: Seq,
     key: Option<IdempotencyKey>,
 }
 
@@ -27,6 +29,34 @@ impl UnderWay {
     /// Where it was submitted; none where that was not over ARCP.
     pub(crate) fn origin(&self) -> Option<JobOrigin> {
         JobOrigin::of_key(self.key.as_ref(), &self.job)
+    }
+
+    /// Whether an observer wants messages of it.
+    pub(crate) fn is_wanted_by(&self, observer: &Observer) -> bool {
+        let origin = self.origin().unwrap_or_else(|| JobOrigin::of_engine(self.home, &self.job));
+        observer.wants_job(&self.job, &origin)
+    }
+
+    /// The same as a job of this session, where that submitted it.
+    pub(crate) fn at_base_of(self, session: &str) -> Option<JobAtBase> {
+        let origin = self.origin().filter(|origin| origin.session == session)?;
+        let has_begun = self.state == JobState::Runs;
+        let told = ToldAtBase {
+            has_begun,
+            is_conversation: false,
+            submitted_at: self.at,
+            origin,
+            last_seq: 0,
+            last_text: None,
+        };
+        let Self { job, home, .. } = self;
+        Some(JobAtBase { job, home, is_own: true, asks: Vec::new(), told: Some(told) })
+    }
+}
+
+impl From<UnderWay> for JobUnderWay {
+    fn from(UnderWay { job, home, from, .. }: UnderWay) -> Self {
+        Self { job, home, from }
     }
 }
 
@@ -38,28 +68,31 @@ impl<D: Dialect> Session<D> {
         for session in self.client.sessions(live).await? {
             let agent = format!("{}@{}", session.kind, crate::agents::VERSION);
             let home = session.id;
-            let job_of = |job: CommandId, key: Option<IdempotencyKey>, state, at| UnderWay {
+            let job_of = |job: CommandId, key: Option<IdempotencyKey>, state, at, from| UnderWay {
                 job,
                 home,
                 agent: agent.clone(),
                 state,
                 at,
-                asks: Vec::new(),
+                from,
                 key,
             };
-            let asks = session.asks.iter().map(|pending| pending.ask.ask);
             let mut jobs: Vec<_> = session
                 .running()
                 .map(|running| {
                     let (job, key) = (running.command.clone(), running.key.clone());
-                    let runs = job_of(job, key, JobState::Runs, running.requested_at);
-                    UnderWay { asks: asks.collect(), ..runs }
+                    job_of(job, key, JobState::Runs, running.requested_at, running.requested)
                 })
                 .into_iter()
                 .collect();
             for waiting in &session.lane {
-                if let Some((at, command)) = accepted(&self.client, home, waiting.queued).await? {
-                    jobs.push(job_of(command.command, command.key, JobState::Waits, at));
+                let command = match accepted(&self.client, home, waiting.queued).await {
+                    // It was deleted meanwhile.
+                    Err(Error::SessionNotFound { .. }) => None,
+                    command => command?,
+                };
+                if let Some((at, command)) = command {
+                    jobs.push(job_of(command.command, command.key, JobState::Waits, at, waiting.queued));
                 }
             }
             for job in jobs {

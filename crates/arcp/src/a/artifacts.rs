@@ -16,7 +16,7 @@ use crate::session::Session;
 const MEDIA_TYPE_CHARS: usize = 200;
 
 impl Session<A> {
-    /// Stores an artifact.
+    /// Stores an artifact of the client.
     pub(super) async fn put_artifact(&mut self, id: &str, put: ArtifactPut) -> Result<(), Error> {
         let (content, sha256) = match self.content(put) {
             Ok(content) => content,

@@ -129,14 +129,22 @@ pub(super) async fn resume(
     id: &str,
     reached: Reached,
 ) -> Result<Option<Opened>, Error> {
-    let is_to_be_resumed = |stored: &StoredSession| stored.dialect == Dialect::A && !stored.is_closed;
-    let find = || StoredSession::find(client, id, Timestamp::now());
-    if find().await?.is_none_or(|stored| !is_to_be_resumed(&stored)) {
+    if !is_there(client, id).await? {
         return Ok(None);
     }
     let held = Some(peer.live.hold(id).await);
-    let stored = find().await?.filter(is_to_be_resumed);
+    let stored = to_be_resumed(client, id).await?;
     Ok(stored.map(|stored| Opened { client: client.clone(), stored, token: None, reached, held }))
+}
+
+/// Whether the client may resume a session of this name.
+pub(super) async fn is_there(client: &Client, id: &str) -> Result<bool, Error> {
+    Ok(to_be_resumed(client, id).await?.is_some())
+}
+
+async fn to_be_resumed(client: &Client, id: &str) -> Result<Option<StoredSession>, Error> {
+    let found = StoredSession::find(client, id, Timestamp::now()).await?;
+    Ok(found.filter(|stored| stored.dialect == Dialect::A && !stored.is_closed))
 }
 
 async fn new_session(

@@ -2,12 +2,13 @@
 
 use mainstay_arcp_protocol::a::control::Ack;
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
-use mainstay_gateway::command::anonymous;
+use mainstay_engine::CommandStatus;
 use mainstay_model::command::Answer;
 use mainstay_model::{Command, Error, Outcome, SessionCommand};
 use serde_json::Value;
 
 use super::{A, errors, ids};
+use crate::job_id::{Submission, job_id};
 use crate::session::Session;
 
 impl Session<A> {
@@ -23,11 +24,20 @@ impl Session<A> {
             self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
             return Ok(());
         };
+        // The same message is the same command, however often it comes.
+        let told_apart = Submission::Message { session: &self.stored.id, message: id };
+        let command = job_id(self.client.principal(), told_apart)?;
         let answered = async {
-            let waiting = self.client.ask(&ask.to_string()).await?;
-            let body = SessionCommand::Answer(Answer { ask, value });
-            let command = Command::new(anonymous(), self.client.source(), body);
-            match self.client.submit(waiting.session.id, command).await?.outcome {
+            let outcome = match self.client.command(&command).await {
+                Ok(CommandStatus::Ended(stored)) => stored.outcome,
+                _ => {
+                    let waiting = self.client.ask(&ask.to_string()).await?;
+                    let body = SessionCommand::Answer(Answer { ask, value });
+                    let command = Command::new(command, self.client.source(), body);
+                    self.client.submit(waiting.session.id, command).await?.outcome
+                }
+            };
+            match outcome {
                 Outcome::Done { .. } => Ok(()),
                 Outcome::Failed { error } => Err(error),
             }

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod capabilities;
+mod closing;
 mod errors;
 mod handshake;
 mod human;
@@ -22,6 +23,7 @@ use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode,
 use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 
+use self::closing::Closing;
 use self::handshake::Open;
 use self::voice::{AVoice, encoded, wire_state};
 use crate::dialect::Dialect;
@@ -29,7 +31,7 @@ use crate::frames::{Incoming, Outbox};
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::session::{Opened, Served, Session, Updates};
-use crate::stored_session::{Reached, ResumeToken, StoredSession};
+use crate::stored_session::{Base, Reached, ResumeToken, StoredSession};
 
 /// Dialect A on one connection.
 pub(crate) struct A {
@@ -39,8 +41,12 @@ pub(crate) struct A {
     opened_by: String,
     /// From where the client wants to go on.
     resume: Option<Resume>,
+    /// What the client has where it cannot go on from where it wants.
+    otherwise: Option<Reached>,
     /// How many signs of life each job has given.
     heartbeats: HashMap<CommandId, u64>,
+    /// How the session is to end once its jobs have.
+    closing: Option<Closing>,
 }
 
 /// From where a client wants to go on. Source: draft-arcp-01, 19.
@@ -63,15 +69,23 @@ pub(crate) async fn serve(
     };
     let heartbeat = Duration::from_secs(heartbeat_sec);
     let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
+    let mut has_begun_anew = false;
     loop {
-        (session, updates) = match session.serve(&mut incoming, &mut updates).await {
+        let served = session.serve(&mut incoming, &mut updates).await;
+        let next = match served {
             Served::Ended(end) => return end,
-            // The client decides what to do without what is lost. Source: draft-arcp-01, 19.
-            Served::Expired => go_on(&peer, session, updates, Reached::All).await,
-            Served::Resumes => match resumed(&peer, session, updates).await {
-                Ok(again) => again,
-                Err(end) => return end,
+            Served::Expired => match session.dialect.otherwise.take() {
+                Some(reached) => Ok(go_on(&peer, session, updates, reached).await),
+                // There is nothing before it that could be lost.
+                None if has_begun_anew => return End::Refused,
+                None => begun_anew(&peer, session, updates).await,
             },
+            Served::Resumes => resumed(&peer, session, updates).await,
+        };
+        has_begun_anew = served == Served::Expired;
+        (session, updates) = match next {
+            Ok(next) => next,
+            Err(end) => return end,
         };
     }
 }
@@ -97,7 +111,8 @@ fn begin(
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
     };
-    let dialect = A { heartbeat, opened_by, resume: None, heartbeats: HashMap::new() };
+    let (heartbeats, resume, otherwise, closing) = (HashMap::new(), None, None, None);
+    let dialect = A { heartbeat, opened_by, resume, otherwise, heartbeats, closing };
     Session::begin(peer, opened, outbox, dialect, voice)
 }
 
@@ -110,25 +125,42 @@ async fn resumed(
     let Some(Resume { message, session: wanted, reached }) = session.dialect.resume.take() else {
         return Err(End::Refused);
     };
-    session.dialect.opened_by.clone_from(&message);
     if wanted == session.stored.id {
-        return Ok(go_on(peer, session, updates, reached).await);
+        session.dialect.opened_by = message;
+        let has = Reached::Seq(session.sent);
+        let (mut again, updates) = go_on(peer, session, updates, reached).await;
+        again.dialect.otherwise = Some(has);
+        return Ok((again, updates));
     }
+    let is_there = handshake::is_there(&session.client, &wanted).await;
+    let nack = match is_there {
+        Ok(true) => None,
+        Ok(false) => {
+            let reason = format!("there is no session {wanted} to resume");
+            Some(errors::nack(ErrorCode::DataLoss, reason))
+        }
+        Err(error) => Some(errors::of_error(&error)),
+    };
+    if let Some(nack) = nack {
+        session.nack(&message, nack).await;
+        let has = Reached::Seq(session.sent);
+        return Ok(go_on(peer, session, updates, has).await);
+    }
+    // A session that was opened for this alone is not wanted any more.
+    session.stored.is_closed = session.is_unused();
+    session.gone().await;
+    // It is given up first: two clients that want each other's sessions would wait for each other.
+    drop(session.held.take());
     match handshake::resume(peer, &session.client, &wanted, reached).await {
         Ok(Some(opened)) => {
-            // Nothing was asked in the session that was opened for this.
-            session.stored.is_closed = true;
-            session.gone().await;
             let heartbeat = session.dialect.heartbeat;
-            Ok(begin(peer, opened, session.outbox.clone(), heartbeat, message))
+            let (mut again, updates) = begin(peer, opened, session.outbox.clone(), heartbeat, message);
+            again.dialect.otherwise = Some(Reached::All);
+            Ok((again, updates))
         }
-        Ok(None) => {
-            let reason = format!("there is no session {wanted} to resume");
+        Ok(None) | Err(_) => {
+            let reason = format!("there is no session {wanted} to resume any more");
             session.nack(&message, errors::nack(ErrorCode::DataLoss, reason)).await;
-            Ok(go_on(peer, session, updates, Reached::All).await)
-        }
-        Err(error) => {
-            session.nack(&message, errors::of_error(&error)).await;
             Err(End::Refused)
         }
     }
@@ -142,17 +174,61 @@ async fn go_on(
     reached: Reached,
 ) -> (Session<A>, Updates) {
     session.gone().await;
+    let stored = session.stored.clone();
+    carried_over(peer, session, updates, stored, reached)
+}
+
+/// The same session from here on, since what it was told before cannot be told again: its client decides what to do without what is lost. Source:
+/// draft-arcp-01, 19.
+async fn begun_anew(
+    peer: &Peer,
+    session: Session<A>,
+    updates: Updates,
+) -> Result<(Session<A>, Updates), End> {
+    let begun = async {
+        let mut stored = session.stored.clone();
+        let counted = stored.counted.map_or(0, |counted| counted.seq);
+        let base = Base {
+            position: session.client.last_position().await?,
+            seq: session.teller.seq().max(counted),
+            jobs: Vec::new(),
+            observers: stored.observers(),
+        };
+        stored.begin_anew(base);
+        // It knows of no job, so that all are found that are under way.
+        let (empty, updates) = carried_over(peer, session, updates, stored.clone(), Reached::All);
+        let under_way = empty.under_way_elsewhere().await?;
+        stored.base.jobs = under_way.into_iter().filter_map(|job| job.at_base_of(&stored.id)).collect();
+        let (mut again, updates) = carried_over(peer, empty, updates, stored, Reached::All);
+        again.store().await?;
+        Ok((again, updates))
+    };
+    begun.await.map_err(|error: Error| {
+        tracing::warn!(%error, "a session of ARCP cannot begin anew");
+        End::Refused
+    })
+}
+
+/// A session as it is stored so, with what its connection has of the one before.
+fn carried_over(
+    peer: &Peer,
+    mut session: Session<A>,
+    updates: Updates,
+    stored: StoredSession,
+    reached: Reached,
+) -> (Session<A>, Updates) {
     let opened = Opened {
         client: session.client.clone(),
-        stored: session.stored.clone(),
+        stored,
         token: session.greeting.take(),
         reached,
         held: session.held.take(),
     };
-    let A { heartbeat, opened_by, heartbeats, .. } = session.dialect;
+    let A { heartbeat, opened_by, heartbeats, closing, .. } = session.dialect;
     let (mut again, _) = begin(peer, opened, session.outbox, heartbeat, opened_by);
     // What was submitted is still to be answered.
-    (again.pending, again.updates, again.dialect.heartbeats) = (session.pending, session.updates, heartbeats);
+    (again.pending, again.updates, again.heard) = (session.pending, session.updates, session.heard);
+    (again.dialect.heartbeats, again.dialect.closing) = (heartbeats, closing);
     (again, updates)
 }
 
@@ -163,7 +239,7 @@ impl Session<A> {
         Envelope {
             session_id: Some(self.stored.id.clone()),
             correlation_id: answers.map(str::to_owned),
-            ..Envelope::new(ids::at(self.sent, now, rand::random()), now, message)
+            ..Envelope::new(ids::at(self.sent.min(self.teller.seq()), now, rand::random()), now, message)
         }
     }
 
@@ -181,6 +257,11 @@ impl Session<A> {
 impl Dialect for A {
     type Voice = AVoice;
     const TELLS_ACCEPTANCE: bool = true;
+    const FORGETS: bool = true;
+
+    async fn finish(session: &mut Session<Self>) -> Result<Option<Served>, Error> {
+        session.finish_closing().await
+    }
 
     async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {

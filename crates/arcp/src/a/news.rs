@@ -30,10 +30,29 @@ pub(super) fn stream_of(job: &CommandId, kind: StreamKind) -> String {
 }
 
 /// What is said of a thing that happened to a job, but for its beginning and its end.
-pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
+pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Said>> {
+    // A question, and its end, have their places also where the client cannot be asked.
+    let asked = |said: Said| voice.asks.then_some(said);
+    let said = match news {
+        JobNews::Asked(ask) => {
+            let question = question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical();
+            return vec![Some(progress(WireState::Blocked, ask.question.prompt.clone())), asked(question)];
+        }
+        JobNews::AskEnded { ask, ending } => {
+            let goes_on = progress(WireState::Running, "the question needs no answer any more");
+            return vec![asked(question_ended(*ask, ending)), Some(goes_on)];
+        }
+        other => told_of(voice, view, other),
+    };
+    said.into_iter().map(Some).collect()
+}
+
+/// The same of what every client is told.
+fn told_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
     match news {
         // Its acceptance says so, and its end is told elsewhere.
         JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
+        JobNews::Asked(_) | JobNews::AskEnded { .. } => Vec::new(),
         JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {
             vec![text_of(voice, view, text)]
         }
@@ -59,21 +78,6 @@ pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>
         }
         JobNews::Used { usage, model } => metrics(usage, *model),
         JobNews::Noted(note) => vec![emitted("note", json!(note))],
-        JobNews::Asked(ask) => {
-            let mut said = vec![progress(WireState::Blocked, ask.question.prompt.clone())];
-            if voice.asks {
-                said.push(question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical());
-            }
-            said
-        }
-        JobNews::AskEnded { ask, ending } => {
-            let mut said = Vec::new();
-            if voice.asks {
-                said.push(question_ended(*ask, ending));
-            }
-            said.push(progress(WireState::Running, "the question needs no answer any more"));
-            said
-        }
         JobNews::Cancelling => vec![progress(WireState::Running, "the job is being cancelled")],
     }
 }

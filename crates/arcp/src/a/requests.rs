@@ -4,14 +4,12 @@ use mainstay_arcp_protocol::a::control::{
     Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Pong, Resume as WireResume,
 };
 use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
-use mainstay_arcp_protocol::a::session::{OpenJobs, SessionClose, SessionEvicted};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
 use super::{A, Resume, errors, ids};
 use crate::cancelling::Cancelling;
-use crate::peer::End;
 use crate::session::{Served, Session};
 use crate::stored_session::Reached;
 use crate::submissions::Submit;
@@ -34,6 +32,10 @@ impl Session<A> {
             // That it came is what counts.
             Message::Pong(_) | Message::Ack(_) | Message::Nack(_) => {}
             Message::SessionClose(close) => return self.close(&id, close).await,
+            Message::ToolInvoke(_) | Message::AgentDelegate(_) if self.dialect.closing.is_some() => {
+                let reason = "the session is being closed, and takes no further jobs";
+                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
+            }
             Message::ToolInvoke(ToolInvoke { tool, arguments }) => {
                 let input = Value::Object(arguments.unwrap_or_default());
                 self.submit(submitted(tool, input, trace_id)).await?;
@@ -76,40 +78,6 @@ impl Session<A> {
         Ok(None)
     }
 
-    /// Ends the session in order. What is not cancelled goes on, and can be resumed.
-    async fn close(&mut self, id: &str, close: SessionClose) -> Result<Option<Served>, Error> {
-        let has_open_jobs = match close.jobs {
-            Some(OpenJobs::Complete) => {
-                let reason =
-                    "jobs go on without the session: detach them, and resume the session for their end";
-                self.nack(id, errors::nack(ErrorCode::Unimplemented, reason)).await;
-                return Ok(None);
-            }
-            Some(OpenJobs::Cancel) => {
-                self.cancel_all().await?;
-                false
-            }
-            Some(OpenJobs::Detach) | None => !self.open_jobs().is_empty(),
-        };
-        self.stored.is_closed = !has_open_jobs;
-        self.renew().await?;
-        let closed = SessionClose { reason: close.reason, jobs: close.jobs };
-        self.answer(id, Message::SessionClose(closed)).await;
-        Ok(Some(Served::Ended(End::Gone)))
-    }
-
-    fn open_jobs(&self) -> Vec<CommandId> {
-        let open = self.teller.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
-        open.map(|(job, _)| job.clone()).collect()
-    }
-
-    async fn cancel_all(&mut self) -> Result<(), Error> {
-        for job in self.open_jobs() {
-            self.cancel_job(&job).await?;
-        }
-        Ok(())
-    }
-
     /// Stops a job, or the session with all of its jobs.
     async fn cancel(&mut self, id: &str, cancel: Cancel) -> Result<Option<Served>, Error> {
         let Cancel { target, target_id, deadline_ms, .. } = cancel;
@@ -121,16 +89,7 @@ impl Session<A> {
             },
             CancelTarget::Session if target_id == self.stored.id => {
                 self.answer(id, accepted).await;
-                self.cancel_all().await?;
-                self.stored.is_closed = true;
-                self.renew().await?;
-                let evicted = SessionEvicted {
-                    code: Some(ErrorCode::Cancelled),
-                    reason: Some("cancelled".to_owned()),
-                    message: None,
-                };
-                self.answer(id, Message::SessionEvicted(evicted)).await;
-                return Ok(Some(Served::Ended(End::Gone)));
+                return self.evict(id).await;
             }
             CancelTarget::Session | CancelTarget::Stream => {
                 self.refuse_cancel(id, ErrorCode::FailedPrecondition, "not_cancellable").await;
@@ -144,7 +103,9 @@ impl Session<A> {
             }
             Cancelling::NotOwn => self.refuse_cancel(id, ErrorCode::PermissionDenied, "not_yours").await,
             Cancelling::Unknown => self.refuse_cancel(id, ErrorCode::NotFound, "no_such_job").await,
-            Cancelling::Refused(error) => self.nack(id, errors::of_error(&error)).await,
+            Cancelling::Refused(error) => {
+                self.refuse_cancel(id, errors::code_of(&error), error.code().0).await;
+            }
         }
         Ok(None)
     }
@@ -167,7 +128,7 @@ impl Session<A> {
             (Some(message), _) => ids::reached(&message),
             (None, Some(checkpoint)) => ids::reached_checkpoint(&checkpoint),
             // From the beginning, as far as that is there.
-            (None, None) => Some(Reached::Seq(self.marks.begins_at())),
+            (None, None) => Some(Reached::Seq(self.stored.base.seq)),
         };
         let Some(reached) = reached else {
             let reason = "this runtime has no such message, so it cannot say what came after it";

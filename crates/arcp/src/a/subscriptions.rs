@@ -3,16 +3,13 @@
 use mainstay_arcp_protocol::a::control::Ack;
 use mainstay_arcp_protocol::a::subscription::{Filter, Subscribe, SubscribeAccepted, Unsubscribe};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
+use mainstay_arcp_protocol::ids::ulid_text;
 use mainstay_model::{Error, SessionId, Timestamp};
 
 use super::{A, errors, ids};
-use crate::job_origin::{JobOrigin, trace_of_job};
-use crate::job_outcome::JobState;
-use crate::new_id::new_ulid;
 use crate::observer::Observer;
 use crate::session::Session;
-use crate::stored_session::{Change, JobAtBase, StoredSession, ToldAtBase};
-use crate::under_way::UnderWay;
+use crate::stored_session::{Change, JobUnderWay, StoredSession};
 
 impl Session<A> {
     /// Observes what a filter lets through.
@@ -23,10 +20,8 @@ impl Session<A> {
             self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason)).await;
             return Ok(());
         }
-        let limit = self.settings.subscriptions;
-        if self.teller.observers().len() >= limit {
-            let error = Error::TooManyRequests { what: "subscriptions".to_owned(), limit };
-            self.nack(id, errors::of_error(&error)).await;
+        if let Err(reason) = check(&filter) {
+            self.nack(id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
             return Ok(());
         }
         let after = subscribe.since.and_then(|since| since.after_message_id);
@@ -39,23 +34,39 @@ impl Session<A> {
                 return Ok(());
             }
         };
-        let observer =
-            Observer { subscription: format!("sub_{}", new_ulid()), since: Timestamp::now(), filter };
-        // The jobs that are under way are found once all before is told.
-        self.reach_the_end().await?;
-        let under_way = self.under_way_elsewhere().await?;
-        let jobs = under_way.into_iter().filter_map(|job| observed(&observer, job)).collect();
-        let subscription = observer.subscription.clone();
-        match self.store_change(None, None, Change::Observed { observer, since, jobs }).await {
-            Err(error @ Error::TooManyRequests { .. }) => {
+        // The same message makes the same subscription, however often it comes.
+        let subscription = subscription_of(&self.stored.id, id);
+        if !self.has_changed_by(id) {
+            let limit = self.settings.observers;
+            if self.teller.observers().len() >= limit {
+                let error = Error::TooManyRequests { what: "subscriptions".to_owned(), limit };
                 self.nack(id, errors::of_error(&error)).await;
                 return Ok(());
             }
-            stored => stored?,
+            let observer = Observer { subscription: subscription.clone(), since: Timestamp::now(), filter };
+            let jobs = self.under_way_here(&observer).await?;
+            let observed = Change::Observed { observer, since, jobs };
+            self.store_change_here(None, Some(id), observed).await?;
         }
         self.answer(id, Message::SubscribeAccepted(SubscribeAccepted { subscription_id: subscription }))
             .await;
         self.apply_joins(self.position).await
+    }
+
+    /// The jobs that an observer wants and that are under way where the session is in the log, once it is at the end.
+    async fn under_way_here(&mut self, observer: &Observer) -> Result<Vec<JobUnderWay>, Error> {
+        let mut jobs: Vec<JobUnderWay> = Vec::new();
+        for _ in 0..LISTED_AT_MOST {
+            self.reach_the_end().await?;
+            let found = self.under_way_elsewhere().await?;
+            jobs.extend(found.into_iter().filter(|job| job.is_wanted_by(observer)).map(JobUnderWay::from));
+            // What ended between the two would be missing.
+            if self.client.last_position().await? == self.position {
+                break;
+            }
+        }
+        jobs.dedup_by(|one, other| one.job == other.job);
+        Ok(jobs)
     }
 
     /// A session that a filter names, and that this principal may not observe.
@@ -101,25 +112,30 @@ const ANY: Filter = Filter {
     min_priority: None,
 };
 
-/// A job that is under way, as an observer takes it up that wants it.
-fn observed(observer: &Observer, under_way: UnderWay) -> Option<JobAtBase> {
-    let origin = under_way.origin().unwrap_or_else(|| JobOrigin {
-        session: under_way.home.to_string(),
-        trace: trace_of_job(&under_way.job),
-        message: None,
-    });
-    let UnderWay { job, home, state, at, asks, .. } = under_way;
-    observer.wants_job(&job, &origin).then(|| JobAtBase {
-        job,
-        home,
-        is_own: false,
-        asks,
-        told: Some(ToldAtBase {
-            has_begun: state == JobState::Runs,
-            submitted_at: at,
-            origin,
-            last_seq: 0,
-            last_text: None,
-        }),
-    })
+/// How often the jobs that are under way are listed for an observer where something happens meanwhile.
+const LISTED_AT_MOST: usize = 5;
+/// How many values a filter may have.
+const VALUES: usize = 64;
+/// How long a value of a filter may be, in characters.
+const VALUE_CHARS: usize = 256;
+
+/// What is wrong with a filter by itself.
+fn check(filter: &Filter) -> Result<(), String> {
+    let Filter { session_id, trace_id, job_id, stream_id, types, min_priority: _ } = filter;
+    let values: Vec<_> =
+        [session_id, trace_id, job_id, stream_id, types].into_iter().flatten().flatten().collect();
+    let is_too_long = values.iter().any(|value| value.chars().count() > VALUE_CHARS);
+    match values.len() > VALUES || is_too_long {
+        true => Err(format!("a filter may have {VALUES} values of at most {VALUE_CHARS} characters")),
+        false => Ok(()),
+    }
+}
+
+/// The name of the subscription that a message of a session makes.
+fn subscription_of(session: &str, message: &str) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("mainstay arcp subscription id 1");
+    hasher.update(session.as_bytes()).update(b"/").update(message.as_bytes());
+    let mut half = [0; 16];
+    half.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    format!("sub_{}", ulid_text(u128::from_be_bytes(half)))
 }

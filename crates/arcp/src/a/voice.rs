@@ -7,7 +7,7 @@ use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, St
 use mainstay_arcp_protocol::a::subscription::SubscribeEvent;
 use mainstay_arcp_protocol::a::telemetry::EventEmit;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, Priority};
-use mainstay_model::{CommandId, EventBody, Timestamp};
+use mainstay_model::{CommandId, Timestamp};
 use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
@@ -102,40 +102,37 @@ impl Voice for AVoice {
     type Message = Said;
     type Numbered = Delivery;
 
-    fn accepted(&self, JobView { job, known, .. }: &JobView<'_>, waits: bool) -> Vec<Said> {
+    fn accepted(&self, JobView { job, known, .. }: &JobView<'_>, waits: bool) -> Vec<Option<Said>> {
         let state = if waits { WireState::Queued } else { WireState::Accepted };
         let accepted = JobAccepted { job_id: Some(job.to_string()), state: Some(state) };
-        vec![Said::from(Message::JobAccepted(accepted)).answering(known.origin.message.clone())]
+        vec![Some(Said::from(Message::JobAccepted(accepted)).answering(known.origin.message.clone()))]
     }
 
-    fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
+    fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Said>> {
         match news {
             JobNews::Began => {
                 let started = Message::JobStarted(JobStarted { attempt: Some(1) });
-                let opened = self.streams_of(view).into_iter().map(|(stream, kind)| {
+                let opened = |kind| {
                     let open = StreamOpen {
                         kind,
                         content_type: Some("text/plain".to_owned()),
                         encoding: Some("utf-8".to_owned()),
                     };
-                    Said::from(Message::StreamOpen(open)).in_stream(stream)
-                });
-                std::iter::once(started.into()).chain(opened).collect()
+                    Message::StreamOpen(open)
+                };
+                std::iter::once(Some(started.into())).chain(self.in_streams(view, opened)).collect()
             }
             news => messages_of(self, view, news),
         }
     }
 
-    fn ended(&self, view: &JobView<'_>, outcome: JobOutcome) -> Vec<Said> {
-        let mut said = Vec::new();
-        if view.known.has_begun {
-            said.extend(self.streams_of(view).into_iter().map(|(stream, _)| {
-                let closed = StreamClose { reason: Some("the job has ended".to_owned()), chunks: None };
-                Said::from(Message::StreamClose(closed)).in_stream(stream)
-            }));
-        }
+    fn ended(&self, view: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Said>> {
+        let closed = |_| {
+            Message::StreamClose(StreamClose { reason: Some("the job has ended".to_owned()), chunks: None })
+        };
+        let mut said: Vec<_> = self.in_streams(view, closed).collect();
         let last = Said::from(self.last(outcome)).answering(view.known.origin.message.clone());
-        said.push(last.critical());
+        said.push(Some(last.critical()));
         said
     }
 
@@ -159,17 +156,19 @@ impl Voice for AVoice {
             priority,
             ..Envelope::new(id, event.at, message)
         };
-        let watching = observers.iter().filter(|observer| is_wanted(observer, view, &original));
+        let watching: Vec<_> =
+            observers.iter().filter(|observer| is_wanted(observer, view, &original)).collect();
+        let as_json = |envelope| serde_json::from_str(&encoded(envelope)).unwrap_or(Value::Null);
+        let event_of_observers = if watching.is_empty() { Value::Null } else { as_json(&original) };
         let mut delivered: Vec<Delivery> = Vec::new();
         let mut seq = seq;
         if known.is_own {
             seq += 1;
-            delivered.push(Delivery { seq, envelope: original.clone() });
+            delivered.push(Delivery { seq, envelope: original });
         }
         for observer in watching {
             seq += 1;
-            let text = serde_json::from_str(&encoded(&original)).unwrap_or(Value::Null);
-            delivered.push(self.to_observer(observer, text, event.at, seq));
+            delivered.push(self.to_observer(observer, event_of_observers.clone(), event.at, seq));
         }
         delivered
     }
@@ -200,16 +199,17 @@ impl AVoice {
         Delivery { seq, envelope }
     }
 
-    /// The streams that a job has while it runs.
-    fn streams_of(&self, view: &JobView<'_>) -> Vec<(String, StreamKind)> {
-        let text = (stream_of(view.job, StreamKind::Text), StreamKind::Text);
-        let thoughts = (stream_of(view.job, StreamKind::Thought), StreamKind::Thought);
-        let is_agent = matches!(view.event.body, EventBody::JobRequested { .. } | EventBody::JobEnded { .. });
-        match (self.streams, is_agent) {
-            (false, _) => Vec::new(),
-            (true, false) => vec![text],
-            (true, true) => vec![text, thoughts],
-        }
+    /// What is said in each stream that a job can have, and has where it began.
+    fn in_streams<'a>(
+        &'a self,
+        view: &'a JobView<'_>,
+        message: impl Fn(StreamKind) -> Message + 'a,
+    ) -> impl Iterator<Item = Option<Said>> + 'a {
+        [StreamKind::Text, StreamKind::Thought].into_iter().map(move |kind| {
+            let has_it = kind == StreamKind::Text || view.known.is_conversation;
+            let is_told = self.streams && view.known.has_begun && has_it;
+            is_told.then(|| Said::from(message(kind)).in_stream(stream_of(view.job, kind)))
+        })
     }
 
     /// The message that ends a job.

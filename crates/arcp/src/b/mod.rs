@@ -123,6 +123,11 @@ impl Session<B> {
 impl Dialect for B {
     type Voice = BVoice;
     const TELLS_ACCEPTANCE: bool = false;
+    const FORGETS: bool = false;
+
+    async fn finish(_: &mut Session<Self>) -> Result<Option<Served>, Error> {
+        Ok(None)
+    }
 
     async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {

@@ -1,5 +1,6 @@
 //! How a client of dialect B is told of jobs that another session submitted. Source: draft-arcp-1.1, 7.6.
 
+use mainstay_arcp_protocol::Dialect;
 use mainstay_arcp_protocol::b::{
     ErrorCode, ErrorPayload, Feature, Message, Subscribe, Subscribed, Unsubscribe, decode,
 };
@@ -45,10 +46,10 @@ impl Session<B> {
         let history = match (subscribe.history, subscribe.from_event_seq) {
             (false, _) => History::Nothing,
             (true, None | Some(0)) => History::All,
-            (true, Some(seq)) => self.history_behind(&job, home, seq).await?,
+            (true, Some(seq)) => self.history_behind_number(&job, home, seq).await?,
         };
         let has_begun = history == History::Nothing && described.state == JobState::Runs;
-        let joined = Change::Joined { home, history, is_own: false, has_begun };
+        let joined = Change::Joined { home, history, is_own: false, has_begun, told: None };
         let stored = match self.has_changed_by(&id) {
             true => Ok(()),
             false => self.store_change(Some(job.clone()), Some(&id), joined).await,
@@ -90,11 +91,19 @@ impl Session<B> {
 
     /// What happened to a job behind a number of the session that submitted it: the numbers of others mean nothing to who has not seen them. All of
     /// it where that session is gone.
-    async fn history_behind(&self, job: &CommandId, home: SessionId, seq: u64) -> Result<History, Error> {
+    async fn history_behind_number(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        seq: u64,
+    ) -> Result<History, Error> {
         let Some(accepted) = self.acceptance_of(job, home).await? else { return Ok(History::All) };
         let submitter = JobOrigin::of(&accepted, job).session;
         let found = StoredSession::find(&self.client, &submitter, Timestamp::now()).await?;
-        let Some(stored) = found else { return Ok(History::All) };
+        // The numbers of the other dialect are no client's.
+        let Some(stored) = found.filter(|stored| stored.dialect == Dialect::B) else {
+            return Ok(History::All);
+        };
         let (outbox, mut told) = Outbox::new(self.settings.patience());
         let peer = Peer {
             daemon: self.daemon.clone(),

@@ -52,19 +52,19 @@ impl Voice for BVoice {
     type Message = Message;
     type Numbered = Envelope;
 
-    fn accepted(&self, _: &JobView<'_>, _: bool) -> Vec<Message> {
+    fn accepted(&self, _: &JobView<'_>, _: bool) -> Vec<Option<Message>> {
         Vec::new()
     }
 
-    fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Message> {
-        let told = |kind| Message::JobEvent(WireEvent { kind, ts: job.event.at });
+    fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Message>> {
+        let told = |kind| Some(Message::JobEvent(WireEvent { kind, ts: job.event.at }));
         kinds(news).into_iter().map(told).collect()
     }
 
-    fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Message> {
+    fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Message>> {
         match outcome {
-            JobOutcome::Done(result) => self.result(job, result),
-            JobOutcome::Failed(failure) => vec![Message::JobError(self.error(job.event, failure))],
+            JobOutcome::Done(result) => self.result(job, result).into_iter().map(Some).collect(),
+            JobOutcome::Failed(failure) => vec![Some(Message::JobError(self.error(job.event, failure)))],
         }
     }
 

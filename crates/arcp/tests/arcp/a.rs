@@ -23,7 +23,7 @@ pub(crate) async fn opened(home: &Home) -> (Peer, String) {
     opened_with(home, open("secret")).await
 }
 
-async fn opened_with(home: &Home, open: Value) -> (Peer, String) {
+pub(crate) async fn opened_with(home: &Home, open: Value) -> (Peer, String) {
     let mut peer = home.connect().await;
     peer.send(open).await;
     let accepted = peer.first("session.accepted").await;

@@ -1,4 +1,4 @@
-//! Dialect A: artifacts.
+//! Dialect A: artifacts, which clients store for each other.
 
 use mainstay_arcp::Settings;
 use mainstay_model::Limits;

@@ -14,7 +14,7 @@ pub struct ArtifactContent {
     pub id: String,
     /// The media type of the content.
     pub media_type: String,
-    /// The content itself.
+    /// The bytes of the content.
     pub bytes: Vec<u8>,
     /// When the artifact may be removed.
     pub expires_at: Timestamp,
