@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, agents, both beside a peer where there is one, the page, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, agents, both beside a peer where there is one, jobs over ARCP, the page, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -25,6 +25,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     step("agents", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "agents"]);
         run_command(bench.envs(environment.clone()), remedy)
+    })?;
+    step("ARCP", || {
+        let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "arcp"]);
+        run_command(bench.envs(environment.clone()).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("beside jupyter_server", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "jupyter"]);

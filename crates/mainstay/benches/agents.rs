@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a benchmark")]
 
+#[path = "shared/memory.rs"]
+mod memory;
+
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use mainstay_test_support::model::{Model, say};
 use serde_json::{Value, json};
+
+use memory::Memory;
 
 const STARTS: usize = 20;
 const SESSIONS: usize = 50;
@@ -34,7 +39,7 @@ fn main() {
     println!(
         "\n| the daemon alone | resident | of that not the program's file | each session |\n|---|---|---|---|"
     );
-    memory(&home, &model);
+    measure_memory(&home, &model);
 }
 
 fn tell(what: &str, measure: impl Fn() -> Duration) {
@@ -45,7 +50,7 @@ fn tell(what: &str, measure: impl Fn() -> Duration) {
 }
 
 /// A daemon's memory with one client of the pi protocol, before it has sessions, with many, and once each has had a turn.
-fn memory(home: &Home, model: &Model) {
+fn measure_memory(home: &Home, model: &Model) {
     let daemon = home.daemon();
     let mut client = home.client();
     client.ask(&json!({ "id": "1", "type": "list_sessions" }));
@@ -78,20 +83,6 @@ fn memory(home: &Home, model: &Model) {
     drop(client);
     let daemon = home.daemon();
     println!("| the same, in the next daemon | {} | |", daemon.memory());
-}
-
-/// What a process has in memory, in bytes.
-struct Memory {
-    resident: u64,
-    /// What of that is no file's, so that nothing else can give it back.
-    own: u64,
-}
-
-impl std::fmt::Display for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        write!(f, "{:.1} MB | {:.1} MB", megabytes(self.resident), megabytes(self.own))
-    }
 }
 
 /// Where a daemon lives whose agents ask a model that says what it is told to.
@@ -182,12 +173,7 @@ struct Daemon {
 
 impl Daemon {
     fn memory(&self) -> Memory {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let bytes = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
-        };
-        Memory { resident: bytes("VmRSS:"), own: bytes("RssAnon:") }
+        Memory::of(self.child.id().into())
     }
 
     /// The least of a WebSocket: the first frame that comes.

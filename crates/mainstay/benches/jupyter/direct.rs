@@ -1,4 +1,4 @@
-//! ipykernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
+//! A kernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,13 +22,13 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    pub(crate) fn start(folder: &Path, python: &str) -> Self {
+    /// Starts the kernel that a command begins; the path of its connection file is the last argument.
+    pub(crate) fn start(folder: &Path, mut kernel: Command) -> Self {
         let connection = Connection::ipc(folder);
         let file = folder.join("direct.json");
         connection.write(&file).unwrap();
         let began = Instant::now();
-        let child = Command::new(python)
-            .args(["-m", "ipykernel_launcher", "-f"])
+        let child = kernel
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -10,6 +10,7 @@ mod ours;
 mod theirs;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use direct::Direct;
 use figures::{EXECUTIONS, Executions, IDLE, LINES, Lines, ms};
@@ -55,7 +56,9 @@ fn main() {
     let places = [own.join("share/jupyter"), xeus_python(Path::new(&kernels), folder)];
     let kernelspecs = std::env::join_paths(places).unwrap();
 
-    let mut direct = Direct::start(folder, &python);
+    let mut ipykernel = Command::new(&python);
+    ipykernel.args(["-m", "ipykernel_launcher", "-f"]);
+    let mut direct = Direct::start(folder, ipykernel);
     let mut daemon = Daemon::start(folder, &kernelspecs);
     let mut server = JupyterServer::start(folder, &python, &kernelspecs);
     // What is made ready once is none of a session's.

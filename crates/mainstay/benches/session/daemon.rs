@@ -64,10 +64,20 @@ impl Drop for Daemon {
     }
 }
 
+/// A session of F# that takes code.
 pub(crate) async fn create(client: &Client, folder: &Path) -> Result<String, Failure> {
+    create_of_kind(client, SessionKind::fsharp(), folder).await
+}
+
+/// A session of any kind that takes code.
+pub(crate) async fn create_of_kind(
+    client: &Client,
+    kind: SessionKind,
+    folder: &Path,
+) -> Result<String, Failure> {
     let create = CreateSession {
         command: None,
-        kind: SessionKind::fsharp(),
+        kind,
         working_directory: folder.display().to_string(),
         project: None,
         no_project: false,

@@ -3,6 +3,7 @@
 
 mod bare_worker;
 mod daemon;
+mod disk;
 mod fsi;
 mod mcp;
 mod roads;
@@ -10,8 +11,6 @@ mod shims;
 mod spread;
 mod until_ready;
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use mainstay_protocol::operations::{ForkSession, GetStatus, SettleSession, StopS
 
 use bare_worker::Bare;
 use daemon::{Daemon, create, eval};
+use disk::Disk;
 use fsi::Fsi;
 use roads::roads;
 use spread::{Spread, print_row, spread};
@@ -30,6 +30,9 @@ type Failure = Box<dyn std::error::Error>;
 
 /// How often the daemon is started.
 const STARTS: usize = 20;
+
+/// How often the bare disk is measured.
+const FLUSHES: usize = 500;
 
 /// How often a session is opened.
 const SESSIONS: usize = 5;
@@ -50,7 +53,7 @@ async fn main() -> Result<(), Failure> {
     let home = folder.path().join("home");
     std::fs::create_dir(&home)?;
     println!("| what | median | p99 |\n|---|---|---|");
-    let disk = disk(&folder.path().join("disk"))?;
+    let disk = flushes(&folder.path().join("disk"))?;
     print_row("bare 4 KB write + fdatasync", disk);
     start_up(&home)?;
     memory(&Daemon::start(&home)?, folder.path()).await?;
@@ -175,18 +178,11 @@ async fn replay(home: &Path, dotnet: &Path, folder: &Path) -> Result<(), Failure
     Ok(())
 }
 
-fn disk(path: &Path) -> Result<Spread, Failure> {
-    let file = File::create(path)?;
-    file.set_len(1024 * 4096)?;
-    file.sync_all()?;
-    let mut series = Vec::new();
-    for block in 0..500_u64 {
-        let began = Instant::now();
-        file.write_all_at(&[7; 4096], block * 4096)?;
-        file.sync_data()?;
-        series.push(began.elapsed());
-    }
-    Ok(spread(series))
+/// How long the disk takes for the least that is durable.
+fn flushes(path: &Path) -> Result<Spread, Failure> {
+    let mut disk = Disk::at(path)?;
+    let series: Result<_, _> = (0..FLUSHES).map(|_| disk.flush()).collect();
+    Ok(spread(series?))
 }
 
 /// From the start of the process to the line that says it serves, with an empty store and with this one's.
