@@ -21,8 +21,8 @@ pub(crate) const COMMAND: &str = "kernel";
 /// Its kind of session.
 pub(crate) const KIND: &str = "bench";
 
-/// How often a file is looked for.
-const LOOKS: Duration = Duration::from_millis(2);
+/// How often a file is looked for: many kernels may wait for one.
+const LOOKS: Duration = Duration::from_millis(25);
 /// A publisher drops what a subscriber does not take: after so many displays it waits for a moment.
 const AT_ONCE: usize = 20;
 const MOMENT: Duration = Duration::from_millis(2);
