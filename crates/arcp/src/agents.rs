@@ -1,5 +1,8 @@
 //! What can be given jobs: the kinds of sessions that can start here are the agents. Source: draft-arcp-1.1, 7.5; seed 002.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use mainstay_arcp_protocol::b::InventoryEntry;
 use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
@@ -57,11 +60,38 @@ pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<In
     Ok(kinds.into_iter().map(entry).collect())
 }
 
-/// The kind of session that an agent's name means.
-///
-/// # Errors
-/// Why the agent cannot be given a job; [`Error::StoreFailed`].
-pub(crate) async fn kind_of(
+/// The agents that were found for a client: finding them again costs more than a small job. One that has gone since is refused by the engine.
+#[derive(Clone, Default)]
+pub(crate) struct FoundAgents(Arc<Mutex<BTreeSet<String>>>);
+
+impl FoundAgents {
+    /// The kind of session that an agent's name means.
+    ///
+    /// # Errors
+    /// Why the agent cannot be given a job; [`Error::StoreFailed`].
+    pub(crate) async fn kind_of(
+        &self,
+        daemon: &Daemon,
+        client: &Client,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<Result<SessionKind, AgentRefused>, Error> {
+        if self.lock().contains(name) && version.is_none_or(|version| version == VERSION) {
+            return Ok(Ok(SessionKind::new(name)?));
+        }
+        let found = kind_of(daemon, client, name, version).await?;
+        if found.is_ok() {
+            self.lock().insert(name.to_owned());
+        }
+        Ok(found)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn kind_of(
     daemon: &Daemon,
     client: &Client,
     name: &str,

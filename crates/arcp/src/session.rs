@@ -10,6 +10,7 @@ use mainstay_model::{CommandId, Error, EventFilter, Position, SessionId, Timesta
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 
+use crate::agents::FoundAgents;
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
@@ -70,6 +71,8 @@ pub(crate) struct Session<D: Dialect> {
     /// The jobs that were submitted and have not begun to be told.
     pub(crate) pending: PendingSubmissions,
     pub(crate) updates: mpsc::Sender<SubmissionUpdate>,
+    /// The agents that were found for this client.
+    pub(crate) found_agents: FoundAgents,
     /// The agents of the engine's sessions that have jobs here.
     pub(crate) agents: HashMap<SessionId, String>,
     /// The event that was told last.
@@ -121,6 +124,7 @@ impl<D: Dialect> Session<D> {
             daemon: peer.daemon.clone(),
             settings: peer.settings,
             pending: PendingSubmissions::default(),
+            found_agents: FoundAgents::default(),
             agents: HashMap::new(),
             sent,
             awaited,

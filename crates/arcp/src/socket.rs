@@ -29,6 +29,9 @@ const POLICY: u16 = 1008;
 /// Registered with IANA for RFC 6455.
 const TRY_AGAIN_LATER: u16 = 1013;
 
+/// What a connection holds to read into, in bytes: there may be very many, and most of their frames are small.
+const READ_BUFFER: usize = 4096;
+
 /// How long a client has to read what is left for it.
 const LAST_FRAMES: Duration = Duration::from_secs(2);
 
@@ -45,7 +48,10 @@ async fn upgrade(
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
     // A little more than may be, so that one that is too large is answered and not cut off.
-    let upgrade = upgrade.max_message_size(limit.saturating_mul(2)).max_frame_size(limit.saturating_mul(2));
+    let upgrade = upgrade
+        .max_message_size(limit.saturating_mul(2))
+        .max_frame_size(limit.saturating_mul(2))
+        .read_buffer_size(READ_BUFFER);
     let peer = Peer { daemon, settings, live, attached: None };
     let place = places.try_acquire_owned();
     upgrade.on_upgrade(move |socket| async move {

@@ -13,7 +13,7 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
-use crate::agents::kind_of;
+use crate::agents::FoundAgents;
 use crate::dialect::Dialect;
 use crate::job_id::{Submission, job_id};
 use crate::job_origin::{JobOrigin, trace_of_job};
@@ -90,8 +90,9 @@ impl<D: Dialect> Session<D> {
         let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
         self.pending.add(job.clone(), pending.clone());
         let (daemon, client, updates) = (self.daemon.clone(), self.client.clone(), self.updates.clone());
+        let agents = self.found_agents.clone();
         tokio::spawn(async move {
-            let found = try_submit(&daemon, &client, order, &pending.fingerprint).await;
+            let found = try_submit(&daemon, &client, &agents, order, &pending.fingerprint).await;
             let found = found.unwrap_or_else(|error| Found::Refused(error.into()));
             updates.send(SubmissionUpdate { job, message, found }).await.ok();
         });
@@ -197,11 +198,12 @@ impl<D: Dialect> Session<D> {
 async fn try_submit(
     daemon: &Daemon,
     client: &Client,
+    agents: &FoundAgents,
     order: Order,
     fingerprint: &OnceLock<CommandFingerprint>,
 ) -> Result<Found, Error> {
     let Submit { agent, version, .. } = &order.submit;
-    let kind = match kind_of(daemon, client, agent, version.as_deref()).await? {
+    let kind = match agents.kind_of(daemon, client, agent, version.as_deref()).await? {
         Ok(kind) => kind,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
