@@ -1,13 +1,14 @@
 //! What can be given jobs: the kinds of sessions that can start here are the agents. Source: draft-arcp-1.1, 7.5; seed 002.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use mainstay_arcp_protocol::b::InventoryEntry;
 use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, SessionKind};
+use tokio::sync::Mutex;
 
 /// The version of all agents. It says what an agent takes as input and gives as result, not which program runs it.
 pub(crate) const VERSION: &str = "1";
@@ -60,7 +61,8 @@ pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<In
     Ok(kinds.into_iter().map(entry).collect())
 }
 
-/// The agents that were found for a client: finding them again costs more than a small job. One that has gone since is refused by the engine.
+/// The agents that were found for a client: finding them again costs more than a small job, and one look is enough for all who wait for it. An agent
+/// that has gone since is refused by the engine.
 #[derive(Clone, Default)]
 pub(crate) struct FoundAgents(Arc<Mutex<BTreeSet<String>>>);
 
@@ -76,18 +78,15 @@ impl FoundAgents {
         name: &str,
         version: Option<&str>,
     ) -> Result<Result<SessionKind, AgentRefused>, Error> {
-        if self.lock().contains(name) && version.is_none_or(|version| version == VERSION) {
+        let mut found = self.0.lock().await;
+        if found.contains(name) && version.is_none_or(|version| version == VERSION) {
             return Ok(Ok(SessionKind::new(name)?));
         }
-        let found = kind_of(daemon, client, name, version).await?;
-        if found.is_ok() {
-            self.lock().insert(name.to_owned());
+        let kind = kind_of(daemon, client, name, version).await?;
+        if kind.is_ok() {
+            found.insert(name.to_owned());
         }
-        Ok(found)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(kind)
     }
 }
 

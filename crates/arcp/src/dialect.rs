@@ -7,8 +7,8 @@ use mainstay_model::{CommandId, Error};
 
 use crate::frames::Incoming;
 use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::resume_token::ResumeToken;
 use crate::session::{Served, Session};
-use crate::stored_session::ResumeToken;
 use crate::teller::Voice;
 
 /// A dialect on one connection, with what it keeps of that.

@@ -65,6 +65,17 @@ pub(crate) enum JobEnd<'a> {
     Left(Option<&'a Error>),
 }
 
+/// The tokens that a model was used for, by what they were. The kinds are those of draft-arcp-01, 17.3.1.
+pub(crate) fn tokens_of(usage: &TokenUsage) -> impl Iterator<Item = (&'static str, u64)> {
+    let counts = [
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+    ];
+    counts.into_iter().filter(|(_, count)| *count > 0)
+}
+
 /// What an event says of the job that its command asked for, in order.
 pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
     match &event.body {

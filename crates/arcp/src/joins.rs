@@ -5,10 +5,10 @@ use mainstay_engine::CommandStatus;
 use mainstay_model::{CommandId, Error, Event, EventBody, Outcome, Position, Response, Seq, SessionId};
 
 use crate::dialect::Dialect;
+use crate::event_delivery::PAGE;
 use crate::feed::job_of;
 use crate::session::Session;
-use crate::stored_session::{Change, History, Join};
-use crate::telling::PAGE;
+use crate::session_change::{Change, History, Join};
 
 /// How many changes are kept for each subscription that a session may have, until its client acknowledges what it has.
 const CHANGES_KEPT: usize = 4;

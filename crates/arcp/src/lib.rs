@@ -1,22 +1,27 @@
 //! ARCP, both dialects, over the sessions of a daemon. Source: seed 002; protocols/arcp.md; draft-arcp-01, draft-arcp-02 and draft-arcp-1.1.
 //!
 //! The dialect is chosen by the first frame of a connection. A job is a command of the engine ([`job_id`]); what a session is told of its jobs is
-//! a fold over the log ([`feed`], [`job_news`]), which each dialect turns into its own messages. What is stored for a session that can be
-//! resumed is where the fold begins ([`stored_session`]); nothing else is kept.
+//! a fold over the log ([`feed`], [`job_news`], [`teller`]), which each dialect puts into words ([`a`], [`b`]). What is stored for a session that
+//! can be resumed is where the fold begins ([`stored_session`]); nothing else is kept.
 
 mod a;
 mod agents;
 mod attach;
 mod b;
-mod cancelling;
 mod connection;
 mod dialect;
+mod event_delivery;
 mod feed;
+mod fold_place;
+#[cfg(test)]
+mod fold_tests;
 mod frames;
+mod job_cancellation;
 mod job_id;
 mod job_news;
 mod job_origin;
 mod job_outcome;
+mod jobs_under_way;
 mod joins;
 mod live_sessions;
 mod lookup;
@@ -28,7 +33,9 @@ mod observers;
 mod peer;
 mod pending_submissions;
 mod protocol;
+mod resume_token;
 mod session;
+mod session_change;
 mod settings;
 mod socket;
 mod stdio;
@@ -36,8 +43,6 @@ mod stored_session;
 mod submission_key;
 mod submissions;
 mod teller;
-mod telling;
-mod under_way;
 mod work;
 
 pub use attach::{AttachArcp, Purpose, ResumableSession};

@@ -9,7 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 /// The sessions that have a connection.
 #[derive(Clone, Default)]
-pub(crate) struct LiveSessions(Arc<Mutex<HashMap<String, Connection>>>);
+pub(crate) struct LiveSessions {
+    connections: Arc<Mutex<HashMap<String, Connection>>>,
+    /// How many sessions were opened; held by who looks whether those are too many.
+    opened: Arc<tokio::sync::Mutex<usize>>,
+}
 
 struct Connection {
     /// Held for as long as the connection has the session.
@@ -42,13 +46,21 @@ impl LiveSessions {
         HeldSession { session: session.to_owned(), sessions: self.clone(), replaced, _held: held }
     }
 
+    /// Counts a session that is opened. Only one in so many is to look at all sessions there are: that is its turn, as long as it is held.
+    pub(crate) async fn turn_to_look(&self, one_in: usize) -> Option<tokio::sync::MutexGuard<'_, usize>> {
+        let mut opened = self.opened.lock().await;
+        let is_turn = opened.is_multiple_of(one_in.max(1));
+        *opened = opened.wrapping_add(1);
+        is_turn.then_some(opened)
+    }
+
     /// Whether a connection has this session.
     pub(crate) fn has(&self, session: &str) -> bool {
         self.lock().contains_key(session)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Connection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

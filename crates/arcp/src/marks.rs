@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::stored_session::{Base, Mark};
+use crate::fold_place::{Base, Mark};
 
 /// How many messages lie between two marks.
 const BETWEEN: u64 = 500;

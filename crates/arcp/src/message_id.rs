@@ -3,7 +3,7 @@
 use mainstay_arcp_protocol::ids::{ulid_number, ulid_text};
 use mainstay_model::{Event, Position};
 
-use crate::stored_session::Place;
+use crate::fold_place::Place;
 
 /// The id of a message, which is the same each time it is told: when its event happened, the event's place in the log, and the message's among those
 /// of the event.

@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use mainstay_model::{CommandId, Error, Event, Position, Seq, SessionId};
 
 use crate::dialect::Dialect;
+use crate::event_delivery::PAGE;
 use crate::feed::job_of;
+use crate::fold_place::{Base, JobAtBase, Place};
 use crate::job_origin::Acceptance;
 use crate::observer::Observer;
 use crate::session::Session;
-use crate::stored_session::{Base, History, JobAtBase, JobUnderWay, Place};
+use crate::session_change::{History, JobUnderWay};
 use crate::teller::{Teller, Voice};
-use crate::telling::PAGE;
 
 impl<D: Dialect> Session<D> {
     /// Has an observer be told from this place on, of jobs that begin and of these.

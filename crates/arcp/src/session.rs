@@ -12,13 +12,15 @@ use tokio::time::{Instant, interval_at};
 
 use crate::agents::FoundAgents;
 use crate::dialect::Dialect;
+use crate::fold_place::{Counted, Mark, Reached};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
+use crate::resume_token::ResumeToken;
 use crate::settings::Settings;
-use crate::stored_session::{Counted, Mark, Reached, ResumeToken, StoredSession};
+use crate::stored_session::StoredSession;
 use crate::teller::Teller;
 
 /// What the tasks that submit jobs have to say and was not heard yet.
@@ -326,7 +328,8 @@ impl<D: Dialect> Session<D> {
     /// Has it resumed for the whole window from now on, and from where its client is.
     pub(crate) async fn renew(&mut self) -> Result<(), Error> {
         if D::FORGETS {
-            self.advance(self.sent.saturating_sub(self.settings.retained_messages));
+            let has = self.sent.min(self.teller.seq());
+            self.advance(has.saturating_sub(self.settings.retained_messages));
         }
         if let Some(mark) = self.marks.last_within(self.sent) {
             self.stored.resumed_at = Some(mark);

@@ -13,7 +13,7 @@ pub(crate) const NAME_CHARS: usize = 200;
 pub struct Settings {
     /// How long a session can be resumed after its connection was lost, in seconds.
     pub resume_window_sec: u32,
-    /// How often an idle connection is asked whether its client is there, in seconds.
+    /// How often an idle connection is asked whether its client is there, and a job of dialect A gives a sign of life, in seconds.
     pub heartbeat_interval_sec: u32,
     /// How long a client has to show who it is, in milliseconds.
     pub handshake_ms: u32,

@@ -6,15 +6,16 @@ use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
 use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
-use mainstay_model::{AskId, CommandId, Error, Position, Seq, SessionId, Timestamp};
-use rand::RngCore;
+use mainstay_model::{Error, Position, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::job_origin::JobOrigin;
+use crate::fold_place::{Base, Counted, Mark, Reached};
 use crate::live_sessions::LiveSessions;
 use crate::new_id::new_ulid;
 use crate::observer::Observer;
+use crate::resume_token::{ResumeToken, is_same};
+use crate::session_change::{Change, Join};
 use crate::settings::NAME_CHARS;
 
 /// The name of the protocol among the stored connections.
@@ -56,208 +57,12 @@ pub(crate) struct StoredSession {
     /// Where it may begin for a client that has as much as when it resumed last. It need not have: what is not acknowledged may be wanted again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) resumed_at: Option<Mark>,
-    /// Which jobs of others it was told of from where on, in order, as far as that is behind the base.
+    /// The changes of what it is told of, in order, as far as they are behind the base.
     #[serde(default)]
     pub(crate) joins: Vec<Join>,
     /// Whether its client closed it.
     #[serde(default)]
     pub(crate) is_closed: bool,
-}
-
-/// A place in the fold of a session's jobs, with what the fold knows there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Base {
-    /// The last event before it.
-    pub(crate) position: Position,
-    /// The number of the last message before it.
-    pub(crate) seq: u64,
-    /// The jobs that are told of further.
-    pub(crate) jobs: Vec<JobAtBase>,
-    /// Those who observe jobs from here on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) observers: Vec<Observer>,
-}
-
-/// How many messages a session had been told up to a place. Where the fold counts others there when the log is read again, events have vanished,
-/// or are seen no more, and its numbers are not those that the client knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Counted {
-    pub(crate) position: Position,
-    /// The joins that the fold had come to.
-    pub(crate) joined: usize,
-    pub(crate) seq: u64,
-}
-
-/// What a client has of what its session was told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reached {
-    /// All messages up to this number.
-    Seq(u64),
-    /// All messages there are.
-    All,
-    /// All up to this message, whose place may be known.
-    Message { id: String, place: Option<Place> },
-}
-
-impl Reached {
-    /// Whether the client surely has all that was told up to this place in the fold.
-    fn is_behind(&self, base: &Base) -> bool {
-        match self {
-            Self::Seq(seq) => base.seq <= *seq,
-            Self::All => true,
-            Self::Message { place, .. } => place.is_some_and(|place| base.position < place.position),
-        }
-    }
-}
-
-/// A place in the fold from which it may begin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Mark {
-    pub(crate) base: Base,
-    /// The joins that the fold has come to.
-    pub(crate) joined: usize,
-}
-
-/// A job that has not ended at a place in the fold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct JobAtBase {
-    pub(crate) job: CommandId,
-    /// The session of the engine in which it runs.
-    pub(crate) home: SessionId,
-    /// Whether this session submitted it.
-    pub(crate) is_own: bool,
-    /// What it asks, and is not answered yet.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) asks: Vec<AskId>,
-    /// What was told of it; none where it was only joined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) told: Option<ToldAtBase>,
-}
-
-/// What was told of a job before a place in the fold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ToldAtBase {
-    /// Whether it has begun to run.
-    pub(crate) has_begun: bool,
-    /// Whether it is work that an agent may think about, and no code.
-    #[serde(default)]
-    pub(crate) is_conversation: bool,
-    pub(crate) submitted_at: Timestamp,
-    pub(crate) origin: JobOrigin,
-    /// The number of the last message about it.
-    pub(crate) last_seq: u64,
-    /// What an agent said last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last_text: Option<String>,
-}
-
-/// A change of what a session is told of, beside the jobs that it submits: another's job, or one of its own that had ended when it was submitted
-/// again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Join {
-    /// The event behind which the change was made.
-    pub(crate) at: Position,
-    /// The job that it is about; none where it is about an observer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) job: Option<CommandId>,
-    /// The message that asked for it, which may come twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<String>,
-    pub(crate) change: Change,
-}
-
-/// What became of a job for a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Change {
-    /// The session is told of the job from there on.
-    Joined {
-        /// The session of the engine in which the job runs.
-        home: SessionId,
-        /// What is told of what happened before.
-        history: History,
-        /// Whether the session submitted the job too.
-        is_own: bool,
-        /// Whether the job ran already.
-        #[serde(default)]
-        has_begun: bool,
-        /// As what the session is told of it, where that is its own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        told: Option<ToldAtBase>,
-    },
-    /// The session is told no more of it.
-    Left,
-    /// The session is told of all jobs that an observer wants, from there on.
-    Observed {
-        observer: Observer,
-        /// The place of the message behind which it begins, where that was before.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        since: Option<Place>,
-        /// The jobs that were under way then.
-        jobs: Vec<JobUnderWay>,
-    },
-    /// A subscription of an observer has ended.
-    ObserverEnded { subscription: String },
-}
-
-/// A job that was under way when a session began to be told of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct JobUnderWay {
-    pub(crate) job: CommandId,
-    /// The session of the engine that has it.
-    pub(crate) home: SessionId,
-    /// The event that accepted it, or that began it.
-    pub(crate) from: Seq,
-}
-
-/// What is told of what happened to a job before it was joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum History {
-    /// Nothing of it is told.
-    Nothing,
-    /// All of it is told.
-    All,
-    /// What was told after this message of the event at this place is told.
-    After(Place),
-    /// Only how it ended, where it has.
-    End,
-}
-
-/// The place of a message: an event, and the number of the message among those of the event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Place {
-    pub(crate) position: Position,
-    pub(crate) index: u16,
-}
-
-/// A token that lets its holder resume a session.
-pub(crate) struct ResumeToken(pub(crate) String);
-
-impl ResumeToken {
-    /// A new token of 192 random bits.
-    fn random() -> Self {
-        let mut bytes = [0; 24];
-        rand::rng().fill_bytes(&mut bytes);
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self(format!("rt_{digits}"))
-    }
-
-    fn hash(shown: &str) -> String {
-        blake3::Hasher::new_derive_key("mainstay arcp resume token 1")
-            .update(shown.as_bytes())
-            .finalize()
-            .to_hex()
-            .to_string()
-    }
 }
 
 /// What a client opens a session with.
@@ -307,7 +112,8 @@ impl StoredSession {
         Ok(live.and_then(Self::of).filter(|stored| stored.fold_version == FOLD_VERSION))
     }
 
-    /// Removes the sessions of the client's principal that were opened first and that nobody has, so that there is room for one more.
+    /// Removes the sessions of the client's principal that were opened first and that nobody has, so that there is room for more. There may be a tenth
+    /// more than allowed, since not each that is opened looks at all others.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
@@ -317,6 +123,7 @@ impl StoredSession {
         limit: usize,
         now: Timestamp,
     ) -> Result<(), Error> {
+        let Some(_turn) = live.turn_to_look(limit / 10).await else { return Ok(()) };
         let newest_first = client.stored_connections(PROTOCOL).await?;
         let current = newest_first.into_iter().filter(|connection| connection.expires_at > now);
         for connection in current.skip(limit.saturating_sub(1)) {
@@ -418,10 +225,4 @@ impl StoredSession {
         };
         client.store_connection(connection).await
     }
-}
-
-/// Compares two hashes in a time that does not depend on where they differ.
-fn is_same(one: &str, other: &str) -> bool {
-    let differ = |all: u8, (a, b): (u8, u8)| all | (a ^ b);
-    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, differ) == 0
 }

@@ -15,11 +15,12 @@ use serde_json::Value;
 
 use crate::agents::FoundAgents;
 use crate::dialect::Dialect;
+use crate::fold_place::ToldAtBase;
 use crate::job_id::{Submission, job_id};
 use crate::job_origin::{JobOrigin, trace_of_job};
 use crate::pending_submissions::{Found, PendingSubmission, Refusal, SubmissionUpdate};
 use crate::session::Session;
-use crate::stored_session::{Change, History, ToldAtBase};
+use crate::session_change::{Change, History};
 use crate::submission_key::SubmissionKey;
 use crate::work::Work;
 

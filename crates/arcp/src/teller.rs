@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use mainstay_model::{CommandId, Event, EventBody, Position, Principal, SessionId, Timestamp};
 
 use crate::feed::{Feed, Told};
+use crate::fold_place::{Base, JobAtBase, Place, ToldAtBase};
 use crate::job_news::JobNews;
 use crate::job_origin::{Acceptance, JobOrigin};
 use crate::job_outcome::{JobOutcome, JobState};
 use crate::observer::Observer;
-use crate::stored_session::{Base, History, JobAtBase, Place, ToldAtBase};
+use crate::session_change::History;
 
 /// How a dialect tells of jobs.
 pub(crate) trait Voice: Clone + Send + Sync {

@@ -12,10 +12,11 @@ use mainstay_model::{Error, Timestamp};
 
 use super::voice::encoded;
 use super::{capabilities, errors, ids};
+use crate::fold_place::Reached;
 use crate::frames::Outbox;
 use crate::peer::Peer;
 use crate::session::{Opened, Session};
-use crate::stored_session::{Opening, Reached, StoredSession};
+use crate::stored_session::{Opening, StoredSession};
 
 /// A session that was opened, and what its connection is to know.
 pub(super) struct Open {

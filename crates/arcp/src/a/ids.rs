@@ -1,13 +1,14 @@
 //! The ids of messages of dialect A, which say how far their client has come. Source: draft-arcp-01, 6.1.1 and 19.
 //!
-//! A message that tells of an event has the event's place, so that it is the same for all sessions that are told of it. A question to people has the
+//! A message that tells of an event has the event's place, and its own among those of the event whether its reader is told of the others or not. So
+//! submitters and observers know it by the same id. A question to people has the
 //! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
 
 use mainstay_arcp_protocol::ids::{ulid_number, ulid_text};
 use mainstay_model::{AskId, Event, Timestamp};
 
+use crate::fold_place::{Place, Reached};
 use crate::message_id::{place_of_ulid, ulid_of_place};
-use crate::stored_session::{Place, Reached};
 
 const EVENT: &str = "evt_";
 const ASK: &str = "ask_";

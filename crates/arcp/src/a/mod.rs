@@ -27,11 +27,13 @@ use self::closing::Closing;
 use self::handshake::Open;
 use self::voice::{AVoice, encoded, wire_state};
 use crate::dialect::Dialect;
+use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::resume_token::ResumeToken;
 use crate::session::{Opened, Served, Session, Updates};
-use crate::stored_session::{Base, Reached, ResumeToken, StoredSession};
+use crate::stored_session::StoredSession;
 
 /// Dialect A on one connection.
 pub(crate) struct A {
@@ -72,17 +74,17 @@ pub(crate) async fn serve(
     let mut has_begun_anew = false;
     loop {
         let served = session.serve(&mut incoming, &mut updates).await;
-        let next = match served {
-            Served::Ended(end) => return end,
-            Served::Expired => match session.dialect.otherwise.take() {
-                Some(reached) => Ok(go_on(&peer, session, updates, reached).await),
-                // There is nothing before it that could be lost.
-                None if has_begun_anew => return End::Refused,
-                None => begun_anew(&peer, session, updates).await,
-            },
-            Served::Resumes => resumed(&peer, session, updates).await,
+        let otherwise = session.dialect.otherwise.take().filter(|_| served == Served::Expired);
+        let begins_anew = served == Served::Expired && otherwise.is_none();
+        let next = match (served, otherwise) {
+            (Served::Ended(end), _) => return end,
+            (Served::Expired, Some(reached)) => Ok(go_on(&peer, session, updates, reached).await),
+            // There is nothing before it that could be lost.
+            (Served::Expired, None) if has_begun_anew => return End::Refused,
+            (Served::Expired, None) => begun_anew(&peer, session, updates).await,
+            (Served::Resumes, _) => resumed(&peer, session, updates).await,
         };
-        has_begun_anew = served == Served::Expired;
+        has_begun_anew = begins_anew;
         (session, updates) = match next {
             Ok(next) => next,
             Err(end) => return end,
@@ -360,4 +362,10 @@ impl Dialect for A {
     fn expects_answers(_: &Session<Self>) -> bool {
         false
     }
+}
+
+/// How a session of this name is told that has these capabilities.
+#[cfg(test)]
+pub(crate) fn test_voice(session: &str, streams: bool) -> AVoice {
+    AVoice { session: session.to_owned(), streams, durable_jobs: true, asks: streams }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::ids;
 use super::voice::{AVoice, Said, chunk, emitted, progress};
-use crate::job_news::JobNews;
+use crate::job_news::{JobNews, tokens_of};
 use crate::teller::JobView;
 
 /// Until when a question can be answered that has no deadline: the draft wants one of each.
@@ -147,12 +147,6 @@ fn question_ended(ask: AskId, ending: &AskEnding) -> Said {
 
 /// What a model was used for. Source: draft-arcp-01, 17.3.1.
 fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<Said> {
-    let counts = [
-        ("input", usage.input),
-        ("output", usage.output),
-        ("cache_read", usage.cache_read),
-        ("cache_write", usage.cache_write),
-    ];
     let metric = |name: &str, value: Number, unit: &str, kind: Option<&str>| {
         let dims = [("model", model), ("kind", kind)];
         let dims: Map<_, _> =
@@ -160,8 +154,8 @@ fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<Said> {
         let metric = Metric { name: name.to_owned(), value, unit: Some(unit.to_owned()), dims: Some(dims) };
         Said::from(Message::Metric(metric))
     };
-    let used = counts.into_iter().filter(|(_, count)| *count > 0);
-    let tokens = used.map(|(kind, count)| metric("tokens.used", count.into(), "tokens", Some(kind)));
+    let tokens =
+        tokens_of(usage).map(|(kind, count)| metric("tokens.used", count.into(), "tokens", Some(kind)));
     let cost = (usage.cost != Cost::default())
         .then(|| json!(usage.cost).as_number().cloned())
         .flatten()

@@ -9,9 +9,9 @@ use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
 use super::{A, Resume, errors, ids};
-use crate::cancelling::Cancelling;
+use crate::fold_place::Reached;
+use crate::job_cancellation::Cancelling;
 use crate::session::{Served, Session};
-use crate::stored_session::Reached;
 use crate::submissions::Submit;
 
 impl Session<A> {

@@ -9,7 +9,8 @@ use mainstay_model::{Error, SessionId, Timestamp};
 use super::{A, errors, ids};
 use crate::observer::Observer;
 use crate::session::Session;
-use crate::stored_session::{Change, JobUnderWay, StoredSession};
+use crate::session_change::{Change, JobUnderWay};
+use crate::stored_session::StoredSession;
 
 impl Session<A> {
     /// Observes what a filter lets through.

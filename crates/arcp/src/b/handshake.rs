@@ -12,12 +12,14 @@ use mainstay_model::{Error, Timestamp};
 use super::peculiarities::Peculiarities;
 use super::{envelope, errors};
 use crate::agents::inventory;
+use crate::fold_place::Reached;
 use crate::frames::Outbox;
 use crate::live_sessions::LiveSessions;
 use crate::peer::Peer;
+use crate::resume_token::ResumeToken;
 use crate::session::Opened;
 use crate::settings::Settings;
-use crate::stored_session::{Opening, Reached, ResumeToken, StoredSession};
+use crate::stored_session::{Opening, StoredSession};
 
 /// What this runtime can do, in the order of the draft.
 const FEATURES: [Feature; 6] = [

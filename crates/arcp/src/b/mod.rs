@@ -23,8 +23,9 @@ use crate::frames::{Incoming, Outbox};
 use crate::new_id::new_ulid;
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
+use crate::resume_token::ResumeToken;
 use crate::session::{Opened, Served, Session, Updates};
-use crate::stored_session::{ResumeToken, StoredSession};
+use crate::stored_session::StoredSession;
 
 /// Dialect B on one connection.
 pub(crate) struct B {
@@ -204,4 +205,11 @@ impl Dialect for B {
     fn expects_answers(session: &Session<Self>) -> bool {
         session.has(Feature::Heartbeat.as_str())
     }
+}
+
+/// How a session of this name is told.
+#[cfg(test)]
+pub(crate) fn test_voice(session: &str) -> BVoice {
+    let peculiarities = Peculiarities::default();
+    BVoice { session: session.to_owned(), chunks: true, chunk_bytes: 40, peculiarities }
 }

@@ -8,7 +8,7 @@ use mainstay_model::{CommandId, Error, Timestamp};
 
 use super::voice::status_of;
 use super::{B, errors};
-use crate::cancelling::Cancelling;
+use crate::job_cancellation::Cancelling;
 use crate::job_outcome::JobState;
 use crate::peer::End;
 use crate::session::Session;

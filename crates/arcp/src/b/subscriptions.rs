@@ -16,7 +16,8 @@ use crate::live_sessions::LiveSessions;
 use crate::message_id::place_of_ulid;
 use crate::peer::Peer;
 use crate::session::Session;
-use crate::stored_session::{Change, History, StoredSession};
+use crate::session_change::{Change, History};
+use crate::stored_session::StoredSession;
 
 /// What there is to say of a job that is subscribed to.
 struct Described {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::errors::payload;
 use super::peculiarities::Peculiarities;
-use crate::job_news::JobNews;
+use crate::job_news::{JobNews, tokens_of};
 use crate::job_outcome::{FailureCause, JobFailure, JobOutcome, JobState};
 use crate::message_id::ulid_of_place;
 use crate::observer::Observer;
@@ -210,20 +210,14 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
 
 /// What a model was used for. The names are those of draft-arcp-01, 17.3.1.
 fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<EventKind> {
-    let counts = [
-        ("input", usage.input),
-        ("output", usage.output),
-        ("cache_read", usage.cache_read),
-        ("cache_write", usage.cache_write),
-    ];
     let metric = |name: &str, value: Value, unit: &str, kind: Option<&str>| EventKind::Metric {
         name: name.to_owned(),
         value,
         unit: Some(unit.to_owned()),
         dimensions: Some(json!({ "model": model, "kind": kind })),
     };
-    let used = counts.into_iter().filter(|(_, count)| *count > 0);
-    let tokens = used.map(|(kind, count)| metric("tokens.used", json!(count), "tokens", Some(kind)));
+    let tokens =
+        tokens_of(usage).map(|(kind, count)| metric("tokens.used", json!(count), "tokens", Some(kind)));
     let cost =
         (usage.cost != Cost::default()).then(|| metric("cost.inference", json!(usage.cost), "USD", None));
     tokens.chain(cost).collect()

@@ -5,22 +5,24 @@ use std::process::ExitCode;
 use clap::Args;
 use futures::StreamExt;
 use mainstay_arcp::Purpose;
+use mainstay_arcp_protocol::a;
 use mainstay_arcp_protocol::b::{Message, decode};
 use mainstay_home::Home;
 use mainstay_model::Error;
+use mainstay_terminal::{note, printable};
 use mainstay_terminal_client::connect::connect_or_start;
 use tokio_util::codec::{FramedRead, LinesCodec};
 
 use super::client::attached;
 use super::output::{Shown, refused};
 
-/// Print the numbered messages of a session, each as a line of JSON
+/// Print the messages of a session about jobs, each as a line of JSON
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay arcp replay sess_01J… | jq -c '[.event_seq, .type]'\n  mainstay arcp replay sess_01J… --after 40"
 )]
 pub(super) struct Replay {
-    /// The session, as `mainstay arcp sessions` or `session.welcome` names it
+    /// The session, as `mainstay arcp sessions` names it
     session: String,
 
     /// Only the messages behind this number
@@ -38,6 +40,10 @@ impl Replay {
             let line = line.map_err(|_| Error::DaemonNotRunning)?;
             if let Ok(Message::SessionError(refusal)) = decode(&line).map(|envelope| envelope.message) {
                 return Ok(refused(&refusal, Shown { json: false }));
+            }
+            if let Ok(a::Message::Nack(refusal)) = a::decode(&line).map(|envelope| envelope.message) {
+                note(&printable(&format!("{}: {}", refusal.code.name(), refusal.message)));
+                return Ok(ExitCode::FAILURE);
             }
             println!("{line}");
         }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use futures::StreamExt;
 use mainstay_arcp::{Purpose, ResumableSession};
+use mainstay_arcp_protocol::Dialect;
 use mainstay_home::Home;
 use mainstay_model::{Error, Timestamp};
 use mainstay_terminal::{ago, note, printable};
@@ -45,9 +46,13 @@ impl Sessions {
             note("no session of ARCP can be resumed");
         }
         let now = Timestamp::now();
-        for ResumableSession { session, client, opened_at, is_closed, .. } in sessions {
+        for ResumableSession { session, client, dialect, opened_at, is_closed, .. } in sessions {
             let closed = if is_closed { "  closed" } else { "" };
-            println!("{session}  {}  opened {}{closed}", printable(&client), ago(opened_at, now));
+            let dialect = match dialect {
+                Dialect::A => "1.0",
+                Dialect::B => "1.1",
+            };
+            println!("{session}  {dialect}  {}  opened {}{closed}", printable(&client), ago(opened_at, now));
         }
         Ok(ExitCode::SUCCESS)
     }

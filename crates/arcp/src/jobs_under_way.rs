@@ -4,11 +4,12 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{CommandId, Error, IdempotencyKey, Seq, SessionId, Timestamp};
 
 use crate::dialect::Dialect;
+use crate::fold_place::{JobAtBase, ToldAtBase};
 use crate::job_origin::JobOrigin;
 use crate::job_outcome::JobState;
 use crate::observer::Observer;
 use crate::session::Session;
-use crate::stored_session::{JobAtBase, JobUnderWay, ToldAtBase};
+use crate::session_change::JobUnderWay;
 use crate::submissions::accepted;
 
 /// A job that waits or runs.
