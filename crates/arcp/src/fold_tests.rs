@@ -2,8 +2,8 @@
 
 use mainstay_arcp_protocol::a::subscription::Filter;
 use mainstay_model::{
-    AskId, CommandId, EvalResult, Event, EventBody, JobId, Metadata, OutputStream, Position, Principal, Seq,
-    SessionId, Source, Timestamp,
+    Ask, AskEnding, AskId, CommandId, EvalResult, Event, EventBody, JobId, Metadata, OutputStream, Position,
+    Principal, Question, Raiser, Seq, SessionId, Source, Timestamp,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -35,7 +35,7 @@ enum Step {
 struct Job {
     queued: Option<Seq>,
     begun: Option<Seq>,
-    asks: bool,
+    asks: Option<AskId>,
     has_ended: bool,
 }
 
@@ -93,7 +93,7 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
     let read = |kind: &str, body: serde_json::Value| {
         serde_json::from_value::<EventBody>(json!({ "kind": kind, "body": body })).unwrap()
     };
-    let (runs, ask) = (job.begun.is_some() && !job.has_ended, AskId::from_uuid(uuid));
+    let runs = job.begun.is_some() && !job.has_ended;
     match step {
         Step::Queue if job.queued.is_none() && job.begun.is_none() => {
             job.queued = Some(seq);
@@ -114,15 +114,16 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
             let (job_id, text) = (Some(JobId::from_uuid(uuid)), format!("line {}\n", seq.0));
             Some((job.begun, EventBody::OutputProduced { job: job_id, stream: OutputStream::Stdout, text }))
         }
-        Step::Ask if runs && !job.asks => {
-            job.asks = true;
-            let body = json!({ "ask": ask, "raiser": "job", "job": uuid, "prompt": "?" });
-            Some((job.begun, read("askRaised", body)))
+        Step::Ask if runs && job.asks.is_none() => {
+            let ask = AskId::from_uuid(Uuid::from_u128(seq.0.into()));
+            job.asks = Some(ask);
+            let raiser = Raiser::Job { job: JobId::from_uuid(uuid) };
+            let raised = Ask { ask, raiser, question: Question::text("?"), deadline: None };
+            Some((job.begun, EventBody::AskRaised(Box::new(raised))))
         }
-        Step::Answer if runs && job.asks => {
-            job.asks = false;
-            let body = json!({ "ask": ask, "ending": { "ending": "answered", "value": "yes" } });
-            Some((job.begun, read("askEnded", body)))
+        Step::Answer if runs => {
+            let (ask, ending) = (job.asks.take()?, AskEnding::Answered { value: json!("yes") });
+            Some((job.begun, EventBody::AskEnded { ask, ending }))
         }
         Step::End if runs => {
             job.has_ended = true;
