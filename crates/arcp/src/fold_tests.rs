@@ -86,7 +86,7 @@ fn log_of(steps: &[(usize, Step)]) -> Vec<Event> {
 
 fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Seq>, EventBody)> {
     let (command, uuid) = (id_of(number), Uuid::from_u128(number as u128 + 1));
-    let session = if number % 2 == 0 { OWN } else { OTHER }.to_owned();
+    let session = if number.is_multiple_of(2) { OWN } else { OTHER }.to_owned();
     let key = SubmissionKey { session, trace: None, message: Some(format!("m{number}")) };
     let key = key.of_job(&command).unwrap();
     let fingerprint = "0".repeat(64);

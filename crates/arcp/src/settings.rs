@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// How much is kept of what a client calls itself, in characters.
 pub(crate) const NAME_CHARS: usize = 200;
 
+/// How many seconds a day has.
+const DAY_SEC: u64 = 24 * 60 * 60;
+
 /// How ARCP is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -27,10 +30,10 @@ pub struct Settings {
     pub unanswered_submissions: usize,
     /// How many sessions of one principal can be resumed. Then the first of those that nobody has is given up for a new one.
     pub sessions: usize,
-    /// How long an artifact is kept whose client does not say, in seconds.
-    pub artifact_sec: u32,
-    /// How long an artifact is kept at most, in seconds.
-    pub artifact_most_sec: u32,
+    /// How many days an artifact is kept whose client does not say.
+    pub artifact_days: u32,
+    /// How many days an artifact is kept at most.
+    pub artifact_most_days: u32,
     /// How many bytes the artifacts of one principal may have together.
     pub artifact_bytes: u64,
     /// The largest part of a result that is sent as one, in bytes of text. A larger result is sent in parts.
@@ -51,6 +54,16 @@ impl Settings {
         self.heartbeat() * 2
     }
 
+    /// How many seconds an artifact is kept whose client does not say.
+    pub(crate) fn artifact_sec(&self) -> u64 {
+        u64::from(self.artifact_days).saturating_mul(DAY_SEC).min(self.artifact_most_sec())
+    }
+
+    /// How many seconds an artifact is kept at most.
+    pub(crate) fn artifact_most_sec(&self) -> u64 {
+        u64::from(self.artifact_most_days.max(1)).saturating_mul(DAY_SEC)
+    }
+
     pub(crate) fn handshake(&self) -> Duration {
         Duration::from_millis(self.handshake_ms.into())
     }
@@ -67,8 +80,8 @@ impl Default for Settings {
             retained_messages: 100_000,
             unanswered_submissions: 1000,
             sessions: 1000,
-            artifact_sec: 7 * 24 * 60 * 60,
-            artifact_most_sec: 90 * 24 * 60 * 60,
+            artifact_days: 7,
+            artifact_most_days: 90,
             artifact_bytes: 1 << 30,
             chunk_bytes: 256 * 1024,
         }

@@ -51,8 +51,8 @@ impl Session<A> {
             return Err(invalid("`media_type` must have 1 to 200 characters"));
         }
         let bytes = Base64::new(&data).ok_or_else(|| invalid("`data` is no base64"))?.bytes();
-        let most = u64::from(self.settings.artifact_most_sec);
-        let seconds = retention_seconds.unwrap_or(self.settings.artifact_sec.into()).clamp(1, most.max(1));
+        let most = self.settings.artifact_most_sec();
+        let seconds = retention_seconds.unwrap_or(self.settings.artifact_sec()).clamp(1, most);
         let kept = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
         let expires_at = Timestamp::now().checked_add(kept).unwrap_or(Timestamp::MAX);
         let content = ArtifactContent { id: format!("art_{}", new_ulid()), media_type, bytes, expires_at };

@@ -42,8 +42,8 @@ pub(super) fn of_session(has: &[String], heartbeat_sec: u64, settings: &Settings
         heartbeat_interval_seconds: Some(heartbeat_sec),
         heartbeat_recovery: Some(HeartbeatRecovery::Fail),
         artifact_retention: Some(ArtifactRetention {
-            default_seconds: settings.artifact_sec.into(),
-            max_seconds: settings.artifact_most_sec.into(),
+            default_seconds: settings.artifact_sec(),
+            max_seconds: settings.artifact_most_sec(),
         }),
         others: all.map(|(name, has)| (name.to_owned(), Value::Bool(has))).collect(),
         ..Capabilities::default()

@@ -63,11 +63,11 @@ async fn what_is_no_artifact_is_refused() {
 
 #[tokio::test]
 async fn an_artifact_is_kept_as_long_as_its_client_wants_and_no_longer_than_may_be() {
-    let settings = Settings { artifact_most_sec: 100, ..Settings::default() };
+    let settings = Settings { artifact_most_days: 1, ..Settings::default() };
     let home = Home::with(settings, Limits::default()).await;
     let (mut peer, _) = opened(&home).await;
     let before = jiff::Timestamp::now();
-    for (wish, kept) in [(10, 10), (1000, 100)] {
+    for (wish, kept) in [(10, 10), (1_000_000, 24 * 60 * 60)] {
         let payload = json!({ "media_type": "a/b", "data": HELLO, "retention_seconds": wish });
         let reference = put(&mut peer, payload).await;
         let expires: jiff::Timestamp = reference["payload"]["expires_at"].as_str().unwrap().parse().unwrap();
