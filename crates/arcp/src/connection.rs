@@ -19,7 +19,7 @@ pub(crate) async fn serve(
     let first = match first {
         Ok(Some(Incoming::Text(text))) => text,
         Ok(Some(Incoming::Binary | Incoming::TooLarge | Incoming::Alive)) | Err(_) => return End::Refused,
-        Ok(None) => return End::Gone,
+        Ok(Some(Incoming::Ended) | None) => return End::Gone,
     };
     match Dialect::of_first_frame(&first) {
         Ok(Dialect::B) => b::serve(peer, incoming, outbox, &first).await,

@@ -163,7 +163,7 @@ impl Feed {
         }
         let origin = JobOrigin::of(event, job);
         let is_own = origin.session == self.session;
-        if is_own || self.observers.iter().any(|observer| observer.wants_job(job, &origin)) {
+        if is_own || self.observers.iter().any(|observer| observer.wants_job(job, &origin, event.session)) {
             self.jobs.insert(job.clone(), FedJob::new(event.session, is_own));
         }
     }

@@ -19,6 +19,8 @@ pub(crate) enum Incoming {
     TooLarge,
     /// What the client's transport says without the client: it has what was sent before.
     Alive,
+    /// The client sends nothing more, and still reads.
+    Ended,
 }
 
 /// The frames that are sent to a client. They leave in order.
@@ -36,6 +38,11 @@ impl Outbox {
     pub(crate) fn new(patience: Duration) -> (Self, mpsc::Receiver<String>) {
         let (frames, leaving) = mpsc::channel(OUTBOX);
         (Self { frames, patience, is_stuck: CancellationToken::new() }, leaving)
+    }
+
+    /// Waits until nobody reads it any more.
+    pub(crate) async fn closed(&self) {
+        self.frames.closed().await;
     }
 
     /// Sends a frame. It waits while the client does not read; where the client is gone, it is dropped.

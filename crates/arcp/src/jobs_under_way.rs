@@ -35,7 +35,7 @@ impl UnderWay {
     /// Whether an observer wants messages of it.
     pub(crate) fn is_wanted_by(&self, observer: &Observer) -> bool {
         let origin = self.origin().unwrap_or_else(|| JobOrigin::of_engine(self.home, &self.job));
-        observer.wants_job(&self.job, &origin)
+        observer.wants_job(&self.job, &origin, self.home)
     }
 
     /// The same as a job of this session, where that submitted it.

@@ -1,7 +1,7 @@
 //! An observer: a subscription to all messages that a filter lets through, whoever submitted their jobs. Source: draft-arcp-01, 13.
 
 use mainstay_arcp_protocol::a::subscription::Filter;
-use mainstay_model::{CommandId, Timestamp};
+use mainstay_model::{CommandId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::job_origin::JobOrigin;
@@ -18,12 +18,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Whether messages of this job may be wanted.
-    pub(crate) fn wants_job(&self, job: &CommandId, origin: &JobOrigin) -> bool {
+    /// Whether messages of this job may be wanted, which a session of the engine has. A filter names that, or the session of ARCP that submitted it.
+    pub(crate) fn wants_job(&self, job: &CommandId, origin: &JobOrigin, home: SessionId) -> bool {
         let Filter { session_id, trace_id, job_id, .. } = &self.filter;
-        is_among(session_id.as_ref(), &origin.session)
-            && is_among(trace_id.as_ref(), &origin.trace)
-            && is_among(job_id.as_ref(), job.as_str())
+        let is_of_session = is_among(session_id.as_ref(), &origin.session)
+            || is_among(session_id.as_ref(), &home.to_string());
+        is_of_session && is_among(trace_id.as_ref(), &origin.trace) && is_among(job_id.as_ref(), job.as_str())
     }
 }
 

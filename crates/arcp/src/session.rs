@@ -96,6 +96,8 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) marks: Marks,
     /// What was heard of the client last.
     pub(crate) heard: Instant,
+    /// Whether the client sends nothing more, and is told how its jobs end.
+    is_ending: bool,
 }
 
 /// What a session hears of the tasks that submit its jobs.
@@ -137,6 +139,7 @@ impl<D: Dialect> Session<D> {
             is_miscounted: false,
             marks: Marks::from(mark),
             heard: Instant::now(),
+            is_ending: false,
             client,
             outbox,
             stored,
@@ -228,11 +231,21 @@ impl<D: Dialect> Session<D> {
         let mut renewals = interval_at(Instant::now() + window, window);
         let mut counts = interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
         let stopped = self.daemon.stopped.clone();
+        let outbox = self.outbox.clone();
         loop {
+            if self.is_ending && self.pending.count() == 0 && self.open_jobs().is_empty() {
+                return Served::Ended(self.gone().await);
+            }
+            let is_ending = self.is_ending;
             let has_room = self.pending.count() < self.settings.unanswered_submissions.max(1);
             let step = async {
                 tokio::select! {
+                    () = outbox.closed(), if is_ending => Ok(Some(Served::Ended(self.gone().await))),
                     frame = incoming.next(), if has_room => match frame {
+                        Some(Incoming::Ended) => {
+                            self.is_ending = true;
+                            Ok(None)
+                        }
                         Some(frame) => {
                             self.heard = Instant::now();
                             self.hear(frame).await
@@ -271,7 +284,11 @@ impl<D: Dialect> Session<D> {
 
     /// Sends what is sent from time to time, and lets a client go that says nothing; what it says is not read while it has no room for it.
     async fn beat(&mut self, is_read: bool) -> Result<Option<Served>, Error> {
-        if D::expects_answers(self) && is_read && self.heard.elapsed() > self.settings.patience() {
+        if D::expects_answers(self)
+            && is_read
+            && !self.is_ending
+            && self.heard.elapsed() > self.settings.patience()
+        {
             self.gone().await;
             return Ok(Some(Served::Ended(End::Silent)));
         }
@@ -398,6 +415,12 @@ impl<D: Dialect> Session<D> {
         tracing::warn!(%error, session = self.stored.id, "the session's connection ends");
         self.send_frame(D::failed(self, error)).await;
         End::Refused
+    }
+
+    /// The jobs of the session that have not ended.
+    pub(crate) fn open_jobs(&self) -> Vec<CommandId> {
+        let open = self.teller.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
+        open.map(|(job, _)| job.clone()).collect()
     }
 
     /// Whether a job is the session's own.

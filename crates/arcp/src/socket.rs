@@ -66,6 +66,8 @@ async fn upgrade(
 async fn refuse(mut socket: WebSocket) {
     let close = CloseFrame { code: TRY_AGAIN_LATER, reason: "There are too many connections".into() };
     socket.send(Message::Close(Some(close))).await.ok();
+    // A client may lose what it has not read yet where its connection is cut off before it has answered.
+    timeout(LAST_FRAMES, socket.recv()).await.ok();
 }
 
 async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
@@ -99,7 +101,8 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
             return Some((incoming, stream));
         }
     });
-    let end = serve(peer, Box::pin(incoming), outbox).await;
+    let mut incoming = Box::pin(incoming).fuse();
+    let end = serve(peer, &mut incoming, outbox).await;
     let Ok(Ok(mut sink)) = timeout(LAST_FRAMES, &mut writer).await else {
         // The client does not read what is left.
         writer.abort();
@@ -114,4 +117,6 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
         End::ShutDown => close(GOING_AWAY, "The daemon goes down"),
     };
     sink.send(closed).await.ok();
+    // A client may lose what it has not read yet where its connection is cut off before it has answered.
+    timeout(LAST_FRAMES, async { while incoming.next().await.is_some() {} }).await.ok();
 }

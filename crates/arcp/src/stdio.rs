@@ -37,9 +37,10 @@ pub(crate) async fn serve_stream(
     writer.await.ok();
 }
 
-/// The frames that lines are. A line that is too long is one that is refused, and the lines behind it are read on.
+/// The frames that lines are. A line that is too long is one that is refused, and the lines behind it are read on. Whoever sends no more may still
+/// read.
 fn frames_of(lines: FramedRead<impl AsyncRead + Unpin, LinesCodec>) -> impl Stream<Item = Incoming> {
-    stream::unfold((lines, false), |(mut lines, mut is_behind_error)| async move {
+    let frames = stream::unfold((lines, false), |(mut lines, mut is_behind_error)| async move {
         loop {
             match lines.next().await {
                 Some(Ok(line)) if line.trim().is_empty() => {}
@@ -52,7 +53,8 @@ fn frames_of(lines: FramedRead<impl AsyncRead + Unpin, LinesCodec>) -> impl Stre
                 Some(Err(LinesCodecError::Io(_))) | None => return None,
             }
         }
-    })
+    });
+    frames.chain(stream::iter([Incoming::Ended])).chain(stream::pending())
 }
 
 #[cfg(test)]
@@ -63,8 +65,9 @@ mod tests {
     async fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
         let text = format!("one\n\n{}\ntwo\n", "x".repeat(100));
         let lines = FramedRead::new(text.as_bytes(), LinesCodec::new_with_max_length(10));
-        let frames: Vec<_> = Box::pin(frames_of(lines)).collect().await;
-        let [Incoming::Text(one), Incoming::TooLarge, Incoming::Text(two)] = &frames[..] else {
+        let frames: Vec<_> = Box::pin(frames_of(lines)).take(4).collect().await;
+        let [Incoming::Text(one), Incoming::TooLarge, Incoming::Text(two), Incoming::Ended] = &frames[..]
+        else {
             panic!("{frames:?}")
         };
         assert_eq!((one.as_str(), two.as_str()), ("one", "two"));

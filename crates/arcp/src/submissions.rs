@@ -59,6 +59,14 @@ impl Order {
 impl<D: Dialect> Session<D> {
     /// Submits a job. It is answered once its session has accepted or refused it.
     pub(crate) async fn submit(&mut self, submit: Submit) -> Result<(), Error> {
+        if submit.key.as_ref().is_some_and(String::is_empty) {
+            let empty = Error::InvalidArgument {
+                argument: "idempotency_key".to_owned(),
+                reason: "it must not be empty; without one each submission is another job".to_owned(),
+            };
+            self.refuse(&submit.message, &empty.into()).await;
+            return Ok(());
+        }
         let told_apart = match &submit.key {
             Some(key) => Submission::Key(key),
             None => Submission::Message { session: &self.stored.id, message: &submit.message },
@@ -154,7 +162,9 @@ impl<D: Dialect> Session<D> {
             }
         }
         if let Some(submission) = submission {
-            self.send_frame(D::accepted(self, &job, &submission)).await;
+            self.load_agent(home).await?;
+            let agent = self.agent_of(home).cloned().unwrap_or_default();
+            self.send_frame(D::accepted(self, &job, &PendingSubmission { agent, ..submission })).await;
         }
         self.apply_joins(self.position).await
     }
@@ -175,10 +185,8 @@ impl<D: Dialect> Session<D> {
             message: message.filter(|_| D::TELLS_ACCEPTANCE),
         };
         let status = self.client.command(job).await;
-        let has_begun = known.map_or_else(
-            || matches!(status, Ok(CommandStatus::Runs { .. } | CommandStatus::Ended(_))),
-            |known| known.has_begun,
-        );
+        let has_begun =
+            known.map_or_else(|| matches!(status, Ok(CommandStatus::Runs { .. })), |known| known.has_begun);
         Ok(ToldAtBase {
             has_begun,
             is_conversation: known.is_some_and(|known| known.is_conversation),

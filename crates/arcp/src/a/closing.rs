@@ -81,12 +81,6 @@ impl Session<A> {
         Ok(Served::Ended(End::Gone))
     }
 
-    /// The jobs of the session that have not ended.
-    fn open_jobs(&self) -> Vec<CommandId> {
-        let open = self.teller.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
-        open.map(|(job, _)| job.clone()).collect()
-    }
-
     /// Whether nothing was asked in the session.
     pub(super) fn is_unused(&self) -> bool {
         self.teller.seq() == 0 && self.pending.count() == 0 && self.stored.joins.is_empty()

@@ -25,6 +25,8 @@ pub(super) struct Open {
     pub(super) message: String,
     /// How often a job gives a sign of life, in seconds.
     pub(super) heartbeat_sec: u64,
+    /// Whether it was opened before, and its client may want to be told what it missed.
+    pub(super) comes_back: bool,
 }
 
 /// Opens the session that the first frame asks for; none where that is refused, which the client is told.
@@ -71,11 +73,13 @@ async fn try_open(
     })?;
     let heartbeat_sec = capabilities::heartbeat_sec(&offered, peer.settings.heartbeat_interval_sec);
     let version = identity.and_then(|identity| identity.version).unwrap_or_default();
-    let opened = match find_again(peer, &client, session).await.map_err(failed)? {
+    let found = find_again(peer, &client, session).await.map_err(failed)?;
+    let comes_back = found.is_some();
+    let opened = match found {
         Some(opened) => opened,
         None => new_session(peer, client, format!("{name} {version}"), features).await.map_err(failed)?,
     };
-    Ok(Open { opened, message, heartbeat_sec })
+    Ok(Open { opened, message, heartbeat_sec, comes_back })
 }
 
 /// The client whose credentials are good.

@@ -22,6 +22,7 @@ use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
 use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
+use tokio::time::Instant;
 
 use self::closing::Closing;
 use self::handshake::Open;
@@ -45,6 +46,9 @@ pub(crate) struct A {
     resume: Option<Resume>,
     /// What the client has where it cannot go on from where it wants.
     otherwise: Option<Reached>,
+    /// Until when nothing is told of jobs: the client has come back, and what it missed is to come before what is new. Else it would have a message of
+    /// which it could not say that it has all before it.
+    held_until: Option<Instant>,
     /// How many signs of life each job has given.
     heartbeats: HashMap<CommandId, u64>,
     /// How the session is to end once its jobs have.
@@ -66,11 +70,11 @@ pub(crate) async fn serve(
     outbox: Outbox,
     first: &str,
 ) -> End {
-    let Some(Open { opened, message, heartbeat_sec }) = handshake::open(&peer, &outbox, first).await else {
-        return End::Refused;
-    };
+    let Some(opened) = handshake::open(&peer, &outbox, first).await else { return End::Refused };
+    let Open { opened, message, heartbeat_sec, comes_back } = opened;
     let heartbeat = Duration::from_secs(heartbeat_sec);
     let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
+    session.dialect.held_until = comes_back.then(|| Instant::now() + peer.settings.handshake());
     let mut has_begun_anew = false;
     loop {
         let served = session.serve(&mut incoming, &mut updates).await;
@@ -114,7 +118,7 @@ fn begin(
         asks: has("human_input"),
     };
     let (heartbeats, resume, otherwise, closing) = (HashMap::new(), None, None, None);
-    let dialect = A { heartbeat, opened_by, resume, otherwise, heartbeats, closing };
+    let dialect = A { heartbeat, opened_by, resume, otherwise, held_until: None, heartbeats, closing };
     Session::begin(peer, opened, outbox, dialect, voice)
 }
 
@@ -262,12 +266,13 @@ impl Dialect for A {
     const FORGETS: bool = true;
 
     async fn finish(session: &mut Session<Self>) -> Result<Option<Served>, Error> {
+        session.dialect.held_until = session.dialect.held_until.filter(|until| Instant::now() < *until);
         session.finish_closing().await
     }
 
     async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {
-            Incoming::Alive => return Ok(None),
+            Incoming::Alive | Incoming::Ended => return Ok(None),
             Incoming::Text(text) => match decode(&text) {
                 Ok(frame) => return session.request(frame).await,
                 Err(DecodeError::UnknownType { namespaced, optional, .. })
@@ -354,8 +359,8 @@ impl Dialect for A {
         frames
     }
 
-    fn is_held_back(_: &Session<Self>) -> bool {
-        false
+    fn is_held_back(session: &Session<Self>) -> bool {
+        session.dialect.held_until.is_some()
     }
 
     /// The draft has a client answer nothing.

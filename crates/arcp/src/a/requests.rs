@@ -18,6 +18,16 @@ impl Session<A> {
     /// Does what a client asks; says how the serving ends where it does.
     pub(super) async fn request(&mut self, frame: Envelope) -> Result<Option<Served>, Error> {
         let Envelope { id, session_id, trace_id, correlation_id, idempotency_key: key, message, .. } = frame;
+        if !matches!(message, Message::Ping(_) | Message::Pong(_)) {
+            // A client that wants to be told what it missed says so first.
+            self.dialect.held_until = None;
+        }
+        let is_of_another = session_id.as_ref().is_some_and(|named| *named != self.stored.id);
+        if is_of_another && !matches!(message, Message::Resume(_)) {
+            let reason = format!("this connection has the session {}", self.stored.id);
+            self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+            return Ok(None);
+        }
         let submitted = |agent, input, trace| Submit {
             message: id.clone(),
             trace,

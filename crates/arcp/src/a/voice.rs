@@ -245,7 +245,7 @@ impl AVoice {
 fn is_wanted(observer: &Observer, JobView { job, known, .. }: &JobView<'_>, message: &Envelope) -> bool {
     let filter = &observer.filter;
     let stream = message.stream_id.as_deref();
-    observer.wants_job(job, &known.origin)
+    observer.wants_job(job, &known.origin, known.home)
         && is_among(filter.types.as_ref(), message.message.kind().name())
         && (filter.stream_id.is_none()
             || stream.is_some_and(|stream| is_among(filter.stream_id.as_ref(), stream)))

@@ -132,7 +132,7 @@ impl Dialect for B {
 
     async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {
-            Incoming::Alive => return Ok(None),
+            Incoming::Alive | Incoming::Ended => return Ok(None),
             Incoming::Text(text) => match decode(&text) {
                 Ok(frame) => return Ok(session.request(frame).await?.map(Served::Ended)),
                 Err(error) => errors::undecoded(&error),

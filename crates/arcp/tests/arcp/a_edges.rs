@@ -301,3 +301,47 @@ async fn what_was_told_long_ago_is_lost_and_memory_is_bounded() {
     let last = told.last().unwrap()["id"].clone();
     again.until_it(|envelope| envelope["id"] == last).await;
 }
+
+#[tokio::test]
+async fn what_names_another_session_or_an_empty_key_is_refused() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened(&home).await;
+    peer.send(json!({ "arcp": "1.0", "type": "ping", "session_id": "sess_other", "payload": {} })).await;
+    assert_eq!(peer.next().await.unwrap()["payload"]["code"], "INVALID_ARGUMENT");
+    keyed(&mut peer, &home, "1", "").await;
+    assert_eq!(peer.next().await.unwrap()["payload"]["code"], "INVALID_ARGUMENT");
+}
+
+#[tokio::test]
+async fn who_comes_back_is_told_what_it_missed_before_what_is_new() {
+    let home = Home::new().await;
+    let (mut watcher, _) = opened(&home).await;
+    ask(&mut watcher, "subscribe", json!({})).await;
+    watcher.first("subscribe.accepted").await;
+    let (mut peer, session) = opened(&home).await;
+    invoke(&mut peer, home.code("wait")).await;
+    let started = peer.first("job.started").await;
+    drop(peer);
+    let mut peer = back(&home, &session).await;
+    // This is new, and the client has not said yet that it missed something.
+    home.cancel_jobs().await;
+    watcher.until_it(|envelope| is_end(observed(envelope))).await;
+    ask(&mut peer, "ping", json!({})).await;
+    assert_eq!(peer.next().await.unwrap()["type"], "pong");
+    resume(&mut peer, &session, &started["id"]).await;
+    let told = peer.until_it(is_end).await;
+    assert_eq!(told[0]["type"], "stream.open", "{told:#?}");
+}
+
+#[tokio::test]
+async fn who_comes_back_and_asks_nothing_is_told_what_is_new_in_the_end() {
+    let settings = Settings { handshake_ms: 100, ..Settings::default() };
+    let home = Home::with(settings, Limits::default()).await;
+    let (mut peer, session) = opened(&home).await;
+    invoke(&mut peer, home.code("wait")).await;
+    peer.first("job.started").await;
+    drop(peer);
+    let mut peer = back(&home, &session).await;
+    home.cancel_jobs().await;
+    peer.until_it(is_end).await;
+}

@@ -108,6 +108,21 @@ async fn filters_let_through_what_all_of_their_conditions_allow() {
 }
 
 #[tokio::test]
+async fn a_session_of_the_engine_is_observed_with_all_jobs_in_it() {
+    let home = Home::new().await;
+    let (mut one, _) = opened(&home).await;
+    invoke(&mut one, home.code("1")).await;
+    one.until_it(is_end).await;
+    let (mut watcher, _) = opened(&home).await;
+    observe(&mut watcher, json!({ "filter": { "session_id": [home.only_session().await] } })).await;
+    invoke(&mut one, home.code_in("elsewhere", "1")).await;
+    one.until_it(is_end).await;
+    invoke(&mut one, home.code("printfn \"a\"")).await;
+    let told = one.until_it(is_end).await;
+    assert_eq!(events(&watcher.until_it(has_observed_an_end).await), told);
+}
+
+#[tokio::test]
 async fn an_observer_that_comes_while_a_job_runs_is_told_of_its_end_and_none_after_it_has_gone() {
     let home = Home::new().await;
     let (mut one, _) = opened(&home).await;

@@ -12,6 +12,7 @@ use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Daemon, Kinds, port};
 use mainstay_log::SessionFilter;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::command::Cancel;
 use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand, Timestamp};
 use mainstay_runner::RunnerFactory;
 use mainstay_test_support::scripted_kernel::Scripted;
@@ -69,6 +70,24 @@ impl Home {
             let delete = Command::new(id, client.source(), SessionCommand::Delete);
             client.submit(session.id, delete).await.unwrap();
         }
+    }
+
+    /// Stops what runs in all sessions of the engine.
+    pub(crate) async fn cancel_jobs(&self) {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        for session in client.sessions(SessionFilter::default()).await.unwrap() {
+            let cancel = SessionCommand::Cancel(Cancel { target: None });
+            let command = Command::new(mainstay_gateway::command::anonymous(), client.source(), cancel);
+            client.submit(session.id, command).await.unwrap();
+        }
+    }
+
+    /// The id of the one session of the engine.
+    pub(crate) async fn only_session(&self) -> String {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        let sessions = client.sessions(SessionFilter::default()).await.unwrap();
+        assert_eq!(sessions.len(), 1);
+        sessions[0].id.to_string()
     }
 
     /// What is stored of a session.

@@ -21,6 +21,10 @@ use crate::commands::print_json;
     after_help = "Examples:\n  mainstay arcp sessions\n  mainstay arcp sessions --json | jq -r '.[0].session'"
 )]
 pub(super) struct Sessions {
+    /// List those that were closed, too: what they were told can be replayed
+    #[arg(long)]
+    all: bool,
+
     /// Print the sessions as JSON
     #[arg(long)]
     json: bool,
@@ -36,7 +40,9 @@ impl Sessions {
             let line = line.map_err(|_| Error::DaemonNotRunning)?;
             let session: ResumableSession = serde_json::from_str(&line)
                 .map_err(|error| Error::BadRequest { reason: error.to_string() })?;
-            sessions.push(session);
+            if self.all || !session.is_closed {
+                sessions.push(session);
+            }
         }
         if self.json {
             print_json(&sessions)?;

@@ -43,7 +43,8 @@ fn a_job_that_is_left_alone_is_looked_at_cancelled_and_replayed_later() {
     let again = world.run(["arcp", "cancel", job]);
     assert_eq!(again.code, 1);
     assert!(again.stderr.contains("[not_running]"), "{again:?}");
-    let sessions = world.run(["arcp", "sessions", "--json"]).json();
+    assert_eq!(world.run(["arcp", "sessions", "--json"]).json(), json!([]), "none can be resumed");
+    let sessions = world.run(["arcp", "sessions", "--all", "--json"]).json();
     assert_eq!(sessions.as_array().unwrap().len(), 2);
     assert_eq!(sessions[0]["isClosed"], true);
     let replayed = world.run(["arcp", "replay", "sess_nothing"]);
@@ -100,4 +101,30 @@ fn arcp_itself_passes_over_stdio() {
     assert_eq!(told[0]["payload"]["capabilities"]["agents"], json!(["fsharp"]), "without versions: names");
     let refused = told.iter().find(|envelope| envelope["payload"]["details"]["request_id"] == "3");
     assert_eq!(refused.unwrap()["payload"]["code"], "INVALID_REQUEST", "it is no feature of both");
+    let last = told.last().unwrap();
+    assert_eq!((&last["type"], &last["payload"]["result"]["value"]), (&json!("job.result"), &json!("41")));
+}
+
+#[test]
+fn the_other_dialect_passes_over_stdio_too_and_its_session_can_be_replayed() {
+    let world = world();
+    let message = |kind: &str, payload: Value| {
+        json!({
+            "arcp": "1.0", "id": kind, "type": kind, "timestamp": "2026-05-09T13:00:00Z", "payload": payload,
+        })
+    };
+    let capabilities = json!({ "durable_jobs": true });
+    let open = message("session.open", json!({ "capabilities": capabilities }));
+    let arguments = json!({ "code": "shared", "session": world.session()["session"] });
+    let invoke = message("tool.invoke", json!({ "tool": "fsharp", "arguments": arguments }));
+    let finished = world.run_with_input(["arcp"], format!("{open}\n{invoke}\n").as_bytes());
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let told = lines(&finished.stdout);
+    let kinds: Vec<_> = told.iter().map(|message| message["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["session.accepted", "job.accepted", "job.started", "job.completed"]);
+    assert_eq!(told[3]["payload"]["value"]["value"], "41");
+    let session = told[0]["payload"]["session_id"].as_str().unwrap();
+    let listed = world.run(["arcp", "sessions"]);
+    assert!(listed.stdout.starts_with(&format!("{session}  1.0  unknown")), "{listed:?}");
+    assert_eq!(lines(&world.run(["arcp", "replay", session]).stdout), told[1..]);
 }

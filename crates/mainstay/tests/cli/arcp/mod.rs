@@ -3,6 +3,7 @@
 mod both_dialects;
 mod command;
 mod conformance;
+mod examples;
 mod kills;
 
 use std::io::{BufRead, BufReader, Write};
