@@ -140,15 +140,11 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
 }
 
 fn start(observes: bool) -> Base {
-    let none = Filter {
-        session_id: None,
-        trace_id: None,
-        job_id: None,
-        stream_id: None,
-        types: None,
-        min_priority: None,
+    let observer = Observer {
+        subscription: "sub_1".to_owned(),
+        since: Timestamp::UNIX_EPOCH,
+        filter: Filter::default(),
     };
-    let observer = Observer { subscription: "sub_1".to_owned(), since: Timestamp::UNIX_EPOCH, filter: none };
     let observers = if observes { vec![observer] } else { Vec::new() };
     Base { position: Position(0), seq: 0, jobs: Vec::new(), observers }
 }

@@ -3,8 +3,9 @@
 //! The engine stores one outcome for a principal's command id. So a message that comes twice, or an idempotency key that is used again,
 //! runs nothing a second time, also under the next daemon, and nothing is kept here for that.
 
-use mainstay_arcp_protocol::ids::ulid_text;
 use mainstay_model::{CommandId, Error, Principal};
+
+use crate::message_id::ulid_of_hash;
 
 /// What a submission is told apart by.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,5 @@ pub(crate) fn job_id(principal: &Principal, submission: Submission<'_>) -> Resul
         Submission::Message { session, message } => ["message", session, message].map(&mut part),
         Submission::Key(key) => ["key", key, ""].map(&mut part),
     };
-    let mut half = [0; 16];
-    half.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    CommandId::new(format!("job_{}", ulid_text(u128::from_be_bytes(half))))
+    CommandId::new(format!("job_{}", ulid_of_hash(&hasher)))
 }

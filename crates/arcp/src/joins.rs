@@ -7,6 +7,7 @@ use mainstay_model::{CommandId, Error, Event, EventBody, Outcome, Position, Resp
 use crate::dialect::Dialect;
 use crate::event_delivery::PAGE;
 use crate::feed::job_of;
+use crate::job_origin::Acceptance;
 use crate::session::Session;
 use crate::session_change::{Change, History, Join};
 
@@ -26,9 +27,9 @@ impl<D: Dialect> Session<D> {
         Ok(())
     }
 
-    async fn apply(&mut self, Join { at, job, change, .. }: Join) -> Result<(), Error> {
-        match (change, job) {
-            (Change::Joined { home, history, is_own, has_begun, told }, Some(job)) => {
+    async fn apply(&mut self, Join { at, change, .. }: Join) -> Result<(), Error> {
+        match change {
+            Change::Joined { job, home, history, is_own, has_begun, told } => {
                 self.load_agent(home).await?;
                 self.teller.join(&job, home, is_own, has_begun);
                 if let Some(told) = told {
@@ -37,12 +38,11 @@ impl<D: Dialect> Session<D> {
                 }
                 self.tell_history(&job, at, home, history).await?;
             }
-            (Change::Left, Some(job)) => self.teller.leave(&job),
-            (Change::Observed { observer, since, jobs }, _) => {
+            Change::Left { job } => self.teller.leave(&job),
+            Change::Observed { observer, since, jobs } => {
                 self.begin_observing(observer, since, at, &jobs).await?;
             }
-            (Change::ObserverEnded { subscription }, _) => self.teller.end_observer(&subscription),
-            (Change::Joined { .. } | Change::Left, None) => {}
+            Change::ObserverEnded { subscription } => self.teller.end_observer(&subscription),
         }
         Ok(())
     }
@@ -142,12 +142,7 @@ impl<D: Dialect> Session<D> {
             history => history?,
         };
         let accepts = |event: &Event| {
-            matches!(
-                event.body,
-                EventBody::CommandQueued(_)
-                    | EventBody::EvalRequested { .. }
-                    | EventBody::JobRequested { .. }
-            ) && event.metadata.source.principal() == *self.client.principal()
+            Acceptance::of(event).is_some() && event.metadata.source.principal() == *self.client.principal()
         };
         Ok(history.into_iter().find(accepts))
     }
@@ -162,24 +157,18 @@ impl<D: Dialect> Session<D> {
     /// # Errors
     /// [`Error::SessionNotFound`] where the job's session cannot be read, [`Error::TooManyRequests`] where too many are stored, and nothing is
     /// changed.
-    pub(crate) async fn store_change(
-        &mut self,
-        job: Option<CommandId>,
-        message: Option<&str>,
-        change: Change,
-    ) -> Result<(), Error> {
+    pub(crate) async fn store_change(&mut self, message: Option<&str>, change: Change) -> Result<(), Error> {
         // What happened before is told as history, or not at all.
         self.reach_the_end().await?;
         if let Change::Joined { home, .. } = &change {
             self.client.events(*home, Seq::ZERO, 1).await?;
         }
-        self.store_change_here(job, message, change).await
+        self.store_change_here(message, change).await
     }
 
     /// The same behind the event that was told last, though others may have happened.
     pub(crate) async fn store_change_here(
         &mut self,
-        job: Option<CommandId>,
         message: Option<&str>,
         change: Change,
     ) -> Result<(), Error> {
@@ -187,7 +176,7 @@ impl<D: Dialect> Session<D> {
         if self.stored.joins.len() >= limit {
             match change {
                 _ if D::FORGETS => self.begin_fold_here(),
-                Change::Left | Change::ObserverEnded { .. } => {}
+                Change::Left { .. } | Change::ObserverEnded { .. } => {}
                 Change::Joined { .. } | Change::Observed { .. } => {
                     let what = "subscriptions that are not acknowledged".to_owned();
                     return Err(Error::TooManyRequests { what, limit });
@@ -195,7 +184,7 @@ impl<D: Dialect> Session<D> {
             }
         }
         let message = message.map(str::to_owned);
-        self.stored.joins.push(Join { at: self.position, job, message, change });
+        self.stored.joins.push(Join { at: self.position, message, change });
         self.store().await
     }
 }

@@ -14,9 +14,6 @@ use crate::observer::Observer;
 pub(crate) struct Join {
     /// The event behind which the change was made.
     pub(crate) at: Position,
-    /// The job that it is about; none where it is about an observer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) job: Option<CommandId>,
     /// The message that asked for it, which may come twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
@@ -29,6 +26,7 @@ pub(crate) struct Join {
 pub(crate) enum Change {
     /// The session is told of the job from there on.
     Joined {
+        job: CommandId,
         /// The session of the engine in which the job runs.
         home: SessionId,
         /// What is told of what happened before.
@@ -43,7 +41,7 @@ pub(crate) enum Change {
         told: Option<ToldAtBase>,
     },
     /// The session is told no more of it.
-    Left,
+    Left { job: CommandId },
     /// The session is told of all jobs that an observer wants, from there on.
     Observed {
         observer: Observer,

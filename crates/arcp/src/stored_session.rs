@@ -199,7 +199,7 @@ impl StoredSession {
                 Change::ObserverEnded { subscription } => {
                     observers.retain(|observer| observer.subscription != *subscription);
                 }
-                Change::Joined { .. } | Change::Left => {}
+                Change::Joined { .. } | Change::Left { .. } => {}
             }
         }
         observers

@@ -146,10 +146,15 @@ impl<D: Dialect> Session<D> {
             self.is_own(&job) && self.teller.job(&job).is_some_and(|known| !known.state.is_terminal());
         if !runs_on && (submission.is_some() || !self.is_own(&job)) {
             let told = self.told_under_this(&job, submission.as_ref()).await?;
-            let has_begun = told.has_begun;
-            let joined =
-                Change::Joined { home, history: History::End, is_own: true, has_begun, told: Some(told) };
-            match (self.store_change(Some(job.clone()), None, joined).await, &submission) {
+            let joined = Change::Joined {
+                job: job.clone(),
+                home,
+                history: History::End,
+                is_own: true,
+                has_begun: told.has_begun,
+                told: Some(told),
+            };
+            match (self.store_change(None, joined).await, &submission) {
                 (
                     Err(error @ (Error::SessionNotFound { .. } | Error::TooManyRequests { .. })),
                     Some(submission),

@@ -67,3 +67,17 @@ payloads! {
         after_message_id: String,
     }
 }
+
+impl Default for Filter {
+    /// A filter that lets everything through.
+    fn default() -> Self {
+        Self {
+            session_id: None,
+            trace_id: None,
+            job_id: None,
+            stream_id: None,
+            types: None,
+            min_priority: None,
+        }
+    }
+}

@@ -4,11 +4,11 @@
 //! submitters and observers know it by the same id. A question to people has the
 //! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
 
-use mainstay_arcp_protocol::ids::{ulid_number, ulid_text};
+use mainstay_arcp_protocol::ids::ulid_number;
 use mainstay_model::{AskId, Event, Timestamp};
 
 use crate::fold_place::{Place, Reached};
-use crate::message_id::{place_of_ulid, ulid_of_place};
+use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
 
 const EVENT: &str = "evt_";
 const ASK: &str = "ask_";
@@ -41,9 +41,7 @@ pub(super) fn of_checkpoint(number: u64, time: Timestamp) -> String {
 }
 
 fn numbered(number: u64, time: Timestamp, mark: u32) -> String {
-    let milliseconds = u128::from(time.as_millisecond().unsigned_abs()) & ((1 << 48) - 1);
-    let number = u128::from(number) & ((1 << 48) - 1);
-    ulid_text(milliseconds << 80 | number << 32 | u128::from(mark))
+    ulid_at(time, u128::from(number & ((1 << 48) - 1)) << 32 | u128::from(mark))
 }
 
 fn number_of(ulid: &str) -> Option<u64> {

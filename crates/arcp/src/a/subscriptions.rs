@@ -3,10 +3,10 @@
 use mainstay_arcp_protocol::a::control::Ack;
 use mainstay_arcp_protocol::a::subscription::{Filter, Subscribe, SubscribeAccepted, Unsubscribe};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
-use mainstay_arcp_protocol::ids::ulid_text;
 use mainstay_model::{Error, SessionId, Timestamp};
 
 use super::{A, errors, ids};
+use crate::message_id::ulid_of_hash;
 use crate::observer::Observer;
 use crate::session::Session;
 use crate::session_change::{Change, JobUnderWay};
@@ -15,7 +15,7 @@ use crate::stored_session::StoredSession;
 impl Session<A> {
     /// Observes what a filter lets through.
     pub(super) async fn subscribe(&mut self, id: &str, subscribe: Subscribe) -> Result<(), Error> {
-        let filter = subscribe.filter.unwrap_or(ANY);
+        let filter = subscribe.filter.unwrap_or_default();
         if let Some(hidden) = self.hidden_session(&filter).await? {
             let reason = format!("the session {hidden} is not there, or may not be observed");
             self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason)).await;
@@ -47,7 +47,7 @@ impl Session<A> {
             let observer = Observer { subscription: subscription.clone(), since: Timestamp::now(), filter };
             let jobs = self.under_way_here(&observer).await?;
             let observed = Change::Observed { observer, since, jobs };
-            self.store_change_here(None, Some(id), observed).await?;
+            self.store_change_here(Some(id), observed).await?;
         }
         self.answer(id, Message::SubscribeAccepted(SubscribeAccepted { subscription_id: subscription }))
             .await;
@@ -96,22 +96,12 @@ impl Session<A> {
             self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
             return Ok(());
         }
-        self.store_change(None, None, Change::ObserverEnded { subscription }).await?;
+        self.store_change(None, Change::ObserverEnded { subscription }).await?;
         self.apply_joins(self.position).await?;
         self.answer(id, Message::Ack(Ack { details: None })).await;
         Ok(())
     }
 }
-
-/// A filter that lets everything through.
-const ANY: Filter = Filter {
-    session_id: None,
-    trace_id: None,
-    job_id: None,
-    stream_id: None,
-    types: None,
-    min_priority: None,
-};
 
 /// How often the jobs that are under way are listed for an observer where something happens meanwhile.
 const LISTED_AT_MOST: usize = 5;
@@ -136,7 +126,5 @@ fn check(filter: &Filter) -> Result<(), String> {
 fn subscription_of(session: &str, message: &str) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("mainstay arcp subscription id 1");
     hasher.update(session.as_bytes()).update(b"/").update(message.as_bytes());
-    let mut half = [0; 16];
-    half.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    format!("sub_{}", ulid_text(u128::from_be_bytes(half)))
+    format!("sub_{}", ulid_of_hash(&hasher))
 }

@@ -50,10 +50,10 @@ impl Session<B> {
             (true, Some(seq)) => self.history_behind_number(&job, home, seq).await?,
         };
         let has_begun = history == History::Nothing && described.state == JobState::Runs;
-        let joined = Change::Joined { home, history, is_own: false, has_begun, told: None };
+        let joined = Change::Joined { job: job.clone(), home, history, is_own: false, has_begun, told: None };
         let stored = match self.has_changed_by(&id) {
             true => Ok(()),
-            false => self.store_change(Some(job.clone()), Some(&id), joined).await,
+            false => self.store_change(Some(&id), joined).await,
         };
         match stored {
             Err(Error::SessionNotFound { .. }) => {
@@ -133,7 +133,7 @@ impl Session<B> {
         let job = CommandId::new(unsubscribe.job_id).ok();
         match job.filter(|job| self.teller.has_joined(job)) {
             Some(job) => {
-                self.store_change(Some(job), None, Change::Left).await?;
+                self.store_change(None, Change::Left { job }).await?;
                 self.apply_joins(self.position).await
             }
             None => {
