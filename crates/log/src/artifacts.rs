@@ -6,23 +6,23 @@ use mainstay_model::{Error, ObjectHash, Principal, Timestamp};
 /// Stores artifacts. What is in one is an object.
 #[async_trait]
 pub trait Artifacts: Send + Sync + 'static {
-    /// Stores an artifact with its bytes. One of this id that is there already stays as it is.
+    /// Stores an artifact with its bytes, where the artifacts of its principal then have at most so many bytes together. One of this id that is there already
+    /// stays as it is.
     ///
     /// # Errors
-    /// [`Error::StoreFailed`].
-    async fn put_artifact(&self, artifact: NewArtifact, bytes: Vec<u8>) -> Result<Artifact, Error>;
+    /// [`Error::ArtifactsTooLarge`], and nothing is stored; [`Error::StoreFailed`].
+    async fn put_artifact(
+        &self,
+        artifact: NewArtifact,
+        bytes: Vec<u8>,
+        limit: u64,
+    ) -> Result<Artifact, Error>;
 
     /// The artifact of this id, also one that has expired and was not removed yet.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn artifact(&self, id: &str) -> Result<Option<Artifact>, Error>;
-
-    /// How many bytes the artifacts of a principal have together.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    async fn artifact_bytes(&self, principal: &Principal) -> Result<u64, Error>;
 
     /// Removes an artifact; says whether it was there. Its content goes with the last that has it.
     ///

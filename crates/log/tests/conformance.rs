@@ -57,6 +57,7 @@ macro_rules! conformance_of {
                 artifacts::an_artifact_and_its_content_are_there_again,
                 artifacts::an_artifact_that_is_there_stays_as_it_is,
                 artifacts::content_goes_with_the_last_artifact_that_has_it,
+                artifacts::artifacts_of_a_principal_are_bounded_together,
                 resumable_connections::a_connection_is_there_again_as_it_was_stored_last,
                 resumable_connections::connections_are_each_principals_own_and_come_newest_first,
                 resumable_connections::connections_that_have_expired_are_removed,

@@ -18,20 +18,15 @@ const MEDIA_TYPE_CHARS: usize = 200;
 impl Session<A> {
     /// Stores an artifact of the client.
     pub(super) async fn put_artifact(&mut self, id: &str, put: ArtifactPut) -> Result<(), Error> {
-        let (content, sha256) = match self.content(put) {
+        let content = match self.content(put) {
             Ok(content) => content,
             Err(nack) => return self.refused_artifact(id, nack).await,
         };
         let limit = self.settings.artifact_bytes;
         match self.client.put_artifact(content, limit, Timestamp::now()).await {
-            Ok(stored) if sha256.is_none_or(|wanted| wanted.eq_ignore_ascii_case(&stored.stored.sha256)) => {
+            Ok(stored) => {
                 self.answer(id, Message::ArtifactRef(self.reference(&stored, None))).await;
                 Ok(())
-            }
-            Ok(stored) => {
-                self.client.release_artifact(&stored.stored.id, Timestamp::now()).await?;
-                let reason = "the content has another sha256 than was said";
-                self.refused_artifact(id, errors::nack(ErrorCode::DataLoss, reason)).await
             }
             Err(error @ Error::ArtifactsTooLarge { .. }) => {
                 self.refused_artifact(id, errors::of_error(&error)).await
@@ -40,8 +35,8 @@ impl Session<A> {
         }
     }
 
-    /// What is to be stored, and the hash that its client says it has.
-    fn content(&self, put: ArtifactPut) -> Result<(ArtifactContent, Option<String>), Nack> {
+    /// What is to be stored, where it is what its client says it is.
+    fn content(&self, put: ArtifactPut) -> Result<ArtifactContent, Nack> {
         let invalid = |reason: &str| errors::nack(ErrorCode::InvalidArgument, reason);
         let ArtifactPut { media_type, data, sha256, retention_seconds } = put;
         let Some(data) = data else {
@@ -55,9 +50,12 @@ impl Session<A> {
         let seconds = retention_seconds.unwrap_or(self.settings.artifact_sec()).clamp(1, most);
         let kept = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
         let expires_at = Timestamp::now().checked_add(kept).unwrap_or(Timestamp::MAX);
-        let content = ArtifactContent { id: format!("art_{}", new_ulid()), media_type, bytes, expires_at };
-        let sha256 = sha256.map(|hash| hash.strip_prefix("sha256:").unwrap_or(&hash).to_owned());
-        Ok((content, sha256))
+        let content = ArtifactContent::new(format!("art_{}", new_ulid()), media_type, bytes, expires_at);
+        let said = sha256.as_ref().map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
+        match said.is_none_or(|said| said.eq_ignore_ascii_case(content.sha256())) {
+            true => Ok(content),
+            false => Err(errors::nack(ErrorCode::DataLoss, "the content has another sha256 than was said")),
+        }
     }
 
     /// Sends an artifact with its content, which is verified.

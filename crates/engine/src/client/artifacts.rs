@@ -10,14 +10,24 @@ use crate::Engine;
 /// Content that is to be stored as an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactContent {
-    /// The name of the artifact, which no other has.
-    pub id: String,
-    /// The media type of the content.
-    pub media_type: String,
-    /// The bytes of the content.
-    pub bytes: Vec<u8>,
-    /// When the artifact may be removed.
-    pub expires_at: Timestamp,
+    id: String,
+    media_type: String,
+    bytes: Vec<u8>,
+    sha256: String,
+    expires_at: Timestamp,
+}
+
+impl ArtifactContent {
+    /// Content with the name that its artifact is to have, which no other has, and the moment from which that may be removed.
+    pub fn new(id: String, media_type: String, bytes: Vec<u8>, expires_at: Timestamp) -> Self {
+        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { id, media_type, bytes, sha256, expires_at }
+    }
+
+    /// The SHA-256 of the bytes, in hexadecimal digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
 }
 
 impl Client {
@@ -31,22 +41,16 @@ impl Client {
         limit: u64,
         now: Timestamp,
     ) -> Result<Artifact, Error> {
-        let ArtifactContent { id, media_type, bytes, expires_at } = content;
-        let log = &self.engine.shared.log;
-        let stored = log.artifact_bytes(&self.access.principal).await?;
-        if stored.saturating_add(bytes.len() as u64) > limit {
-            return Err(Error::ArtifactsTooLarge { stored, limit });
-        }
-        let digest = Sha256::digest(&bytes);
+        let ArtifactContent { id, media_type, bytes, sha256, expires_at } = content;
         let artifact = NewArtifact {
             id,
             principal: self.access.principal.clone(),
             media_type,
-            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256,
             created_at: now,
             expires_at,
         };
-        log.put_artifact(artifact, bytes).await
+        self.engine.shared.log.put_artifact(artifact, bytes, limit).await
     }
 
     /// The artifact of this id; none where it has expired or is another principal's.

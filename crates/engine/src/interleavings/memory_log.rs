@@ -348,15 +348,11 @@ impl PromptHistory for MemoryLog {
 
 #[async_trait]
 impl Artifacts for MemoryLog {
-    async fn put_artifact(&self, _: NewArtifact, _: Vec<u8>) -> Result<Artifact, Error> {
+    async fn put_artifact(&self, _: NewArtifact, _: Vec<u8>, _: u64) -> Result<Artifact, Error> {
         unreachable!("nobody stores artifacts here")
     }
 
     async fn artifact(&self, _: &str) -> Result<Option<Artifact>, Error> {
-        unreachable!("nobody stores artifacts here")
-    }
-
-    async fn artifact_bytes(&self, _: &Principal) -> Result<u64, Error> {
         unreachable!("nobody stores artifacts here")
     }
 

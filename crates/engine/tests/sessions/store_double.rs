@@ -347,16 +347,17 @@ impl PromptHistory for StoreDouble {
 
 #[async_trait]
 impl Artifacts for StoreDouble {
-    async fn put_artifact(&self, artifact: NewArtifact, bytes: Vec<u8>) -> Result<Artifact, Error> {
-        self.inner.put_artifact(artifact, bytes).await
+    async fn put_artifact(
+        &self,
+        artifact: NewArtifact,
+        bytes: Vec<u8>,
+        limit: u64,
+    ) -> Result<Artifact, Error> {
+        self.inner.put_artifact(artifact, bytes, limit).await
     }
 
     async fn artifact(&self, id: &str) -> Result<Option<Artifact>, Error> {
         self.inner.artifact(id).await
-    }
-
-    async fn artifact_bytes(&self, principal: &Principal) -> Result<u64, Error> {
-        self.inner.artifact_bytes(principal).await
     }
 
     async fn release_artifact(&self, id: &str) -> Result<bool, Error> {

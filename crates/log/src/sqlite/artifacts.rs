@@ -18,39 +18,38 @@ const COLUMNS: &str = "id, principal, media_type, sha256, created_at, expires_at
 
 #[async_trait]
 impl Artifacts for SqliteLog {
-    async fn put_artifact(&self, artifact: NewArtifact, bytes: Vec<u8>) -> Result<Artifact, Error> {
+    async fn put_artifact(
+        &self,
+        artifact: NewArtifact,
+        bytes: Vec<u8>,
+        limit: u64,
+    ) -> Result<Artifact, Error> {
         let size = bytes.len() as u64;
         let row = self.objects.keep(bytes).await?;
         let id = artifact.id.clone();
-        let stored = Artifact { stored: artifact, object: row.hash.clone(), size };
-        self.writer
+        let new = Artifact { stored: artifact, object: row.hash.clone(), size };
+        let stored = self
+            .writer
             .submit(row.bytes(), move |statements| {
+                let stored = bytes_of(statements, &new.stored.principal)?;
+                if stored.saturating_add(size) > limit {
+                    return Ok(Err(stored));
+                }
                 row.store(statements)?;
-                let added = insert(statements, &stored)?;
-                if !added {
+                if !insert(statements, &new)? {
                     // Another of this id is there, which may have other content.
                     release(statements, row.hash.as_str())?;
                 }
-                Ok(())
+                Ok(Ok(()))
             })
             .await?;
+        stored.map_err(|stored| Error::ArtifactsTooLarge { stored, limit })?;
         self.artifact(&id).await?.ok_or_else(|| failed("the artifact is gone"))
     }
 
     async fn artifact(&self, id: &str) -> Result<Option<Artifact>, Error> {
         let id = id.to_owned();
         self.readers.run(move |connection| find(connection, &id)).await
-    }
-
-    async fn artifact_bytes(&self, principal: &Principal) -> Result<u64, Error> {
-        let principal = principal.clone();
-        let sum = move |connection: &Connection| {
-            connection
-                .prepare_cached("SELECT coalesce(sum(size), 0) FROM artifact WHERE principal = ?1")
-                .and_then(|mut select| select.query_row([principal.as_str()], |row| count(row, 0)))
-                .map_err(failed)
-        };
-        self.readers.run(sum).await
     }
 
     async fn release_artifact(&self, id: &str) -> Result<bool, Error> {
@@ -79,6 +78,13 @@ impl Artifacts for SqliteLog {
             }
         }
     }
+}
+
+/// How many bytes the artifacts of a principal have together.
+fn bytes_of(statements: &mut Statements<'_>, principal: &Principal) -> rusqlite::Result<u64> {
+    statements
+        .get("SELECT coalesce(sum(size), 0) FROM artifact WHERE principal = ?1")?
+        .query_row([principal.as_str()], |row| count(row, 0))
 }
 
 fn insert(statements: &mut Statements<'_>, artifact: &Artifact) -> rusqlite::Result<bool> {
