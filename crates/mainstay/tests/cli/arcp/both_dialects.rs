@@ -1,15 +1,12 @@
 //! Clients of both dialects in the same live sessions, over a daemon that is killed again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Message, WebSocket, connect};
 
+use super::connection::Connection;
 use super::kills::{Client, printed, token, while_the_daemon_is_killed};
-use super::port;
 use crate::support::World;
 
 /// Jobs of each client.
@@ -21,10 +18,9 @@ const FOLDERS: usize = 3;
 
 /// A client of dialect A that comes back to its session each time it loses its daemon.
 struct ClientOfA {
-    url: String,
+    connection: Connection,
     token: String,
     folder: String,
-    socket: Option<WebSocket<MaybeTlsStream<TcpStream>>>,
     session: Option<Value>,
     /// The ids of the messages about jobs, each as it came first.
     told: Vec<String>,
@@ -39,28 +35,18 @@ impl ClientOfA {
             "arcp": "1.0", "id": id, "type": kind, "timestamp": "2026-05-09T13:00:00Z",
             "session_id": self.session, "idempotency_key": id, "payload": payload,
         });
-        self.socket.as_mut()?.send(Message::text(envelope.to_string())).ok()
-    }
-
-    fn read(&mut self) -> Option<Value> {
-        loop {
-            match self.socket.as_mut()?.read().ok()? {
-                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
-                Message::Close(_) => return None,
-                _ => {}
-            }
-        }
+        self.connection.send(&envelope)
     }
 
     /// Connects, and opens the session or comes back to it; the daemon may be lost at any moment of that.
     fn connect(&mut self) -> Option<()> {
-        self.socket = Some(connect(&self.url).ok()?.0);
+        self.connection.open()?;
         let capabilities = json!({ "streaming": true, "durable_jobs": true });
         let auth = json!({ "scheme": "bearer", "token": self.token });
         let client = json!({ "kind": "kills", "version": "1" });
         let open = json!({ "auth": auth, "client": client, "capabilities": capabilities });
         self.send("open", "session.open", &open)?;
-        let accepted = self.read()?;
+        let accepted = self.connection.read()?;
         assert_eq!(accepted["type"], "session.accepted", "{accepted}");
         let session = accepted["payload"]["session_id"].clone();
         assert!(self.session.as_ref().is_none_or(|known| *known == session), "it is another session");
@@ -100,7 +86,7 @@ impl ClientOfA {
             self.open.insert(number.to_string());
             self.invoke(&number.to_string())?;
         }
-        let message = self.read()?;
+        let message = self.connection.read()?;
         let kind = message["type"].as_str().unwrap();
         assert!(kind != "nack", "{message}");
         let id = message["id"].as_str().unwrap().to_owned();
@@ -123,10 +109,9 @@ fn clients_of_both_dialects_go_on_without_a_gap_over_daemons_that_are_killed() {
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     let mut b = Client::of(&world, "shared");
     let mut a = ClientOfA {
-        url: format!("ws://127.0.0.1:{}/arcp", port(&world)),
+        connection: Connection::to(&world),
         token: token(&world),
         folder: world.work().join("shared").display().to_string(),
-        socket: None,
         session: None,
         told: Vec::new(),
         losses: 0,

@@ -1,14 +1,12 @@
 //! Jobs over a daemon that is killed again and again: each runs once, has one terminal message, and no number is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Message, WebSocket, connect};
 
+use super::connection::Connection;
 use super::port;
 use crate::support::World;
 
@@ -36,10 +34,9 @@ pub(super) fn while_the_daemon_is_killed(world: &World, between: Duration, clien
 
 /// A client of dialect B that resumes its session each time it loses its daemon, and submits again what was not answered.
 pub(super) struct Client {
-    url: String,
+    connection: Connection,
     token: String,
     folder: String,
-    socket: Option<WebSocket<MaybeTlsStream<TcpStream>>>,
     session: Option<(Value, Value)>,
     seqs: Vec<u64>,
     pub(super) losses: usize,
@@ -54,22 +51,12 @@ impl Client {
     fn send(&mut self, kind: &str, payload: &Value) -> Option<()> {
         let id = payload["idempotency_key"].as_str().unwrap_or("m");
         let envelope = json!({ "arcp": "1.1", "id": id, "type": kind, "payload": payload });
-        self.socket.as_mut()?.send(Message::text(envelope.to_string())).ok()
-    }
-
-    fn read(&mut self) -> Option<Value> {
-        loop {
-            match self.socket.as_mut()?.read().ok()? {
-                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
-                Message::Close(_) => return None,
-                _ => {}
-            }
-        }
+        self.connection.send(&envelope)
     }
 
     /// Connects, and opens or resumes the session; the daemon may be lost at any moment of that.
     fn connect(&mut self) -> Option<()> {
-        self.socket = Some(connect(&self.url).ok()?.0);
+        self.connection.open()?;
         let mut hello = json!({
             "client": { "name": "kills", "version": "1" },
             "auth": { "scheme": "bearer", "token": self.token },
@@ -80,7 +67,7 @@ impl Client {
             hello["resume"] = json!({ "session_id": session, "resume_token": token, "last_event_seq": last });
         }
         self.send("session.hello", &hello)?;
-        let welcome = self.read()?;
+        let welcome = self.connection.read()?;
         assert_eq!(welcome["type"], "session.welcome", "{welcome}");
         let payload = &welcome["payload"];
         self.session = Some((payload["session_id"].clone(), payload["resume_token"].clone()));
@@ -114,7 +101,7 @@ impl Client {
             self.open.insert(key.clone());
             self.submit(&key)?;
         }
-        let told = self.read()?;
+        let told = self.connection.read()?;
         self.seqs.extend(told["event_seq"].as_u64());
         match told["type"].as_str().unwrap() {
             "job.accepted" => {
@@ -151,10 +138,9 @@ impl Client {
             std::fs::create_dir_all(world.work().join(folder).join(number.to_string())).unwrap();
         }
         Self {
-            url: format!("ws://127.0.0.1:{}/arcp", port(world)),
+            connection: Connection::to(world),
             token: token(world),
             folder: world.work().join(folder).display().to_string(),
-            socket: None,
             session: None,
             seqs: Vec::new(),
             losses: 0,

@@ -3,6 +3,7 @@
 mod both_dialects;
 mod command;
 mod conformance;
+mod connection;
 mod examples;
 mod kills;
 
