@@ -64,9 +64,9 @@ pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<In
 /// The agents that were found for a client: finding them again costs more than a small job, and one look is enough for all who wait for it. An agent
 /// that has gone since is refused by the engine.
 #[derive(Clone, Default)]
-pub(crate) struct FoundAgents(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct AgentCache(Arc<Mutex<BTreeSet<String>>>);
 
-impl FoundAgents {
+impl AgentCache {
     /// The kind of session that an agent's name means.
     ///
     /// # Errors

@@ -6,15 +6,15 @@ use std::time::Duration;
 use mainstay_model::{CommandId, Error};
 
 use crate::frames::Incoming;
+use crate::message_fold::Translator;
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::resume_token::ResumeToken;
 use crate::session::{Served, Session};
-use crate::teller::Voice;
 
 /// A dialect on one connection, with what it keeps of that.
 pub(crate) trait Dialect: Sized + Send + Sync {
-    /// How it tells of jobs.
-    type Voice: Voice;
+    /// What translates what happens to jobs into its messages.
+    type Translator: Translator;
 
     /// Whether the acceptance of a job is told with the job's events; else it is an answer beside them.
     const TELLS_ACCEPTANCE: bool;
@@ -26,7 +26,7 @@ pub(crate) trait Dialect: Sized + Send + Sync {
     fn finish(session: &mut Session<Self>) -> impl Future<Output = Result<Option<Served>, Error>> + Send;
 
     /// Does what a frame asks; says how the serving ends where it does.
-    fn hear(
+    fn handle_frame(
         session: &mut Session<Self>,
         frame: Incoming,
     ) -> impl Future<Output = Result<Option<Served>, Error>> + Send;

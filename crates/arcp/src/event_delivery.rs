@@ -5,8 +5,8 @@ use mainstay_model::{Error, Event, Position};
 use crate::dialect::Dialect;
 use crate::feed::job_of;
 use crate::job_origin::Acceptance;
+use crate::message_fold::Numbered;
 use crate::session::Session;
-use crate::teller::Numbered;
 
 /// Events that are read at once.
 pub(crate) const PAGE: usize = 1000;
@@ -36,8 +36,8 @@ impl<D: Dialect> Session<D> {
         }
         self.tell(event).await?;
         self.position = event.position;
-        if self.marks.is_wanted(self.teller.seq()) {
-            self.marks.add(self.teller.base(self.position), self.joined);
+        if self.marks.is_wanted(self.fold.seq()) {
+            self.marks.add(self.fold.base(self.position), self.joined);
         }
         Ok(())
     }
@@ -46,7 +46,7 @@ impl<D: Dialect> Session<D> {
     /// were counted.
     pub(crate) fn check_count(&mut self) {
         if let Some(counted) = self.to_be_counted.take() {
-            self.is_miscounted |= counted.seq != self.teller.seq();
+            self.is_miscounted |= counted.seq != self.fold.seq();
         }
     }
 
@@ -56,7 +56,7 @@ impl<D: Dialect> Session<D> {
             self.load_agent(event.session).await?;
         }
         let agents = &self.agents;
-        let told = self.teller.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
+        let told = self.fold.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
         // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.
         if let (Some(job), Some(acceptance)) = (job_of(event, self.client.principal()), acceptance) {
             for submission in self.pending.take_accepted(job, acceptance.fingerprint) {

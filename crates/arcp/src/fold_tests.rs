@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::a::test_voice as voice_of_a;
-use crate::b::test_voice as voice_of_b;
+use crate::a::test_translator as translator_of_a;
+use crate::b::test_translator as translator_of_b;
 use crate::fold_place::Base;
+use crate::message_fold::{MessageFold, Numbered, Translator};
 use crate::observer::Observer;
 use crate::submission_key::SubmissionKey;
-use crate::teller::{Numbered, Teller, Voice};
 
 const OWN: &str = "sess_own";
 const OTHER: &str = "sess_other";
@@ -150,25 +150,29 @@ fn start(observes: bool) -> Base {
 }
 
 /// What is told of these events from this place on: number, id and text of each message.
-fn told<V: Voice>(voice: &V, base: &Base, events: &[Event]) -> (Vec<(u64, String, String)>, Vec<Base>) {
-    let mut teller = Teller::new(OWN, &Principal::local(), voice.clone(), base);
+fn told<V: Translator>(
+    translator: &V,
+    base: &Base,
+    events: &[Event],
+) -> (Vec<(u64, String, String)>, Vec<Base>) {
+    let mut fold = MessageFold::new(OWN, &Principal::local(), translator.clone(), base);
     let (mut all, mut places) = (Vec::new(), vec![base.clone()]);
     for event in events {
-        let messages = teller.tell(event, |_| "fsharp@1".to_owned());
+        let messages = fold.tell(event, |_| "fsharp@1".to_owned());
         all.extend(messages.iter().map(|message| (message.seq(), message.id().to_owned(), message.encode())));
-        places.push(teller.base(event.position));
+        places.push(fold.base(event.position));
     }
     (all, places)
 }
 
-fn is_the_same_over_any_cut<V: Voice>(voice: &V, observes: bool, events: &[Event]) {
-    let (whole, places) = told(voice, &start(observes), events);
+fn is_the_same_over_any_cut<V: Translator>(translator: &V, observes: bool, events: &[Event]) {
+    let (whole, places) = told(translator, &start(observes), events);
     let numbers: Vec<_> = whole.iter().map(|(seq, ..)| *seq).collect();
     assert_eq!(numbers, (1..=whole.len() as u64).collect::<Vec<_>>());
     for (cut, place) in places.iter().enumerate() {
         // As it is stored.
         let place: Base = serde_json::from_value(json!(place)).unwrap();
-        let (rest, _) = told(voice, &place, &events[cut..]);
+        let (rest, _) = told(translator, &place, &events[cut..]);
         let behind = usize::try_from(place.seq).unwrap();
         assert_eq!(rest, whole[behind..], "cut behind {cut} events");
     }
@@ -178,9 +182,9 @@ proptest! {
     #[test]
     fn both_dialects_tell_the_same_without_a_gap_over_any_cut(steps in steps()) {
         let events = log_of(&steps);
-        is_the_same_over_any_cut(&voice_of_b(OWN), false, &events);
+        is_the_same_over_any_cut(&translator_of_b(OWN), false, &events);
         for (streams, observes) in [(true, true), (false, true), (true, false)] {
-            is_the_same_over_any_cut(&voice_of_a(OWN, streams), observes, &events);
+            is_the_same_over_any_cut(&translator_of_a(OWN, streams), observes, &events);
         }
     }
 
@@ -189,7 +193,7 @@ proptest! {
         let events = log_of(&steps);
         let mut names = std::collections::BTreeMap::new();
         for streams in [true, false] {
-            let (all, _) = told(&voice_of_a(OWN, streams), &start(false), &events);
+            let (all, _) = told(&translator_of_a(OWN, streams), &start(false), &events);
             let mut ids = std::collections::BTreeSet::new();
             for (_, id, text) in all {
                 assert!(ids.insert(id.clone()), "{id} is told twice");

@@ -9,7 +9,7 @@ use crate::job_origin::JobOrigin;
 use crate::session::Session;
 
 /// What becomes of a wish to stop a job.
-pub(crate) enum Cancelling {
+pub(crate) enum CancelResult {
     /// The job is told to stop. What comes of it is told by the job's own events.
     Begun,
     /// The job has ended.
@@ -24,14 +24,14 @@ pub(crate) enum Cancelling {
 
 impl<D: Dialect> Session<D> {
     /// Stops a job of the session. Only who submitted a job may.
-    pub(crate) async fn cancel_job(&mut self, job: &CommandId) -> Result<Cancelling, Error> {
-        let home = match self.teller.job(job) {
-            Some(known) if !known.is_own => return Ok(Cancelling::NotOwn),
-            Some(known) if known.state.is_terminal() => return Ok(Cancelling::Ended),
+    pub(crate) async fn cancel_job(&mut self, job: &CommandId) -> Result<CancelResult, Error> {
+        let home = match self.fold.job(job) {
+            Some(known) if !known.is_own => return Ok(CancelResult::NotOwn),
+            Some(known) if known.state.is_terminal() => return Ok(CancelResult::Ended),
             Some(known) => known.home,
             None => match self.place_of(job).await? {
                 Some((home, has_ended)) => return self.cancel_untold(job, home, has_ended).await,
-                None => return Ok(Cancelling::Unknown),
+                None => return Ok(CancelResult::Unknown),
             },
         };
         let body = SessionCommand::Cancel(command::Cancel { target: Some(job.clone()) });
@@ -39,9 +39,9 @@ impl<D: Dialect> Session<D> {
         match self.client.begin(home, command).await {
             Ok(begun) => {
                 tokio::spawn(async move { begun.ended().await.map(drop) });
-                Ok(Cancelling::Begun)
+                Ok(CancelResult::Begun)
             }
-            Err(error) => Ok(Cancelling::Refused(error)),
+            Err(error) => Ok(CancelResult::Refused(error)),
         }
     }
 
@@ -51,12 +51,12 @@ impl<D: Dialect> Session<D> {
         job: &CommandId,
         home: SessionId,
         has_ended: bool,
-    ) -> Result<Cancelling, Error> {
+    ) -> Result<CancelResult, Error> {
         let accepted = self.acceptance_of(job, home).await?;
         let is_own = accepted.is_some_and(|event| JobOrigin::of(&event, job).session == self.stored.id);
         Ok(match has_ended && is_own {
-            true => Cancelling::Ended,
-            false => Cancelling::NotOwn,
+            true => CancelResult::Ended,
+            false => CancelResult::NotOwn,
         })
     }
 

@@ -97,7 +97,7 @@ impl<D: Dialect> Session<D> {
                 }
             }
             for job in jobs {
-                if self.teller.job(&job.job).is_none() && self.place_of(&job.job).await?.is_some() {
+                if self.fold.job(&job.job).is_none() && self.place_of(&job.job).await?.is_some() {
                     found.push(job);
                 }
             }

@@ -31,18 +31,18 @@ impl<D: Dialect> Session<D> {
         match change {
             Change::Joined { job, home, history, is_own, has_begun, told } => {
                 self.load_agent(home).await?;
-                self.teller.join(&job, home, is_own, has_begun);
+                self.fold.join(&job, home, is_own, has_begun);
                 if let Some(told) = told {
                     let agent = self.agent_of(home).cloned().unwrap_or_default();
-                    self.teller.tell_as(&job, home, &told, agent);
+                    self.fold.tell_as(&job, home, &told, agent);
                 }
                 self.tell_history(&job, at, home, history).await?;
             }
-            Change::Left { job } => self.teller.leave(&job),
+            Change::Left { job } => self.fold.leave(&job),
             Change::Observed { observer, since, jobs } => {
                 self.begin_observing(observer, since, at, &jobs).await?;
             }
-            Change::ObserverEnded { subscription } => self.teller.end_observer(&subscription),
+            Change::ObserverEnded { subscription } => self.fold.end_observer(&subscription),
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl<D: Dialect> Session<D> {
         for event in &events {
             let agents = &self.agents;
             let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
-            let told = self.teller.tell_part(event, agent_of, history);
+            let told = self.fold.tell_part(event, agent_of, history);
             self.send_told(&told).await?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! ARCP, both dialects, over the sessions of a daemon. Source: seed 002; protocols/arcp.md; draft-arcp-01, draft-arcp-02 and draft-arcp-1.1.
 //!
 //! The dialect is chosen by the first frame of a connection. A job is a command of the engine ([`job_id`]); what a session is told of its jobs is
-//! a fold over the log ([`feed`], [`job_news`], [`teller`]), which each dialect puts into words ([`a`], [`b`]). What is stored for a session that
+//! a fold over the log ([`feed`], [`job_news`], [`message_fold`]), which each dialect translates into its messages ([`a`], [`b`]). What is stored for a session that
 //! can be resumed is where the fold begins ([`stored_session`]); nothing else is kept.
 
 mod a;
@@ -26,6 +26,7 @@ mod joins;
 mod live_sessions;
 mod lookup;
 mod marks;
+mod message_fold;
 mod message_id;
 mod new_id;
 mod observer;
@@ -42,7 +43,6 @@ mod stdio;
 mod stored_session;
 mod submission_key;
 mod submissions;
-mod teller;
 mod work;
 
 pub use attach::{AttachArcp, Purpose, ResumableSession};

@@ -10,10 +10,10 @@ use crate::event_delivery::PAGE;
 use crate::feed::job_of;
 use crate::fold_place::{Base, JobAtBase, Place};
 use crate::job_origin::Acceptance;
+use crate::message_fold::{MessageFold, Translator};
 use crate::observer::Observer;
 use crate::session::Session;
 use crate::session_change::{History, JobUnderWay};
-use crate::teller::{Teller, Voice};
 
 impl<D: Dialect> Session<D> {
     /// Has an observer be told from this place on, of jobs that begin and of these.
@@ -28,17 +28,17 @@ impl<D: Dialect> Session<D> {
             Some(since) => self.tell_past(&observer, since, at).await?,
             None => Vec::new(),
         };
-        self.teller.observe(observer);
+        self.fold.observe(observer);
         for job in &open_jobs {
-            if self.teller.job(&job.job).is_none() {
-                self.teller.take_up(job);
+            if self.fold.job(&job.job).is_none() {
+                self.fold.take_up(job);
             }
         }
         for JobUnderWay { job, home, from } in jobs {
-            if self.teller.job(job).is_none() {
+            if self.fold.job(job).is_none() {
                 let before = Seq(from.0.saturating_sub(1));
                 for event in self.earlier_events(job, *home, before, at).await? {
-                    self.teller.tell_part(&event, |_| String::new(), History::Nothing);
+                    self.fold.tell_part(&event, |_| String::new(), History::Nothing);
                 }
             }
         }
@@ -55,12 +55,12 @@ impl<D: Dialect> Session<D> {
         let mut after = Position(since.position.0.saturating_sub(1));
         let base = Base {
             position: after,
-            seq: self.teller.seq(),
+            seq: self.fold.seq(),
             jobs: Vec::new(),
             observers: vec![observer.clone()],
         };
         // It has no jobs of its own, so that it tells the observer alone.
-        let mut past = Teller::new("", self.client.principal(), self.teller.voice.clone(), &base);
+        let mut past = MessageFold::new("", self.client.principal(), self.fold.translator.clone(), &base);
         let mut looked_up = HashSet::new();
         while after < up_to {
             let page = self.client.all_events(after, PAGE).await?;
@@ -72,8 +72,8 @@ impl<D: Dialect> Session<D> {
                 self.send_told(&told).await?;
             }
         }
-        let caught_up = self.teller.voice.caught_up(observer, past.seq());
-        self.teller.go_on_behind(past.seq() + caught_up.len() as u64);
+        let caught_up = self.fold.translator.caught_up(observer, past.seq());
+        self.fold.go_on_behind(past.seq() + caught_up.len() as u64);
         self.send_told(&caught_up).await?;
         Ok(past.open_jobs())
     }
@@ -81,7 +81,7 @@ impl<D: Dialect> Session<D> {
     /// Takes a job up of which an event tells, and that began before the observer's past does. What happens to a job says which event began it.
     async fn take_up_earlier(
         &self,
-        past: &mut Teller<D::Voice>,
+        past: &mut MessageFold<D::Translator>,
         event: &Event,
         looked_up: &mut HashSet<(SessionId, CommandId)>,
     ) -> Result<(), Error> {

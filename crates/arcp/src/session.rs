@@ -10,18 +10,18 @@ use mainstay_model::{CommandId, Error, EventFilter, Position, SessionId, Timesta
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 
-use crate::agents::FoundAgents;
+use crate::agents::AgentCache;
 use crate::dialect::Dialect;
 use crate::fold_place::{Counted, Mark, Reached};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
+use crate::message_fold::MessageFold;
 use crate::peer::{End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
 use crate::resume_token::ResumeToken;
 use crate::settings::Settings;
 use crate::stored_session::StoredSession;
-use crate::teller::Teller;
 
 /// What the tasks that submit jobs have to say and was not heard yet.
 const UPDATES: usize = 64;
@@ -67,14 +67,14 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) folder: Option<String>,
     pub(crate) outbox: Outbox,
     pub(crate) stored: StoredSession,
-    pub(crate) teller: Teller<D::Voice>,
+    pub(crate) fold: MessageFold<D::Translator>,
     /// What its dialect keeps of the connection.
     pub(crate) dialect: D,
     /// The jobs that were submitted and have not begun to be told.
     pub(crate) pending: PendingSubmissions,
     pub(crate) updates: mpsc::Sender<SubmissionUpdate>,
     /// The agents that were found for this client.
-    pub(crate) found_agents: FoundAgents,
+    pub(crate) agent_cache: AgentCache,
     /// The agents of the engine's sessions that have jobs here.
     pub(crate) agents: HashMap<SessionId, String>,
     /// The event that was told last.
@@ -104,13 +104,13 @@ pub(crate) struct Session<D: Dialect> {
 pub(crate) type Updates = mpsc::Receiver<SubmissionUpdate>;
 
 impl<D: Dialect> Session<D> {
-    /// A session that was told nothing yet, and what it will hear of its submissions.
+    /// A session that was told nothing yet, and what it will handle_frame of its submissions.
     pub(crate) fn begin(
         peer: &Peer,
         opened: Opened,
         outbox: Outbox,
         dialect: D,
-        voice: D::Voice,
+        translator: D::Translator,
     ) -> (Self, Updates) {
         let Opened { client, stored, token, reached, held } = opened;
         let (updates, heard_updates) = mpsc::channel(UPDATES);
@@ -121,14 +121,14 @@ impl<D: Dialect> Session<D> {
             Reached::Message { id, .. } => (0, Some(id)),
         };
         let session = Self {
-            teller: Teller::new(&stored.id, client.principal(), voice, &mark.base),
+            fold: MessageFold::new(&stored.id, client.principal(), translator, &mark.base),
             dialect,
             position: mark.base.position,
             folder: peer.attached.as_ref().and_then(|attached| attached.folder.clone()),
             daemon: peer.daemon.clone(),
             settings: peer.settings,
             pending: PendingSubmissions::default(),
-            found_agents: FoundAgents::default(),
+            agent_cache: AgentCache::default(),
             agents: HashMap::new(),
             sent,
             awaited,
@@ -192,9 +192,9 @@ impl<D: Dialect> Session<D> {
             told => told?,
         }
         if self.sent == u64::MAX {
-            self.sent = self.teller.seq();
+            self.sent = self.fold.seq();
         }
-        if self.is_miscounted || self.awaited.is_some() || self.teller.seq() < self.sent {
+        if self.is_miscounted || self.awaited.is_some() || self.fold.seq() < self.sent {
             return self.expired().await;
         }
         self.greet().await?;
@@ -248,11 +248,11 @@ impl<D: Dialect> Session<D> {
                         }
                         Some(frame) => {
                             self.heard = Instant::now();
-                            self.hear(frame).await
+                            self.handle_frame(frame).await
                         }
                         None => Ok(Some(Served::Ended(self.gone().await))),
                     },
-                    Some(update) = updates.recv() => self.hear_update(update).await.map(|()| None),
+                    Some(update) = updates.recv() => self.take_update(update).await.map(|()| None),
                     event = subscription.next(), if !D::is_held_back(self) => match event {
                         // It may have been read from the log meanwhile.
                         Ok(event) if event.position <= self.position => Ok(None),
@@ -310,12 +310,12 @@ impl<D: Dialect> Session<D> {
 
     /// Gives the jobs that the fold begins with the names of their agents.
     async fn load_agent_names(&mut self) -> Result<(), Error> {
-        let homes: Vec<_> = self.teller.jobs().map(|(_, known)| known.home).collect();
+        let homes: Vec<_> = self.fold.jobs().map(|(_, known)| known.home).collect();
         for home in homes {
             self.load_agent(home).await?;
         }
         let agents = &self.agents;
-        self.teller.name_agents(|home| agents.get(&home).cloned().unwrap_or_default());
+        self.fold.name_agents(|home| agents.get(&home).cloned().unwrap_or_default());
         Ok(())
     }
 
@@ -345,7 +345,7 @@ impl<D: Dialect> Session<D> {
     /// Has it resumed for the whole window from now on, and from where its client is.
     pub(crate) async fn renew(&mut self) -> Result<(), Error> {
         if D::FORGETS {
-            let has = self.sent.min(self.teller.seq());
+            let has = self.sent.min(self.fold.seq());
             self.advance(has.saturating_sub(self.settings.retained_messages));
         }
         if let Some(mark) = self.marks.last_within(self.sent) {
@@ -356,7 +356,7 @@ impl<D: Dialect> Session<D> {
 
     /// Counts what was told, where more was told than counted.
     async fn renew_count(&mut self) -> Result<(), Error> {
-        match self.stored.counted.is_none_or(|counted| counted.seq != self.teller.seq()) {
+        match self.stored.counted.is_none_or(|counted| counted.seq != self.fold.seq()) {
             true => self.renew().await,
             false => Ok(()),
         }
@@ -366,7 +366,7 @@ impl<D: Dialect> Session<D> {
     pub(crate) async fn store(&mut self) -> Result<(), Error> {
         // What is not counted yet was counted before.
         if self.to_be_counted.is_none() {
-            let (position, joined, seq) = (self.position, self.joined, self.teller.seq());
+            let (position, joined, seq) = (self.position, self.joined, self.fold.seq());
             self.stored.counted = Some(Counted { position, joined, seq });
         }
         let window = SignedDuration::from_secs(self.settings.resume_window_sec.into());
@@ -377,7 +377,7 @@ impl<D: Dialect> Session<D> {
     pub(crate) fn advance(&mut self, seq: u64) -> bool {
         let Some(reached) = self.marks.pass(seq, self.stored.base.seq) else { return false };
         let joined = reached.joined;
-        self.teller.forget_ended(reached.base.seq);
+        self.fold.forget_ended(reached.base.seq);
         self.stored.advance(reached);
         self.joined -= joined;
         self.marks.forget_joins(joined);
@@ -386,20 +386,20 @@ impl<D: Dialect> Session<D> {
 
     /// Has the fold begin here: what was told before is told no more.
     pub(crate) fn begin_fold_here(&mut self) {
-        let here = Mark { base: self.teller.base(self.position), joined: self.joined };
-        self.teller.forget_ended(here.base.seq);
+        let here = Mark { base: self.fold.base(self.position), joined: self.joined };
+        self.fold.forget_ended(here.base.seq);
         self.stored.advance(here.clone());
         self.joined = 0;
         self.marks = Marks::from(Mark { joined: 0, ..here });
     }
 
-    async fn hear(&mut self, frame: Incoming) -> Result<Option<Served>, Error> {
+    async fn handle_frame(&mut self, frame: Incoming) -> Result<Option<Served>, Error> {
         if self.stored.has_newest_token() {
             self.store().await?;
         }
         match frame {
             Incoming::Alive => Ok(None),
-            frame => D::hear(self, frame).await,
+            frame => D::handle_frame(self, frame).await,
         }
     }
 
@@ -419,12 +419,12 @@ impl<D: Dialect> Session<D> {
 
     /// The jobs of the session that have not ended.
     pub(crate) fn open_jobs(&self) -> Vec<CommandId> {
-        let open = self.teller.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
+        let open = self.fold.jobs().filter(|(_, known)| known.is_own && !known.state.is_terminal());
         open.map(|(job, _)| job.clone()).collect()
     }
 
     /// Whether a job is the session's own.
     pub(crate) fn is_own(&self, job: &CommandId) -> bool {
-        self.teller.job(job).is_some_and(|known| known.is_own)
+        self.fold.job(job).is_some_and(|known| known.is_own)
     }
 }

@@ -13,7 +13,7 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
-use crate::agents::FoundAgents;
+use crate::agents::AgentCache;
 use crate::dialect::Dialect;
 use crate::fold_place::ToldAtBase;
 use crate::job_id::{Submission, job_id};
@@ -99,7 +99,7 @@ impl<D: Dialect> Session<D> {
         let order = Order { job: job.clone(), key, submit, folder: self.folder.clone() };
         self.pending.add(job.clone(), pending.clone());
         let (daemon, client, updates) = (self.daemon.clone(), self.client.clone(), self.updates.clone());
-        let agents = self.found_agents.clone();
+        let agents = self.agent_cache.clone();
         tokio::spawn(async move {
             let found = try_submit(&daemon, &client, &agents, order, &pending.fingerprint).await;
             let found = found.unwrap_or_else(|error| Found::Refused(error.into()));
@@ -109,7 +109,7 @@ impl<D: Dialect> Session<D> {
     }
 
     /// Answers a submission as the task that carries it out found.
-    pub(crate) async fn hear_update(
+    pub(crate) async fn take_update(
         &mut self,
         SubmissionUpdate { job, message, found }: SubmissionUpdate,
     ) -> Result<(), Error> {
@@ -143,7 +143,7 @@ impl<D: Dialect> Session<D> {
         }
         self.reach_the_end().await?;
         let runs_on =
-            self.is_own(&job) && self.teller.job(&job).is_some_and(|known| !known.state.is_terminal());
+            self.is_own(&job) && self.fold.job(&job).is_some_and(|known| !known.state.is_terminal());
         if !runs_on && (submission.is_some() || !self.is_own(&job)) {
             let told = self.told_under_this(&job, submission.as_ref()).await?;
             let joined = Change::Joined {
@@ -180,7 +180,7 @@ impl<D: Dialect> Session<D> {
         job: &CommandId,
         submission: Option<&PendingSubmission>,
     ) -> Result<ToldAtBase, Error> {
-        let known = self.teller.job(job);
+        let known = self.fold.job(job);
         let trace = known.map(|known| known.origin.trace.clone());
         let trace = trace.or_else(|| submission.map(|submission| submission.trace.clone()));
         let message = submission.map(|submission| submission.message.clone());
@@ -212,7 +212,7 @@ impl<D: Dialect> Session<D> {
 async fn try_submit(
     daemon: &Daemon,
     client: &Client,
-    agents: &FoundAgents,
+    agents: &AgentCache,
     order: Order,
     fingerprint: &OnceLock<CommandFingerprint>,
 ) -> Result<Found, Error> {

@@ -83,6 +83,6 @@ impl Session<A> {
 
     /// Whether nothing was asked in the session.
     pub(super) fn is_unused(&self) -> bool {
-        self.teller.seq() == 0 && self.pending.count() == 0 && self.stored.joins.is_empty()
+        self.fold.seq() == 0 && self.pending.count() == 0 && self.stored.joins.is_empty()
     }
 }

@@ -10,7 +10,7 @@ use mainstay_arcp_protocol::a::{DecodeError, Envelope, ErrorCode, Message, decod
 use mainstay_engine::Client;
 use mainstay_model::{Error, Timestamp};
 
-use super::voice::encoded;
+use super::translator::encoded;
 use super::{capabilities, errors, ids};
 use crate::fold_place::Reached;
 use crate::frames::Outbox;
@@ -19,7 +19,7 @@ use crate::session::{Opened, Session};
 use crate::stored_session::{Opening, StoredSession};
 
 /// A session that was opened, and what its connection is to know.
-pub(super) struct Open {
+pub(super) struct Handshake {
     pub(super) opened: Opened,
     /// The message that opened it.
     pub(super) message: String,
@@ -30,7 +30,7 @@ pub(super) struct Open {
 }
 
 /// Opens the session that the first frame asks for; none where that is refused, which the client is told.
-pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Open> {
+pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Handshake> {
     let (answers, refusal) = match decode(first) {
         Ok(Envelope { id, session_id, message: Message::SessionOpen(open), .. }) => {
             match try_open(peer, session_id, id.clone(), open).await {
@@ -59,7 +59,7 @@ async fn try_open(
     session: Option<String>,
     message: String,
     open: SessionOpen,
-) -> Result<Open, Box<Message>> {
+) -> Result<Handshake, Box<Message>> {
     let SessionOpen { auth, client: identity, capabilities: offered } = open;
     let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
     let client = client_of(peer, auth.as_ref(), identity.as_ref(), &name)?;
@@ -79,7 +79,7 @@ async fn try_open(
         Some(opened) => opened,
         None => new_session(peer, client, format!("{name} {version}"), features).await.map_err(failed)?,
     };
-    Ok(Open { opened, message, heartbeat_sec, comes_back })
+    Ok(Handshake { opened, message, heartbeat_sec, comes_back })
 }
 
 /// The client whose credentials are good.

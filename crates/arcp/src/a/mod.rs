@@ -10,7 +10,7 @@ mod ids;
 mod news;
 mod requests;
 mod subscriptions;
-mod voice;
+mod translator;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,8 +25,8 @@ use mainstay_model::{CommandId, Error, Timestamp};
 use tokio::time::Instant;
 
 use self::closing::Closing;
-use self::handshake::Open;
-use self::voice::{AVoice, encoded, wire_state};
+use self::handshake::Handshake;
+use self::translator::{ATranslator, encoded, wire_state};
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
@@ -71,7 +71,7 @@ pub(crate) async fn serve(
     first: &str,
 ) -> End {
     let Some(opened) = handshake::open(&peer, &outbox, first).await else { return End::Refused };
-    let Open { opened, message, heartbeat_sec, comes_back } = opened;
+    let Handshake { opened, message, heartbeat_sec, comes_back } = opened;
     let heartbeat = Duration::from_secs(heartbeat_sec);
     let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
     session.dialect.held_until = comes_back.then(|| Instant::now() + peer.settings.handshake());
@@ -111,7 +111,7 @@ fn begin(
 ) -> (Session<A>, Updates) {
     let stored = &opened.stored;
     let has = |name: &str| stored.features.iter().any(|feature| feature == name);
-    let voice = AVoice {
+    let translator = ATranslator {
         session: stored.id.clone(),
         streams: has("streaming"),
         durable_jobs: has("durable_jobs"),
@@ -119,7 +119,7 @@ fn begin(
     };
     let (heartbeats, resume, otherwise, closing) = (HashMap::new(), None, None, None);
     let dialect = A { heartbeat, opened_by, resume, otherwise, held_until: None, heartbeats, closing };
-    Session::begin(peer, opened, outbox, dialect, voice)
+    Session::begin(peer, opened, outbox, dialect, translator)
 }
 
 /// The session that its client wants to go on with, from where the client says.
@@ -196,7 +196,7 @@ async fn begun_anew(
         let counted = stored.counted.map_or(0, |counted| counted.seq);
         let base = Base {
             position: session.client.last_position().await?,
-            seq: session.teller.seq().max(counted),
+            seq: session.fold.seq().max(counted),
             jobs: Vec::new(),
             observers: stored.observers(),
         };
@@ -245,7 +245,7 @@ impl Session<A> {
         Envelope {
             session_id: Some(self.stored.id.clone()),
             correlation_id: answers.map(str::to_owned),
-            ..Envelope::new(ids::at(self.sent.min(self.teller.seq()), now, rand::random()), now, message)
+            ..Envelope::new(ids::at(self.sent.min(self.fold.seq()), now, rand::random()), now, message)
         }
     }
 
@@ -261,7 +261,7 @@ impl Session<A> {
 }
 
 impl Dialect for A {
-    type Voice = AVoice;
+    type Translator = ATranslator;
     const TELLS_ACCEPTANCE: bool = true;
     const FORGETS: bool = true;
 
@@ -270,7 +270,7 @@ impl Dialect for A {
         session.finish_closing().await
     }
 
-    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
+    async fn handle_frame(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {
             Incoming::Alive | Incoming::Ended => return Ok(None),
             Incoming::Text(text) => match decode(&text) {
@@ -302,7 +302,7 @@ impl Dialect for A {
     }
 
     fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String {
-        let known = session.teller.job(job);
+        let known = session.fold.job(job);
         let accepted =
             JobAccepted { job_id: Some(job.to_string()), state: known.map(|known| wire_state(known.state)) };
         let envelope = Envelope {
@@ -337,7 +337,7 @@ impl Dialect for A {
     /// A sign of life of each job that runs. Source: draft-arcp-01, 10.3.
     fn beat(session: &mut Session<Self>) -> Vec<String> {
         let running: Vec<_> = session
-            .teller
+            .fold
             .jobs()
             .filter(|(_, known)| known.is_own && !known.state.is_terminal())
             .map(|(job, known)| (job.clone(), wire_state(known.state), known.origin.trace.clone()))
@@ -371,6 +371,6 @@ impl Dialect for A {
 
 /// How a session of this name is told that has these capabilities.
 #[cfg(test)]
-pub(crate) fn test_voice(session: &str, streams: bool) -> AVoice {
-    AVoice { session: session.to_owned(), streams, durable_jobs: true, asks: streams }
+pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
+    ATranslator { session: session.to_owned(), streams, durable_jobs: true, asks: streams }
 }

@@ -13,9 +13,9 @@ use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
 use serde_json::{Map, Number, Value, json};
 
 use super::ids;
-use super::voice::{AVoice, Said, chunk, emitted, progress};
+use super::translator::{ATranslator, JobMessage, chunk, emitted, progress};
 use crate::job_news::{JobNews, tokens_of};
-use crate::teller::JobView;
+use crate::message_fold::JobView;
 
 /// Until when a question can be answered that has no deadline: the draft wants one of each.
 const NO_DEADLINE: SignedDuration = SignedDuration::from_hours(365 * 24);
@@ -30,9 +30,13 @@ pub(super) fn stream_of(job: &CommandId, kind: StreamKind) -> String {
 }
 
 /// What is said of a thing that happened to a job, but for its beginning and its end.
-pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Said>> {
+pub(super) fn messages_of(
+    translator: &ATranslator,
+    view: &JobView<'_>,
+    news: &JobNews<'_>,
+) -> Vec<Option<JobMessage>> {
     // A question, and its end, have their places also where the client cannot be asked.
-    let asked = |said: Said| voice.asks.then_some(said);
+    let asked = |said: JobMessage| translator.asks.then_some(said);
     let said = match news {
         JobNews::Asked(ask) => {
             let question = question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical();
@@ -42,24 +46,24 @@ pub(super) fn messages_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>
             let goes_on = progress(WireState::Running, "the question needs no answer any more");
             return vec![asked(question_ended(*ask, ending)), Some(goes_on)];
         }
-        other => told_of(voice, view, other),
+        other => told_of(translator, view, other),
     };
     said.into_iter().map(Some).collect()
 }
 
 /// The same of what every client is told.
-fn told_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> {
+fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<JobMessage> {
     match news {
         // Its acceptance says so, and its end is told elsewhere.
         JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
         JobNews::Asked(_) | JobNews::AskEnded { .. } => Vec::new(),
         JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {
-            vec![text_of(voice, view, text)]
+            vec![text_of(translator, view, text)]
         }
         JobNews::Printed { stream: OutputStream::Stderr, text } => vec![log(LogLevel::Error, text)],
         JobNews::Displayed(display) => vec![emitted("display", json!(display))],
         JobNews::OutputCut => vec![log(LogLevel::Warn, "the job printed more than is kept")],
-        JobNews::Thought(text) if voice.streams => {
+        JobNews::Thought(text) if translator.streams => {
             let thought = StreamChunk {
                 sequence: Some(view.event.seq.0),
                 role: Some("assistant_thought".to_owned()),
@@ -82,8 +86,8 @@ fn told_of(voice: &AVoice, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Said> 
     }
 }
 
-fn text_of(voice: &AVoice, view: &JobView<'_>, text: &str) -> Said {
-    match voice.streams {
+fn text_of(translator: &ATranslator, view: &JobView<'_>, text: &str) -> JobMessage {
+    match translator.streams {
         true => {
             let data = Some(Value::String(text.to_owned()));
             let text = StreamChunk { sequence: Some(view.event.seq.0), data, ..no_chunk() };
@@ -105,12 +109,12 @@ const fn no_chunk() -> StreamChunk {
     }
 }
 
-fn log(level: LogLevel, text: &str) -> Said {
+fn log(level: LogLevel, text: &str) -> JobMessage {
     Message::Log(Log { level, message: text.to_owned(), attributes: None }).into()
 }
 
 /// The question of a job: to choose, where its schema lists texts, or else to answer.
-fn question(ask: &Ask, at: Timestamp) -> Said {
+fn question(ask: &Ask, at: Timestamp) -> JobMessage {
     let Ask { question, deadline, .. } = ask;
     let expires_at = deadline
         .map_or_else(|| at.checked_add(NO_DEADLINE).unwrap_or(Timestamp::MAX), |deadline| deadline.at);
@@ -134,7 +138,7 @@ fn question(ask: &Ask, at: Timestamp) -> Said {
 }
 
 /// Says why a question needs no answer any more, to whoever may still show it. Source: draft-arcp-01, 12.3 and 12.4.
-fn question_ended(ask: AskId, ending: &AskEnding) -> Said {
+fn question_ended(ask: AskId, ending: &AskEnding) -> JobMessage {
     let (code, reason) = match ending {
         AskEnding::Answered { .. } | AskEnding::Withheld => (ErrorCode::Ok, "answered"),
         AskEnding::Defaulted { .. } => (ErrorCode::DeadlineExceeded, "the default was taken"),
@@ -142,17 +146,17 @@ fn question_ended(ask: AskId, ending: &AskEnding) -> Said {
         AskEnding::Cancelled => (ErrorCode::Cancelled, "taken back"),
     };
     let cancelled = HumanInputCancelled { code: Some(code), reason: Some(reason.to_owned()) };
-    Said::from(Message::HumanInputCancelled(cancelled)).answering(Some(ids::of_ask(ask)))
+    JobMessage::from(Message::HumanInputCancelled(cancelled)).answering(Some(ids::of_ask(ask)))
 }
 
 /// What a model was used for. Source: draft-arcp-01, 17.3.1.
-fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<Said> {
+fn metrics(usage: &TokenUsage, model: Option<&str>) -> Vec<JobMessage> {
     let metric = |name: &str, value: Number, unit: &str, kind: Option<&str>| {
         let dims = [("model", model), ("kind", kind)];
         let dims: Map<_, _> =
             dims.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect();
         let metric = Metric { name: name.to_owned(), value, unit: Some(unit.to_owned()), dims: Some(dims) };
-        Said::from(Message::Metric(metric))
+        JobMessage::from(Message::Metric(metric))
     };
     let tokens =
         tokens_of(usage).map(|(kind, count)| metric("tokens.used", count.into(), "tokens", Some(kind)));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{A, Resume, errors, ids};
 use crate::fold_place::Reached;
-use crate::job_cancellation::Cancelling;
+use crate::job_cancellation::CancelResult;
 use crate::session::{Served, Session};
 use crate::submissions::Submit;
 
@@ -95,7 +95,7 @@ impl Session<A> {
         let refused = match target {
             CancelTarget::Job => match CommandId::new(target_id) {
                 Ok(job) => self.cancel_job(&job).await?,
-                Err(_) => Cancelling::Unknown,
+                Err(_) => CancelResult::Unknown,
             },
             CancelTarget::Session if target_id == self.stored.id => {
                 self.answer(id, accepted).await;
@@ -107,13 +107,13 @@ impl Session<A> {
             }
         };
         match refused {
-            Cancelling::Begun => self.answer(id, accepted).await,
-            Cancelling::Ended => {
+            CancelResult::Begun => self.answer(id, accepted).await,
+            CancelResult::Ended => {
                 self.refuse_cancel(id, ErrorCode::FailedPrecondition, "already_terminal").await;
             }
-            Cancelling::NotOwn => self.refuse_cancel(id, ErrorCode::PermissionDenied, "not_yours").await,
-            Cancelling::Unknown => self.refuse_cancel(id, ErrorCode::NotFound, "no_such_job").await,
-            Cancelling::Refused(error) => {
+            CancelResult::NotOwn => self.refuse_cancel(id, ErrorCode::PermissionDenied, "not_yours").await,
+            CancelResult::Unknown => self.refuse_cancel(id, ErrorCode::NotFound, "no_such_job").await,
+            CancelResult::Refused(error) => {
                 self.refuse_cancel(id, errors::code_of(&error), error.code().0).await;
             }
         }

@@ -39,7 +39,7 @@ impl Session<A> {
         let subscription = subscription_of(&self.stored.id, id);
         if !self.has_changed_by(id) {
             let limit = self.settings.observers;
-            if self.teller.observers().len() >= limit {
+            if self.fold.observers().len() >= limit {
                 let error = Error::TooManyRequests { what: "subscriptions".to_owned(), limit };
                 self.nack(id, errors::of_error(&error)).await;
                 return Ok(());
@@ -91,7 +91,7 @@ impl Session<A> {
         unsubscribe: Unsubscribe,
     ) -> Result<(), Error> {
         let subscription = unsubscribe.subscription_id.or(named).unwrap_or_default();
-        if !self.teller.observers().iter().any(|observer| observer.subscription == subscription) {
+        if !self.fold.observers().iter().any(|observer| observer.subscription == subscription) {
             let reason = format!("there is no subscription {subscription}");
             self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
             return Ok(());

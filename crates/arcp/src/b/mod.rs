@@ -6,7 +6,7 @@ mod peculiarities;
 mod requests;
 mod submit;
 mod subscriptions;
-mod voice;
+mod translator;
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 
 use self::peculiarities::Peculiarities;
-use self::voice::BVoice;
+use self::translator::BTranslator;
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::new_id::new_ulid;
@@ -61,13 +61,13 @@ pub(crate) async fn replay(peer: &Peer, client: Client, stored: StoredSession, a
 
 fn begin(peer: &Peer, opened: Opened, outbox: Outbox, peculiarities: Peculiarities) -> (Session<B>, Updates) {
     let stored = &opened.stored;
-    let voice = BVoice {
+    let translator = BTranslator {
         session: stored.id.clone(),
         chunks: stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str()),
         chunk_bytes: stored.chunk_bytes,
         peculiarities,
     };
-    Session::begin(peer, opened, outbox, B { peculiarities, awaited_pong: None }, voice)
+    Session::begin(peer, opened, outbox, B { peculiarities, awaited_pong: None }, translator)
 }
 
 /// What a client is told that looks up a session which is not there.
@@ -122,7 +122,7 @@ impl Session<B> {
 }
 
 impl Dialect for B {
-    type Voice = BVoice;
+    type Translator = BTranslator;
     const TELLS_ACCEPTANCE: bool = false;
     const FORGETS: bool = false;
 
@@ -130,7 +130,7 @@ impl Dialect for B {
         Ok(None)
     }
 
-    async fn hear(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
+    async fn handle_frame(session: &mut Session<Self>, frame: Incoming) -> Result<Option<Served>, Error> {
         let refused = match frame {
             Incoming::Alive | Incoming::Ended => return Ok(None),
             Incoming::Text(text) => match decode(&text) {
@@ -154,7 +154,7 @@ impl Dialect for B {
     }
 
     fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String {
-        let known = session.teller.job(job);
+        let known = session.fold.job(job);
         let accepted = Accepted {
             job_id: job.to_string(),
             agent: known.map_or_else(|| submission.agent.clone(), |known| known.agent.clone()),
@@ -209,7 +209,7 @@ impl Dialect for B {
 
 /// How a session of this name is told.
 #[cfg(test)]
-pub(crate) fn test_voice(session: &str) -> BVoice {
+pub(crate) fn test_translator(session: &str) -> BTranslator {
     let peculiarities = Peculiarities::default();
-    BVoice { session: session.to_owned(), chunks: true, chunk_bytes: 40, peculiarities }
+    BTranslator { session: session.to_owned(), chunks: true, chunk_bytes: 40, peculiarities }
 }

@@ -6,9 +6,9 @@ use mainstay_arcp_protocol::b::{
 };
 use mainstay_model::{CommandId, Error, Timestamp};
 
-use super::voice::status_of;
+use super::translator::status_of;
 use super::{B, errors};
-use crate::job_cancellation::Cancelling;
+use crate::job_cancellation::CancelResult;
 use crate::job_outcome::JobState;
 use crate::peer::End;
 use crate::session::Session;
@@ -32,7 +32,7 @@ impl Session<B> {
             }
             Message::SessionAck(ack) => {
                 // A number that was never given out says nothing.
-                if ack.last_processed_seq <= self.teller.seq() && self.advance(ack.last_processed_seq) {
+                if ack.last_processed_seq <= self.fold.seq() && self.advance(ack.last_processed_seq) {
                     self.store().await?;
                 }
             }
@@ -74,19 +74,19 @@ impl Session<B> {
         };
         let refused = |code, reason: &str| ErrorPayload::new(code, reason);
         let refusal = match self.cancel_job(&job).await? {
-            Cancelling::Begun => {
+            CancelResult::Begun => {
                 self.send_of_job(&job, Message::JobCancelled(Cancelled { reason: cancel.reason })).await;
                 return Ok(());
             }
             // What such a client is told of the end, it has been told.
-            Cancelling::Ended if self.dialect.peculiarities.dies_of_errors() => return Ok(()),
-            Cancelling::Ended => refused(ErrorCode::InvalidRequest, "the job has ended"),
-            Cancelling::NotOwn => {
+            CancelResult::Ended if self.dialect.peculiarities.dies_of_errors() => return Ok(()),
+            CancelResult::Ended => refused(ErrorCode::InvalidRequest, "the job has ended"),
+            CancelResult::NotOwn => {
                 let reason = "only the session that submitted a job may cancel it";
                 refused(ErrorCode::PermissionDenied, reason)
             }
-            Cancelling::Unknown => refused(ErrorCode::JobNotFound, "there is no such job"),
-            Cancelling::Refused(error) => errors::payload(&error),
+            CancelResult::Unknown => refused(ErrorCode::JobNotFound, "there is no such job"),
+            CancelResult::Refused(error) => errors::payload(&error),
         };
         self.refuse_with(&id, &refusal).await;
         Ok(())
@@ -95,7 +95,7 @@ impl Session<B> {
     /// Lists the jobs that the session is told of, and those of the same principal that wait or run.
     async fn list(&mut self, id: String, list: ListJobs) -> Result<(), Error> {
         let mut jobs: Vec<JobEntry> = self
-            .teller
+            .fold
             .jobs()
             .map(|(job, known)| {
                 let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());

@@ -7,7 +7,7 @@ use mainstay_arcp_protocol::b::{
 use mainstay_engine::CommandStatus;
 use mainstay_model::{CommandId, Error, SessionId, Timestamp};
 
-use super::voice::status_of;
+use super::translator::status_of;
 use super::{B, replay};
 use crate::frames::Outbox;
 use crate::job_origin::{JobOrigin, trace_of_job};
@@ -38,7 +38,7 @@ impl Session<B> {
             return Ok(());
         };
         let limit = self.settings.subscriptions;
-        if self.teller.count_joined() >= limit {
+        if self.fold.count_joined() >= limit {
             let error = Error::TooManyRequests { what: "subscriptions".to_owned(), limit };
             self.refuse(&id, &error.into()).await;
             return Ok(());
@@ -77,7 +77,7 @@ impl Session<B> {
             budget: None,
             parent_job_id: None,
             trace_id: Some(described.trace),
-            subscribed_from: self.teller.seq(),
+            subscribed_from: self.fold.seq(),
             replayed: subscribe.history,
         }))
         .await;
@@ -131,7 +131,7 @@ impl Session<B> {
 
     pub(super) async fn unsubscribe(&mut self, id: String, unsubscribe: Unsubscribe) -> Result<(), Error> {
         let job = CommandId::new(unsubscribe.job_id).ok();
-        match job.filter(|job| self.teller.has_joined(job)) {
+        match job.filter(|job| self.fold.has_joined(job)) {
             Some(job) => {
                 self.store_change(None, Change::Left { job }).await?;
                 self.apply_joins(self.position).await
@@ -146,7 +146,7 @@ impl Session<B> {
 
     /// What there is to say of a job that the session may not be told of yet.
     async fn described(&mut self, job: &CommandId, home: SessionId) -> Result<Described, Error> {
-        if let Some(known) = self.teller.job(job) {
+        if let Some(known) = self.fold.job(job) {
             let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());
             return Ok(Described { state: known.state, agent, trace });
         }

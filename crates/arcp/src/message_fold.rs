@@ -15,8 +15,8 @@ use crate::job_outcome::{JobOutcome, JobState};
 use crate::observer::Observer;
 use crate::session_change::History;
 
-/// How a dialect tells of jobs.
-pub(crate) trait Voice: Clone + Send + Sync {
+/// Translates what happens to jobs into the messages of a dialect.
+pub(crate) trait Translator: Clone + Send + Sync {
     /// What it says, without its envelope.
     type Message;
     /// The same in its envelope, with its number.
@@ -62,10 +62,10 @@ pub(crate) struct JobView<'a> {
     pub(crate) event: &'a Event,
 }
 
-/// Tells a session of its jobs.
-pub(crate) struct Teller<V> {
+/// The fold of what a session is told of its jobs.
+pub(crate) struct MessageFold<V> {
     feed: Feed,
-    pub(crate) voice: V,
+    pub(crate) translator: V,
     /// The number of the last message.
     seq: u64,
     jobs: HashMap<CommandId, ToldJob>,
@@ -120,14 +120,14 @@ impl ToldJob {
     }
 }
 
-impl<V: Voice> Teller<V> {
+impl<V: Translator> MessageFold<V> {
     /// Of a session that was told all before this place. Its jobs' agents have no names yet.
-    pub(crate) fn new(session: &str, principal: &Principal, voice: V, base: &Base) -> Self {
+    pub(crate) fn new(session: &str, principal: &Principal, translator: V, base: &Base) -> Self {
         let feed = Feed::new(session.to_owned(), principal.clone());
-        let mut teller = Self { feed, voice, seq: base.seq, jobs: HashMap::new() };
-        base.observers.iter().for_each(|observer| teller.feed.observe(observer.clone()));
-        base.jobs.iter().for_each(|job| teller.take_up(job));
-        teller
+        let mut fold = Self { feed, translator, seq: base.seq, jobs: HashMap::new() };
+        base.observers.iter().for_each(|observer| fold.feed.observe(observer.clone()));
+        base.jobs.iter().for_each(|job| fold.take_up(job));
+        fold
     }
 
     /// Tells of a job as of one of which this was told, in the place of what was.
@@ -233,7 +233,7 @@ impl<V: Voice> Teller<V> {
         self.feed.end_observer(subscription);
     }
 
-    /// Numbers what is told on from here: another teller told what is between.
+    /// Numbers what is told on from here: another fold told what is between.
     pub(crate) fn go_on_behind(&mut self, seq: u64) {
         self.seq = seq;
     }
@@ -283,7 +283,7 @@ impl<V: Voice> Teller<V> {
         let Some(known) = self.jobs.get_mut(job) else { return said };
         if let Some(acceptance) = Acceptance::of(event).filter(|acceptance| acceptance.is_first) {
             let view = JobView { job, known, event };
-            said.push((false, self.voice.accepted(&view, !acceptance.begins)));
+            said.push((false, self.translator.accepted(&view, !acceptance.begins)));
         }
         for news in news {
             let outcome = match news {
@@ -301,8 +301,8 @@ impl<V: Voice> Teller<V> {
             }
             let view = JobView { job, known, event };
             said.push(match outcome {
-                Some(outcome) => (true, self.voice.ended(&view, outcome)),
-                None => (false, self.voice.news(&view, news)),
+                Some(outcome) => (true, self.translator.ended(&view, outcome)),
+                None => (false, self.translator.news(&view, news)),
             });
         }
         said
@@ -335,7 +335,7 @@ impl<V: Voice> Teller<V> {
     ) -> Vec<V::Numbered> {
         let Some(known) = self.jobs.get_mut(job) else { return Vec::new() };
         let view = JobView { job, known, event };
-        let told = self.voice.envelopes(&view, index, message, self.feed.observers(), self.seq);
+        let told = self.translator.envelopes(&view, index, message, self.feed.observers(), self.seq);
         if let Some(last) = told.last() {
             self.seq = last.seq();
             known.last_seq = self.seq;

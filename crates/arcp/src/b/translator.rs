@@ -1,4 +1,4 @@
-//! How dialect B tells of jobs. Source: draft-arcp-1.1, 7.3, 8 and 12.
+//! What happens to jobs as messages of dialect B. Source: draft-arcp-1.1, 7.3, 8 and 12.
 
 use mainstay_arcp_protocol::b::{
     Encoding, Envelope, ErrorCode, Event as WireEvent, EventKind, FinalStatus, JobError, JobResult,
@@ -11,9 +11,9 @@ use super::errors::payload;
 use super::peculiarities::Peculiarities;
 use crate::job_news::{JobNews, tokens_of};
 use crate::job_outcome::{FailureCause, JobFailure, JobOutcome, JobState};
+use crate::message_fold::{JobView, Numbered, Translator};
 use crate::message_id::ulid_of_place;
 use crate::observer::Observer;
-use crate::teller::{JobView, Numbered, Voice};
 
 /// The code of a job whose code raised an exception, had errors, or ended its worker. Source: draft-arcp-02, 12: what an agent reports as a
 /// failure of its own has a code that is not the protocol's.
@@ -21,9 +21,9 @@ const JOB_FAILED: &str = "JOB_FAILED";
 /// The code of a job that was cut off because what ran it was lost.
 const INTERRUPTED: &str = "INTERRUPTED";
 
-/// How a session of dialect B is told of jobs.
+/// Translates what happens to jobs for a session of dialect B.
 #[derive(Clone, Debug)]
-pub(crate) struct BVoice {
+pub(crate) struct BTranslator {
     /// The session that is told.
     pub(super) session: String,
     /// Whether a large result comes in parts.
@@ -48,7 +48,7 @@ impl Numbered for Envelope {
     }
 }
 
-impl Voice for BVoice {
+impl Translator for BTranslator {
     type Message = Message;
     type Numbered = Envelope;
 
@@ -91,7 +91,7 @@ impl Voice for BVoice {
     }
 }
 
-impl BVoice {
+impl BTranslator {
     /// The messages that tell the result of a job: a large one comes in parts before the last one.
     fn result(&self, JobView { job, event, .. }: &JobView<'_>, result: Value) -> Vec<Message> {
         let text = result.to_string();

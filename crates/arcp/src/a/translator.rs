@@ -1,4 +1,4 @@
-//! How dialect A tells of jobs. Source: draft-arcp-01, 6.3, 10, 11, 12, 13 and 17.
+//! What happens to jobs as messages of dialect A. Source: draft-arcp-01, 6.3, 10, 11, 12, 13 and 17.
 
 use mainstay_arcp_protocol::a::execution::{
     JobAccepted, JobCancelled, JobCompleted, JobProgress, JobStarted, JobState as WireState, ToolResult,
@@ -14,15 +14,15 @@ use super::news::{messages_of, stream_of};
 use super::{errors, ids};
 use crate::job_news::JobNews;
 use crate::job_outcome::{FailureCause, JobOutcome, JobState};
+use crate::message_fold::{JobView, Numbered, Translator};
 use crate::observer::{Observer, is_among};
-use crate::teller::{JobView, Numbered, Voice};
 
 /// The event that separates what an observer is told of the past from what happens now. Source: draft-arcp-01, 13.3.
 const BACKFILL_COMPLETE: &str = "subscription.backfill_complete";
 
-/// How a session of dialect A is told of jobs.
+/// Translates what happens to jobs for a session of dialect A.
 #[derive(Clone, Debug)]
-pub(crate) struct AVoice {
+pub(crate) struct ATranslator {
     /// The session that is told.
     pub(super) session: String,
     /// Whether what a job prints comes as a stream; else as lines of a log.
@@ -34,7 +34,7 @@ pub(crate) struct AVoice {
 }
 
 /// What is said of a job, before it has its envelope.
-pub(crate) struct Said {
+pub(crate) struct JobMessage {
     message: Message,
     /// The stream that it belongs to.
     stream: Option<String>,
@@ -45,13 +45,13 @@ pub(crate) struct Said {
     priority: Option<Priority>,
 }
 
-impl From<Message> for Said {
+impl From<Message> for JobMessage {
     fn from(message: Message) -> Self {
         Self { message, stream: None, answers: None, id: None, priority: None }
     }
 }
 
-impl Said {
+impl JobMessage {
     /// The same, as part of a stream.
     pub(super) fn in_stream(self, stream: String) -> Self {
         Self { stream: Some(stream), ..self }
@@ -98,17 +98,17 @@ pub(super) fn encoded(envelope: &Envelope) -> String {
     envelope.encode().unwrap_or_default()
 }
 
-impl Voice for AVoice {
-    type Message = Said;
+impl Translator for ATranslator {
+    type Message = JobMessage;
     type Numbered = Delivery;
 
-    fn accepted(&self, JobView { job, known, .. }: &JobView<'_>, waits: bool) -> Vec<Option<Said>> {
+    fn accepted(&self, JobView { job, known, .. }: &JobView<'_>, waits: bool) -> Vec<Option<JobMessage>> {
         let state = if waits { WireState::Queued } else { WireState::Accepted };
         let accepted = JobAccepted { job_id: Some(job.to_string()), state: Some(state) };
-        vec![Some(Said::from(Message::JobAccepted(accepted)).answering(known.origin.message.clone()))]
+        vec![Some(JobMessage::from(Message::JobAccepted(accepted)).answering(known.origin.message.clone()))]
     }
 
-    fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Said>> {
+    fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<JobMessage>> {
         match news {
             JobNews::Began => {
                 let started = Message::JobStarted(JobStarted { attempt: Some(1) });
@@ -126,12 +126,12 @@ impl Voice for AVoice {
         }
     }
 
-    fn ended(&self, view: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Said>> {
+    fn ended(&self, view: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<JobMessage>> {
         let closed = |_| {
             Message::StreamClose(StreamClose { reason: Some("the job has ended".to_owned()), chunks: None })
         };
         let mut said: Vec<_> = self.in_streams(view, closed).collect();
-        let last = Said::from(self.last(outcome)).answering(view.known.origin.message.clone());
+        let last = JobMessage::from(self.last(outcome)).answering(view.known.origin.message.clone());
         said.push(Some(last.critical()));
         said
     }
@@ -140,12 +140,12 @@ impl Voice for AVoice {
         &self,
         view: &JobView<'_>,
         index: u16,
-        said: Said,
+        said: JobMessage,
         observers: &[Observer],
         seq: u64,
     ) -> Vec<Delivery> {
         let JobView { job, known, event } = view;
-        let Said { message, stream, answers, id, priority } = said;
+        let JobMessage { message, stream, answers, id, priority } = said;
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
             session_id: Some(known.origin.session.clone()),
@@ -187,7 +187,7 @@ impl Voice for AVoice {
     }
 }
 
-impl AVoice {
+impl ATranslator {
     fn to_observer(&self, observer: &Observer, event: Value, at: Timestamp, seq: u64) -> Delivery {
         let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
         let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
@@ -204,11 +204,11 @@ impl AVoice {
         &'a self,
         view: &'a JobView<'_>,
         message: impl Fn(StreamKind) -> Message + 'a,
-    ) -> impl Iterator<Item = Option<Said>> + 'a {
+    ) -> impl Iterator<Item = Option<JobMessage>> + 'a {
         [StreamKind::Text, StreamKind::Thought].into_iter().map(move |kind| {
             let has_it = kind == StreamKind::Text || view.known.is_conversation;
             let is_told = self.streams && view.known.has_begun && has_it;
-            is_told.then(|| Said::from(message(kind)).in_stream(stream_of(view.job, kind)))
+            is_told.then(|| JobMessage::from(message(kind)).in_stream(stream_of(view.job, kind)))
         })
     }
 
@@ -264,18 +264,18 @@ pub(super) const fn wire_state(state: JobState) -> WireState {
 }
 
 /// Says that a job goes on in a state.
-pub(super) fn progress(state: WireState, message: impl Into<String>) -> Said {
+pub(super) fn progress(state: WireState, message: impl Into<String>) -> JobMessage {
     let progress = JobProgress { percent: None, message: Some(message.into()), state: Some(state) };
     Message::JobProgress(progress).into()
 }
 
 /// A piece of a stream.
-pub(super) fn chunk(job: &CommandId, kind: StreamKind, chunk: StreamChunk) -> Said {
-    Said::from(Message::StreamChunk(chunk)).in_stream(stream_of(job, kind))
+pub(super) fn chunk(job: &CommandId, kind: StreamKind, chunk: StreamChunk) -> JobMessage {
+    JobMessage::from(Message::StreamChunk(chunk)).in_stream(stream_of(job, kind))
 }
 
 /// An event that the draft has no message for.
-pub(super) fn emitted(name: &str, data: Value) -> Said {
+pub(super) fn emitted(name: &str, data: Value) -> JobMessage {
     let r#type = format!("arcpx.mainstay.{name}.v1");
     Message::EventEmit(EventEmit { r#type, data: Some(json!(data)) }).into()
 }
