@@ -29,6 +29,10 @@ impl AgentRefused {
     /// The same about this agent, for people.
     pub(crate) fn about(&self, agent: &str) -> String {
         match self {
+            Self::Unknown(names) if names.is_empty() => format!(
+                "there is no agent {agent}: this client has no session, and brings no environment in which one could start; begin one \
+                 with `mainstay`, or speak over `mainstay arcp`"
+            ),
             Self::Unknown(names) => format!("there is no agent {agent}; there are {}", names.join(", ")),
             Self::OtherVersion(version) => {
                 format!("{agent}@{version} is not available; {agent} is there in version {VERSION}")
@@ -104,4 +108,17 @@ async fn kind_of(
         return Ok(Err(AgentRefused::OtherVersion(version.unwrap_or_default().to_owned())));
     }
     Ok(Ok(SessionKind::new(name)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_an_agent_that_is_not_there_is_told_what_to_do() {
+        let none = AgentRefused::Unknown(Vec::new()).about("fsharp");
+        assert!(none.ends_with("begin one with `mainstay`, or speak over `mainstay arcp`"), "{none}");
+        let others = AgentRefused::Unknown(vec!["fsharp".to_owned(), "pi".to_owned()]).about("python3");
+        assert_eq!(others, "there is no agent python3; there are fsharp, pi");
+    }
 }
