@@ -23,6 +23,7 @@ impl<D: Dialect> Session<D> {
             // The client may not see the others.
             if page.is_empty() {
                 self.position = newest;
+                self.note_whole();
             }
         }
         self.apply_joins(self.position).await
@@ -36,6 +37,7 @@ impl<D: Dialect> Session<D> {
         }
         self.tell(event).await?;
         self.position = event.position;
+        self.note_whole();
         if self.marks.is_wanted(self.fold.seq()) {
             self.marks.add(self.fold.base(self.position), self.joined);
         }

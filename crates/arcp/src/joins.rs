@@ -23,6 +23,7 @@ impl<D: Dialect> Session<D> {
             }
             self.joined += 1;
             self.apply(join).await?;
+            self.note_whole();
         }
         Ok(())
     }

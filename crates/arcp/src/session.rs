@@ -89,6 +89,8 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
     pub(crate) joined: usize,
+    /// How many messages there are up to the last event or join that was told whole.
+    pub(crate) whole: Counted,
     /// The number of messages up to a place that the fold has not come to yet.
     pub(crate) to_be_counted: Option<Counted>,
     /// Whether the fold counts otherwise than it did.
@@ -135,6 +137,7 @@ impl<D: Dialect> Session<D> {
             greeting: token,
             held,
             joined: mark.joined,
+            whole: Counted { position: mark.base.position, joined: mark.joined, seq: mark.base.seq },
             to_be_counted: stored.counted,
             is_miscounted: false,
             marks: Marks::from(mark),
@@ -366,11 +369,15 @@ impl<D: Dialect> Session<D> {
     pub(crate) async fn store(&mut self) -> Result<(), Error> {
         // What is not counted yet was counted before.
         if self.to_be_counted.is_none() {
-            let (position, joined, seq) = (self.position, self.joined, self.fold.seq());
-            self.stored.counted = Some(Counted { position, joined, seq });
+            self.stored.counted = Some(self.whole);
         }
         let window = SignedDuration::from_secs(self.settings.resume_window_sec.into());
         self.stored.store(&self.client, Timestamp::now(), window).await
+    }
+
+    /// Notes that what the fold has come to was told whole.
+    pub(crate) fn note_whole(&mut self) {
+        self.whole = Counted { position: self.position, joined: self.joined, seq: self.fold.seq() };
     }
 
     /// Forgets what the client has acknowledged up to a number; says whether that changed something.
@@ -380,7 +387,11 @@ impl<D: Dialect> Session<D> {
         self.fold.forget_ended(reached.base.seq);
         self.stored.advance(reached);
         self.joined -= joined;
+        self.whole.joined = self.whole.joined.saturating_sub(joined);
         self.marks.forget_joins(joined);
+        if let Some(counted) = &mut self.to_be_counted {
+            counted.joined = counted.joined.saturating_sub(joined);
+        }
         true
     }
 
@@ -390,6 +401,7 @@ impl<D: Dialect> Session<D> {
         self.fold.forget_ended(here.base.seq);
         self.stored.advance(here.clone());
         self.joined = 0;
+        self.note_whole();
         self.marks = Marks::from(Mark { joined: 0, ..here });
     }
 

@@ -228,6 +228,23 @@ async fn numbers_have_no_gap_over_jobs_side_by_side_and_over_any_cut() {
 }
 
 #[tokio::test]
+async fn a_session_is_resumed_again_though_its_client_was_lost_before_it_said_anything() {
+    let home = Home::new().await;
+    let (mut peer, welcome) = opened(&home).await;
+    submit(&mut peer, home.code("printfn \"text\"")).await;
+    let mut told = peer.until_it(is_end).await;
+    told.retain(|envelope| envelope["event_seq"].is_u64());
+    let last = told.len() as u64;
+    let mut silent = Vec::new();
+    for cut in 0..=last {
+        // A client that reads no further than its welcome answers nothing, and its token stays good.
+        silent.push(resumed(&home, &welcome, cut, 0).await.0);
+    }
+    let (_, _, rest) = resumed(&home, &welcome, 0, last).await;
+    assert_eq!(rest, told);
+}
+
+#[tokio::test]
 async fn what_was_subscribed_to_is_told_again_the_same_way() {
     let home = Home::new().await;
     let (mut one, _) = opened(&home).await;

@@ -100,7 +100,10 @@ fn line_fits(expected: &str, got: &str) -> bool {
 fn run(world: &World, command: &str) -> String {
     match command {
         "kill -9 the-worker" => {
+            let mut events = world.follow(0);
             kill(world.worker_pid());
+            // What follows is typed by hand, after the daemon has heard of it.
+            events.wait_until(|event| event["body"]["reason"] == "workerLost");
             return String::new();
         }
         "kill -9 the-daemon" => {

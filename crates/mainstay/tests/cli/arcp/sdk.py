@@ -177,6 +177,8 @@ async def resume_story():
         gapless=seqs == list(range(first, first + len(seqs))),
         text="".join(texts),
     )
+    # The token before is good until the daemon has heard of a client that has the new one.
+    await again.list_jobs()
     tell(old_token=await code_of(client().resume(await transport(), resume=resume)))
 
 
