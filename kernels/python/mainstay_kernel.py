@@ -13,7 +13,9 @@ import io
 import json
 import os
 import reprlib
+import signal
 import sys
+import threading
 import types
 
 #: How much of a value, a signature or a documentation is told, in characters.
@@ -434,8 +436,65 @@ class Order:
         self.written = None
 
 
+class Interrupts:
+    """Keeps an interrupt for the code of a cell. Between the moment at which a kernel says that a cell begins and the one at which its code runs,
+    the kernel looks at the cell itself; an interrupt that comes then would end that, and the code would run, or the cell would have no end.
+    Only ipykernel leaves interrupts to Python."""
+
+    #: What runs in the place of a cell that was interrupted before it ran.
+    CODE = "raise KeyboardInterrupt"
+
+    def __init__(self, shell):
+        self.before = None
+        self.came = False
+        handlers = getattr(getattr(shell, "kernel", None), "shell_handlers", {})
+        if "execute_request" in handlers:
+            handlers["execute_request"] = self.held_while(handlers["execute_request"])
+            shell.ast_transformers.append(self)
+
+    def held_while(self, handler):
+        """The same handler of ipykernel, with interrupts held until the code runs that it has run."""
+
+        async def handle(*given):
+            before = self.hold()
+            try:
+                result = handler(*given)
+                return await result if inspect.isawaitable(result) else result
+            finally:
+                self.release()
+                if before is not None:
+                    self.before = None
+
+        return handle
+
+    def hold(self):
+        """From now on an interrupt is kept. Gives what it would have done; nothing in a thread that is not told of any."""
+        if self.before is not None or threading.current_thread() is not threading.main_thread():
+            return None
+        self.came = False
+        self.before = signal.signal(signal.SIGINT, self.note)
+        return self.before
+
+    def note(self, number, frame):
+        self.came = True
+
+    def release(self):
+        # While code runs that awaits something, ipykernel takes interrupts in another way.
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == self.note:
+            signal.signal(signal.SIGINT, self.before)
+
+    def visit(self, tree):
+        """IPython has a cell changed by this right before it is run."""
+        self.release()
+        if self.came:
+            self.came = False
+            tree.body[:0] = ast.parse(self.CODE).body
+        return tree
+
+
 class Helper:
     def __init__(self, shell):
+        Interrupts(shell)
         self.order = Order()
         self.input = sys.stdin = Input()
         self.shell = shell

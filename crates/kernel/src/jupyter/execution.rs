@@ -47,8 +47,21 @@ pub(super) struct Execution {
     /// Whether the kernel said that it has begun.
     is_busy: bool,
     is_idle: bool,
-    is_interrupted: bool,
+    /// Whether its code runs, and not only waits for its turn in the kernel.
+    has_begun: bool,
+    interrupt: InterruptState,
     exits: Option<Exit>,
+}
+
+/// Whether it was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InterruptState {
+    /// It was not.
+    None,
+    /// It was, and the kernel was not told: before the code runs, a kernel takes no notice.
+    Wanted,
+    /// It was, and the kernel was told.
+    Sent,
 }
 
 /// What a kernel is asked for.
@@ -86,14 +99,25 @@ impl Execution {
             report: None,
             is_busy: false,
             is_idle: false,
-            is_interrupted: false,
+            has_begun: false,
+            interrupt: InterruptState::None,
             exits: None,
         }
     }
 
-    /// Notes that it was asked to stop.
-    pub(super) const fn interrupt(&mut self) {
-        self.is_interrupted = true;
+    /// Notes that it was asked to stop. Returns whether the kernel is to be told now.
+    pub(super) fn interrupt(&mut self) -> bool {
+        self.interrupt = InterruptState::Wanted;
+        self.takes_interrupt()
+    }
+
+    /// Whether the kernel is to be told now that it was asked to stop. It is true once.
+    pub(super) fn takes_interrupt(&mut self) -> bool {
+        let is_due = self.has_begun && self.interrupt == InterruptState::Wanted;
+        if is_due {
+            self.interrupt = InterruptState::Sent;
+        }
+        is_due
     }
 
     /// How its code has asked the kernel to end, where it has.
@@ -129,11 +153,13 @@ impl Execution {
         self.failed() && self.report.is_none()
     }
 
-    /// Whether something must be published of it soon, if it ever is: the reply is there, or the kernel does not know what it is asked for
-    /// and says nothing of it.
-    pub(super) const fn is_expected(&self) -> bool {
+    /// Whether something must be published of it soon, if it ever is: the reply is there, or the kernel has dropped it when it was interrupted, or
+    /// does not know what it is asked for and says nothing of it.
+    pub(super) fn is_expected(&self) -> bool {
         match self.asked {
-            RequestKind::Code(_) => self.reply.is_some(),
+            RequestKind::Code(_) => {
+                self.reply.is_some() || self.is_idle && self.interrupt == InterruptState::Sent
+            }
             RequestKind::Comm => !self.is_busy,
         }
     }
@@ -162,10 +188,17 @@ impl Execution {
         match message.header.msg_type.as_str() {
             "status" => {
                 match message.read::<Status>()?.execution_state.as_str() {
-                    "busy" => self.is_busy = true,
+                    "busy" => {
+                        self.is_busy = true;
+                        self.has_begun |= self.asked == RequestKind::Comm;
+                    }
                     "idle" => self.is_idle = true,
                     _ => {}
                 }
+                return Ok(Vec::new());
+            }
+            "execute_input" => {
+                self.has_begun = true;
                 return Ok(Vec::new());
             }
             "clear_output" => {
@@ -252,7 +285,7 @@ impl Execution {
 
     fn ended(self, value: Option<String>) -> RunnerNotice {
         let took = self.began.elapsed();
-        let Self { job, asked, reply, report, is_interrupted, raised, placed, .. } = self;
+        let Self { job, asked, reply, report, interrupt, raised, placed, .. } = self;
         let mark = match asked {
             RequestKind::Code(mark) => mark,
             RequestKind::Comm => return RunnerNotice::CommTaken { job },
@@ -264,7 +297,7 @@ impl Execution {
         {
             reply = ExecuteReply { status: reply.status, ..raised };
         }
-        let ending = ending_of(&reply, &report, is_interrupted);
+        let ending = ending_of(&reply, &report, interrupt != InterruptState::None);
         let changes_state = match (mark, &ending) {
             (_, JobEnding::Rejected) | (Some(PurityMark::Pure), _) => false,
             (Some(PurityMark::Stateful), _) => true,

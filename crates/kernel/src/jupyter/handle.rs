@@ -21,8 +21,8 @@ use zeromq::{ReqSocket, SocketRecv, SocketSend, ZmqMessage};
 
 use super::content::{CommInfo, CommInfoReply, CompleteReply, InspectReply, IsCompleteReply};
 use super::execution::Execution;
+use super::interrupt::interrupt;
 use super::keeper::Keeper;
-use super::kernelspec::Interrupt;
 use super::launch::{ReaderTask, Start, StartedKernel, begin};
 use super::line::Line;
 use super::sockets::failed;
@@ -227,19 +227,9 @@ impl Process for Handle {
             return;
         }
         let (line, group) = self.with(|current| (Arc::clone(&current.line), current.group.clone()));
-        match line.running().as_mut() {
-            Some(execution) => execution.interrupt(),
-            // Some kernels end when they are interrupted while they are idle.
-            None => return,
-        }
-        match self.start.kernelspec.interrupt {
-            Interrupt::Signal => {
-                group.interrupt();
-                // Python that waits in its event loop takes note of a signal once something wakes it.
-                line.wake().await;
-            }
-            // A kernel that does not stop is killed when its grace ends.
-            Interrupt::Message => drop(line.command("interrupt_request", &json!({})).await),
+        // Some kernels end when they are interrupted while they are idle.
+        if line.running().as_mut().is_some_and(Execution::interrupt) {
+            interrupt(&line, &group, self.start.kernelspec.interrupt).await;
         }
     }
 

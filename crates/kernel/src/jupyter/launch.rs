@@ -165,7 +165,8 @@ async fn attempt(
     let is_replaced = Arc::new(AtomicBool::new(false));
     let is_python = info.language_info.name == "python";
     let is_deno = info.implementation.starts_with("Deno");
-    let traits = Traits { has_helper: is_python, is_idle_early: is_deno };
+    let interrupt = start.kernelspec.interrupt;
+    let traits = Traits { has_helper: is_python, is_idle_early: is_deno, interrupt };
     let keeper = start.snapshots.clone().filter(|_| info.implementation == FORKS).map(Keeper::new);
     let reader = Reader::new(
         sources,

@@ -10,6 +10,7 @@ mod content;
 mod execution;
 mod handle;
 pub mod install;
+mod interrupt;
 mod keeper;
 pub mod kernelspec;
 mod launch;

@@ -14,7 +14,9 @@ use zeromq::{DealerRecvHalf, SocketRecv, ZmqMessage, ZmqResult};
 
 use super::content::{ExecuteReply, InputRequest};
 use super::execution::{Execution, Exit, published};
+use super::interrupt::interrupt;
 use super::keeper::Keeper;
+use super::kernelspec::Interrupt;
 use super::launch::Files;
 use super::line::{Line, report_of};
 use super::published::Published;
@@ -109,6 +111,8 @@ pub(super) struct Traits {
     pub(super) has_helper: bool,
     /// It says at times that it is idle before it publishes a value.
     pub(super) is_idle_early: bool,
+    /// How it is told to stop its code.
+    pub(super) interrupt: Interrupt,
 }
 
 /// Reads one kernel process.
@@ -258,6 +262,11 @@ impl Reader {
                 let kind = &message.header.msg_type;
                 tracing::warn!(%error, kind, "a kernel published something that is not understood");
             }
+        }
+        if self.line.running().as_mut().is_some_and(Execution::takes_interrupt) {
+            let (line, group, how) = (Arc::clone(&self.line), self.group.clone(), self.traits.interrupt);
+            // The answer of the kernel comes through this reader.
+            tokio::spawn(async move { interrupt(&line, &group, how).await });
         }
         self.finish_if_over();
     }

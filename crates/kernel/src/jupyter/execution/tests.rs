@@ -194,7 +194,8 @@ fn an_error_ends_code_as_what_it_is() {
     };
     let JobEnding::Raised(raised) = failed(&|_| ()) else { panic!("it raised") };
     assert_eq!((raised.stack.as_deref(), raised.coloured_stack.as_deref()), (Some("at 1"), None));
-    assert_eq!(failed(&Execution::interrupt), JobEnding::Interrupted { kept: 0 });
+    let interrupted = |execution: &mut Execution| assert!(!execution.interrupt(), "its code does not run");
+    assert_eq!(failed(&interrupted), JobEnding::Interrupted { kept: 0 });
     let start = TextPosition { line: 1, column: 1 };
     let rejected = Diagnostic {
         severity: Severity::Error,
@@ -303,4 +304,18 @@ fn what_is_no_such_message_is_an_error_and_not_a_panic() {
         assert!(execution.hear(&message(kind, &json!([1]))).is_err(), "{kind}");
     }
     assert_eq!(execution.hear(&message("debug_event", &json!([1]))), Ok(Vec::new()));
+}
+
+#[test]
+fn a_kernel_is_told_once_to_stop_and_not_before_its_code_runs() {
+    let mut execution = execution("1");
+    assert!(!execution.interrupt());
+    assert!(!execution.takes_interrupt());
+    assert!(!execution.is_expected(), "its turn may come");
+    heard(&mut execution, "execute_input", &json!({ "code": "1", "execution_count": 1 }));
+    assert!(execution.takes_interrupt());
+    assert!(!execution.takes_interrupt());
+    assert!(execution.interrupt(), "asked again, it is told again");
+    heard(&mut execution, "status", &json!({ "execution_state": "idle" }));
+    assert!(execution.is_expected(), "a kernel may drop what it was to run");
 }

@@ -31,6 +31,7 @@ macro_rules! of_kernels {
             code_is_completed,
             code_is_judged_before_it_runs,
             an_interrupt_ends_the_code,
+            an_interrupt_right_behind_the_code_ends_it,
             a_question_is_asked_and_answered,
             a_reset_leaves_nothing,
             a_kernel_that_is_killed_is_gone,
@@ -147,7 +148,7 @@ async fn an_interrupt_ends_the_code(tongue: &Tongue) {
     session.prints("begun").await;
     soon(session.worker.runner.process().interrupt()).await;
     match tongue.yields {
-        Yields::ToInterrupts => {
+        Yields::ToInterrupts | Yields::OnceItRuns => {
             let ending = session.end_of(job).await.report.ending;
             assert!(matches!(ending, JobEnding::Interrupted { .. }), "{ending:?}");
             assert_eq!(told(&mut session, tongue.sum, tongue.told).await, "2");
@@ -155,6 +156,20 @@ async fn an_interrupt_ends_the_code(tongue: &Tongue) {
         // The engine starts another, and replays.
         Yields::ByEnding => drop(session.exit().await),
     }
+}
+
+async fn an_interrupt_right_behind_the_code_ends_it(tongue: &Tongue) {
+    if tongue.yields != Yields::ToInterrupts {
+        return;
+    }
+    let mut session = Session::start(tongue).await;
+    for _ in 0..10 {
+        let job = session.submit(tongue.run_on).await;
+        soon(session.worker.runner.process().interrupt()).await;
+        let ending = session.end_of(job).await.report.ending;
+        assert!(matches!(ending, JobEnding::Interrupted { .. }), "{ending:?}");
+    }
+    assert_eq!(told(&mut session, tongue.sum, tongue.told).await, "2");
 }
 
 async fn a_question_is_asked_and_answered(tongue: &Tongue) {

@@ -142,6 +142,41 @@ async fn of_code_that_is_interrupted_what_had_ended_is_kept() {
 }
 
 #[tokio::test]
+async fn an_interrupt_that_comes_while_a_cell_is_looked_at_is_that_of_its_code() {
+    let mut session = Session::start(&IPYKERNEL).await;
+    // The helper parses each cell before it runs.
+    let interrupts_next = "import ast, os, signal\nparse = ast.parse\ndef interrupted(*given, **named):\n    \
+                               ast.parse = parse\n    os.kill(os.getpid(), signal.SIGINT)\n    return parse(*given, **named)\n\
+                               ast.parse = interrupted";
+    session.eval(interrupts_next).await;
+    let ran = session.eval("x = 1").await.report;
+    assert!(ran.result.bindings.is_empty(), "{ran:?}");
+    let JobEnding::Raised(error) = &ran.ending else { panic!("{:?}", ran.ending) };
+    assert_eq!(error.kind, "KeyboardInterrupt");
+    // What comes later is as ever.
+    session.eval("x = 2").await;
+    assert_eq!(session.eval("x").await.report.result.value.as_deref(), Some("2"));
+    let handler = "import signal; signal.getsignal(signal.SIGINT).__name__";
+    assert_eq!(session.eval(handler).await.report.result.value.as_deref(), Some("'default_int_handler'"));
+}
+
+#[tokio::test]
+async fn code_that_awaits_something_is_interrupted() {
+    let mut session = Session::start(&IPYKERNEL).await;
+    for waits_for_print in [true, false, false, false, true] {
+        let job =
+            session.submit("import asyncio\nprint('begun', flush=True)\nawait asyncio.sleep(1e6)").await;
+        if waits_for_print {
+            session.prints("begun").await;
+        }
+        soon(session.worker.runner.process().interrupt()).await;
+        let ending = session.end_of(job).await.report.ending;
+        assert!(matches!(ending, JobEnding::Interrupted { .. }), "{ending:?}");
+    }
+    assert_eq!(session.eval("1 + 1").await.report.result.value.as_deref(), Some("2"));
+}
+
+#[tokio::test]
 async fn questions_are_answered_while_code_runs_where_the_kernel_can() {
     let mut session = Session::start(&IPYKERNEL).await;
     session.eval("number = 3").await;

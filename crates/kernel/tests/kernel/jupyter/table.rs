@@ -22,7 +22,7 @@ async fn row(tongue: &Tongue) -> String {
         Told::Printed => "printed",
     };
     let interrupt = match tongue.yields {
-        Yields::ToInterrupts => "stops the code",
+        Yields::ToInterrupts | Yields::OnceItRuns => "stops the code",
         Yields::ByEnding => "by replay",
     };
     let cells = [

@@ -56,6 +56,8 @@ pub(crate) enum Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Yields {
     ToInterrupts,
+    /// It drops an interrupt that comes before the code runs.
+    OnceItRuns,
     ByEnding,
 }
 
@@ -119,7 +121,7 @@ pub(crate) const DENO: Tongue = Tongue {
     raise: "throw new Error('no luck')",
     nonsense: "let let =",
     run_on: "console.log('begun'); while (true) { }",
-    yields: Yields::ToInterrupts,
+    yields: Yields::OnceItRuns,
     ask: Some("console.log('hello', prompt('Name?'))"),
     // What code prints apart faster than it sends, it drops, whoever listens.
     count: ("console.log(Array.from({ length: 5000 }, (_, i) => i + 1).join('\\n'))", 5_000),
