@@ -9,8 +9,9 @@ use std::sync::Arc;
 use mainstay_agent::pi::PiAgents;
 use mainstay_engine::{Client, Engine};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::grant::{Budget, Grants, PatternLimits};
 use mainstay_model::{
-    Access, Admission, Command, CommandId, CreateSession, EventBody, JobSpec, Limits, Outcome, Prompt,
+    Access, Admission, Command, CommandId, CreateSession, Error, EventBody, JobSpec, Limits, Outcome, Prompt,
     Response, Seq, SessionCommand, SessionId, SessionKind,
 };
 use mainstay_test_support::model::{Step, call, say};
@@ -56,6 +57,29 @@ async fn prompt(client: &Client, session: SessionId, command: &str, text: &str) 
         Outcome::Done { response: Response::Worked(outcome) } => outcome.ending.to_string(),
         other => panic!("{other:?}"),
     }
+}
+
+/// Has each model cost so many dollars for a million tokens.
+fn costs(world: &World, dollars: f64) {
+    let path = world.folder.path().join("agent/models.json");
+    let mut models: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for model in models["providers"]["local"]["models"].as_array_mut().unwrap() {
+        model["cost"] =
+            json!({ "input": dollars, "output": dollars, "cacheRead": dollars, "cacheWrite": dollars });
+    }
+    std::fs::write(path, models.to_string()).unwrap();
+}
+
+/// A turn that may do so much, and how it ended.
+async fn bounded(client: &Client, session: SessionId, command: &str, grants: Grants) -> Outcome {
+    let command = Command { grants: Some(Box::new(grants)), ..turn(client, command, "go") };
+    client.submit(session, command).await.unwrap().outcome
+}
+
+fn granted(kinds: &[(&str, String)]) -> Grants {
+    let kinds = kinds.iter().map(|(kind, pattern)| (*kind, [pattern.as_str()]));
+    Grants::parse(kinds, &PatternLimits::REQUEST).unwrap()
 }
 
 async fn transcript(client: &Client, session: SessionId) -> Vec<String> {
@@ -182,4 +206,70 @@ async fn the_model_and_how_hard_it_thinks_are_known_before_pi_is_started() {
     let after = state(client.status(session).await.unwrap().session);
     assert!(after.to_string().starts_with("local/n, thinking low"), "{after}");
     engine.shut_down().await;
+}
+
+#[tokio::test]
+async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
+    let world = World::new().await;
+    let project = world.folder.path().canonicalize().unwrap().join("project");
+    let outside = project.parent().unwrap().join("outside.txt");
+    std::fs::write(project.join("a.txt"), "inside").unwrap();
+    std::fs::write(&outside, "outside").unwrap();
+    std::os::unix::fs::symlink(&outside, project.join("link.txt")).unwrap();
+    let (_engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    let calls = [
+        ("read", json!({ "path": "a.txt" })),
+        ("read", json!({ "path": "../outside.txt" })),
+        ("read", json!({ "path": "link.txt" })),
+        ("write", json!({ "path": "b.txt", "content": "new" })),
+        ("bash", json!({ "command": "touch c.txt" })),
+    ];
+    for (tool, arguments) in &calls {
+        world.model.will(call("c1", tool, arguments));
+    }
+    world.model.will(say(&["Done."]));
+    let grants = granted(&[("fs.read", format!("{}/**", project.display()))]);
+    assert!(matches!(bounded(&client, session, "bounded", grants).await, Outcome::Done { .. }));
+    let said = transcript(&client, session)
+        .await
+        .join("\n")
+        .replace(world.folder.path().canonicalize().unwrap().to_str().unwrap(), "…");
+    insta::assert_snapshot!(said, @r#"
+    user: go
+    toolCall: {"path":"a.txt"}
+    toolResult: inside
+    toolCall: {"path":"../outside.txt"}
+    toolResult: the operation `fs.read` on `…/outside.txt` is not granted
+    toolCall: {"path":"link.txt"}
+    toolResult: the operation `fs.read` on `…/outside.txt` is not granted
+    toolCall: {"content":"new","path":"b.txt"}
+    toolResult: the operation `fs.write` on `…/project/b.txt` is not granted
+    toolCall: {"command":"touch c.txt"}
+    toolResult: the operation `tool.call` on `bash` is not granted
+    assistant: Done.
+    "#);
+    assert!(!project.join("b.txt").exists() && !project.join("c.txt").exists());
+    // Without a grant nothing is refused.
+    world.model.will(call("last", "bash", &json!({ "command": "touch c.txt" })));
+    world.model.will(say(&["Done."]));
+    assert_eq!(prompt(&client, session, "free", "go").await, "done");
+    assert!(project.join("c.txt").exists());
+}
+
+#[tokio::test]
+async fn a_job_ends_once_its_agent_has_spent_its_budget() {
+    let world = World::new().await;
+    costs(&world, 1_000.0);
+    let (_engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    for _ in 0..50 {
+        world.model.will(call("c1", "bash", &json!({ "command": "true" })));
+    }
+    let grants = granted(&[("tool.call", "bash".to_owned())]).costing(Budget::parse(["USD:0.10"]).unwrap());
+    let ended = bounded(&client, session, "dear", grants).await;
+    assert_eq!(ended, Outcome::Failed { error: Error::BudgetExhausted { currency: "USD".to_owned() } });
+    assert!(world.model.asked() < 10, "{}", world.model.asked());
+    let usage = client.seen_session(session).await.unwrap().unwrap().usage;
+    assert!(usage.cost.dollars() >= 0.1, "{usage}");
 }

@@ -1,5 +1,6 @@
 //! Places in the fold of a session's jobs, what the fold knows there, and how far its client has come.
 
+use mainstay_model::grant::Grants;
 use mainstay_model::{AskId, CommandId, Position, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,9 @@ pub(crate) struct ToldAtBase {
     /// What an agent said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_text: Option<String>,
+    /// What it may do, with what it has spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) grants: Option<Box<Grants>>,
 }
 
 /// The place of a message: an event, and the number of the message among those of the event.

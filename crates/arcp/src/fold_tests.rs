@@ -2,8 +2,8 @@
 
 use mainstay_arcp_protocol::a::subscription::Filter;
 use mainstay_model::{
-    Ask, AskEnding, AskId, CommandId, EvalResult, Event, EventBody, JobId, Metadata, OutputStream, Position,
-    Principal, Question, Raiser, Seq, SessionId, Source, Timestamp,
+    Ask, AskEnding, AskId, CommandId, Error, EvalResult, Event, EventBody, JobId, Metadata, OutputStream,
+    Position, Principal, Question, Raiser, Seq, SessionId, Source, Timestamp,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -25,8 +25,10 @@ enum Step {
     Queue,
     Begin,
     Print,
+    Spend,
     Ask,
     Answer,
+    Deny,
     End,
 }
 
@@ -44,8 +46,10 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         Just(Step::Queue),
         Just(Step::Begin),
         Just(Step::Print),
+        Just(Step::Spend),
         Just(Step::Ask),
         Just(Step::Answer),
+        Just(Step::Deny),
         Just(Step::End),
     ];
     proptest::collection::vec((0_usize..4, step), 0..60)
@@ -99,7 +103,7 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
             job.queued = Some(seq);
             let body = json!({
                 "command": command, "fingerprint": fingerprint, "key": key,
-                "body": { "command": "eval", "code": "1" },
+                "grants": grants(), "body": { "command": "eval", "code": "1" },
             });
             Some((None, read("commandQueued", body)))
         }
@@ -107,12 +111,25 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
             job.begun = Some(seq);
             let body = json!({
                 "job": uuid, "command": command, "fingerprint": fingerprint, "key": key, "code": "1",
+                "grants": grants(),
             });
             Some((job.queued, read("evalRequested", body)))
         }
         Step::Print if runs => {
             let (job_id, text) = (Some(JobId::from_uuid(uuid)), format!("line {}\n", seq.0));
             Some((job.begun, EventBody::OutputProduced { job: job_id, stream: OutputStream::Stdout, text }))
+        }
+        Step::Spend if runs => {
+            let body = json!({
+                "parts": [{ "role": "assistant", "text": format!("said {}", seq.0) }],
+                "usage": { "output": 5, "cost": 0.01 },
+            });
+            Some((job.begun, read("messageAdded", body)))
+        }
+        Step::Deny if runs => {
+            job.has_ended = true;
+            let error = Error::BudgetExhausted { currency: "USD".to_owned() };
+            Some((job.begun, EventBody::JobDenied { job: JobId::from_uuid(uuid), error }))
         }
         Step::Ask if runs && job.asks.is_none() => {
             let ask = AskId::from_uuid(Uuid::from_u128(seq.0.into()));
@@ -137,6 +154,10 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
         }
         _ => None,
     }
+}
+
+fn grants() -> serde_json::Value {
+    json!({ "capabilities": { "tool.call": ["bash"] }, "budget": { "USD": { "granted": "0.25" } } })
 }
 
 fn start(observes: bool) -> Base {

@@ -59,6 +59,8 @@ pub(crate) enum JobEnd<'a> {
     Cancelled(CancelEnding),
     /// It took longer than it may, so many milliseconds.
     TimedOut(u64),
+    /// Its grant does not allow what it did, or has ended.
+    Denied(&'a Error),
     /// Its worker, or the machine, was lost.
     Interrupted,
     /// It never began; none of a reason where it had nothing to do.
@@ -84,6 +86,7 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         EventBody::JobRequested { .. } => vec![JobNews::Began],
         EventBody::JobEnded { ending, .. } => vec![JobNews::Ended(work_end(ending))],
         EventBody::EvalTimedOut { limit_ms, .. } => vec![JobNews::Ended(JobEnd::TimedOut(*limit_ms))],
+        EventBody::JobDenied { error, .. } => vec![JobNews::Ended(JobEnd::Denied(error))],
         EventBody::MessageAdded(message) => {
             let model = message.metadata.get("model").and_then(Value::as_str);
             let used = message.usage.map(|usage| JobNews::Used { usage, model });
@@ -104,8 +107,8 @@ fn eval_news(part: JobPart<'_>) -> Option<JobNews<'_>> {
         JobPart::Cleared => return None,
         JobPart::OutputCut => JobNews::OutputCut,
         JobPart::CancelRequested => JobNews::Cancelling,
-        // Has its limit in the event, which is read there.
-        JobPart::TimedOut => return None,
+        // Are read of their events.
+        JobPart::TimedOut | JobPart::Denied(_) => return None,
         JobPart::Ended(end) => JobNews::Ended(match end {
             EvalEnd::Completed { result } => JobEnd::Evaluated(result),
             EvalEnd::Failed { failure, result } => JobEnd::Failed { failure, result },

@@ -1,5 +1,6 @@
 //! Where a job comes from, as the event says that accepts its command.
 
+use mainstay_model::grant::Grants;
 use mainstay_model::{CommandFingerprint, CommandId, Event, EventBody, IdempotencyKey, SessionId};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ pub(crate) struct Acceptance<'e> {
     pub(crate) key: Option<&'e IdempotencyKey>,
     /// What the command says.
     pub(crate) fingerprint: &'e CommandFingerprint,
+    /// What its job may do.
+    pub(crate) grants: Option<&'e Grants>,
     /// Whether the command is carried out from here on; else it waits.
     pub(crate) begins: bool,
     /// Whether it is accepted by this; else it waited before.
@@ -23,12 +26,14 @@ impl<'e> Acceptance<'e> {
         match &event.body {
             EventBody::CommandQueued(queued) if queued.body.rules().runs_job => {
                 let (key, fingerprint) = (queued.key.as_ref(), &queued.fingerprint);
-                Some(Self { key, fingerprint, begins: false, is_first: true })
+                let grants = queued.grants.as_deref();
+                Some(Self { key, fingerprint, grants, begins: false, is_first: true })
             }
-            EventBody::EvalRequested { key, fingerprint, .. }
-            | EventBody::JobRequested { key, fingerprint, .. } => {
+            EventBody::EvalRequested { key, fingerprint, grants, .. }
+            | EventBody::JobRequested { key, fingerprint, grants, .. } => {
                 let is_first = event.metadata.causation.is_none();
-                Some(Self { key: key.as_ref(), fingerprint, begins: true, is_first })
+                let grants = grants.as_deref();
+                Some(Self { key: key.as_ref(), fingerprint, grants, begins: true, is_first })
             }
             _ => None,
         }

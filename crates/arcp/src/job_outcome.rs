@@ -80,7 +80,7 @@ pub(crate) enum FailureCause {
     TimedOut,
     /// Its worker, or the machine, was lost.
     Interrupted,
-    /// It was refused, and never began.
+    /// It was refused, and never began, or was denied while it ran.
     Refused(Error),
 }
 
@@ -118,6 +118,7 @@ impl JobOutcome {
             JobEnd::TimedOut(limit_ms) => {
                 failed(FailureCause::TimedOut, format!("the job took longer than {limit_ms} ms"), None)
             }
+            JobEnd::Denied(error) => failed(FailureCause::Refused((*error).clone()), error.to_string(), None),
             JobEnd::Interrupted => {
                 let message = "what ran the job was lost; the job is not run again by itself";
                 failed(FailureCause::Interrupted, message.to_owned(), None)

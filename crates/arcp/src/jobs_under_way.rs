@@ -1,6 +1,8 @@
 //! The jobs of a session's principal that wait or run, whoever submitted them.
 
 use mainstay_log::SessionFilter;
+use mainstay_model::event::QueuedCommand;
+use mainstay_model::grant::Grants;
 use mainstay_model::{CommandId, Error, IdempotencyKey, Seq, SessionId, Timestamp};
 
 use crate::dialect::Dialect;
@@ -24,6 +26,8 @@ pub(crate) struct UnderWay {
     /// The event that accepted it, or that began it.
     pub(crate) from: Seq,
     key: Option<IdempotencyKey>,
+    /// What it may do, with what it has spent.
+    pub(crate) grants: Option<Box<Grants>>,
 }
 
 impl UnderWay {
@@ -49,6 +53,7 @@ impl UnderWay {
             origin,
             last_seq: 0,
             last_text: None,
+            grants: self.grants,
         };
         let Self { job, home, .. } = self;
         Some(JobAtBase { job, home, is_own: true, asks: Vec::new(), told: Some(told) })
@@ -69,7 +74,7 @@ impl<D: Dialect> Session<D> {
         for session in self.client.sessions(live).await? {
             let agent = format!("{}@{}", session.kind, crate::agents::VERSION);
             let home = session.id;
-            let job_of = |job: CommandId, key: Option<IdempotencyKey>, state, at, from| UnderWay {
+            let job_of = |job: CommandId, (key, grants), state, at, from| UnderWay {
                 job,
                 home,
                 agent: agent.clone(),
@@ -77,12 +82,14 @@ impl<D: Dialect> Session<D> {
                 at,
                 from,
                 key,
+                grants,
             };
             let mut jobs: Vec<_> = session
                 .running()
                 .map(|running| {
                     let (job, key) = (running.command.clone(), running.key.clone());
-                    job_of(job, key, JobState::Runs, running.requested_at, running.requested)
+                    let grants = running.grants.clone();
+                    job_of(job, (key, grants), JobState::Runs, running.requested_at, running.requested)
                 })
                 .into_iter()
                 .collect();
@@ -93,7 +100,8 @@ impl<D: Dialect> Session<D> {
                     command => command?,
                 };
                 if let Some((at, command)) = command {
-                    jobs.push(job_of(command.command, command.key, JobState::Waits, at, waiting.queued));
+                    let QueuedCommand { command: job, key, grants, .. } = command;
+                    jobs.push(job_of(job, (key, grants), JobState::Waits, at, waiting.queued));
                 }
             }
             for job in jobs {

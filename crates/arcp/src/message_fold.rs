@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use mainstay_model::grant::Grants;
 use mainstay_model::{CommandId, Event, EventBody, Position, Principal, SessionId, Timestamp};
 
 use crate::feed::{Feed, Told};
@@ -89,6 +90,8 @@ pub(crate) struct ToldJob {
     pub(crate) last_seq: u64,
     /// What an agent said last.
     last_text: Option<String>,
+    /// What it may do, with what it has spent.
+    pub(crate) grants: Option<Box<Grants>>,
 }
 
 impl ToldJob {
@@ -105,6 +108,7 @@ impl ToldJob {
             origin: told.origin.clone(),
             last_seq,
             last_text: told.last_text.clone(),
+            grants: told.grants.clone(),
         }
     }
 
@@ -116,6 +120,7 @@ impl ToldJob {
             origin: self.origin.clone(),
             last_seq: self.last_seq,
             last_text: self.last_text.clone(),
+            grants: self.grants.clone(),
         }
     }
 }
@@ -297,6 +302,9 @@ impl<V: Translator> MessageFold<V> {
                     known.is_conversation = matches!(event.body, EventBody::JobRequested { .. });
                 }
                 (JobNews::Said(text), None) => known.last_text = Some((*text).to_owned()),
+                (JobNews::Used { usage, .. }, None) => {
+                    known.grants.iter_mut().for_each(|grants| grants.spend_on(usage));
+                }
                 _ => {}
             }
             let view = JobView { job, known, event };
@@ -322,6 +330,7 @@ impl<V: Translator> MessageFold<V> {
             origin: JobOrigin::of(event, job),
             last_seq: 0,
             last_text: None,
+            grants: Acceptance::of(event).and_then(|acceptance| acceptance.grants.cloned()).map(Box::new),
         };
         self.jobs.insert(job.clone(), known);
     }

@@ -22,7 +22,7 @@ use crate::settings::NAME_CHARS;
 pub(crate) const PROTOCOL: &str = "arcp";
 
 /// The version of what is told of an event, and so of the numbers. A session that was told by another version is not resumed.
-pub(crate) const FOLD_VERSION: u32 = 1;
+pub(crate) const FOLD_VERSION: u32 = 2;
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use mainstay_engine::{Client, CommandStatus};
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::event::QueuedCommand;
+use mainstay_model::grant::Grants;
 use mainstay_model::{
     Admission, Answered, Capability, Command, CommandFingerprint, CommandId, Error, EventBody,
     IdempotencyKey, Outcome, Seq, SessionId, SessionKind, Timestamp,
@@ -39,6 +40,8 @@ pub(crate) struct Submit {
     pub(crate) key: Option<String>,
     /// How many milliseconds it may take at most.
     pub(crate) timeout_ms: Option<u64>,
+    /// What it may do at most.
+    pub(crate) grants: Option<Box<Grants>>,
 }
 
 /// What a job's command is made of.
@@ -53,6 +56,13 @@ struct Order {
 impl Order {
     fn work(&self) -> Result<Work, Error> {
         Ok(Work::of(&self.submit.input)?.in_folder(self.folder.as_deref()))
+    }
+
+    /// What the job is granted of what was asked. Code in a kernel asks nobody before it does something, so that of a grant only its end and
+    /// its budget hold for it.
+    fn grants(&self, is_agent: bool) -> Option<Box<Grants>> {
+        let asked = self.submit.grants.clone()?;
+        Some(if is_agent { asked } else { Box::new(asked.without_patterns()) })
     }
 }
 
@@ -199,6 +209,7 @@ impl<D: Dialect> Session<D> {
             origin,
             last_seq: 0,
             last_text: None,
+            grants: known.and_then(|known| known.grants.clone()),
         })
     }
 
@@ -231,8 +242,10 @@ async fn try_submit(
     }
     let work = order.work()?;
     let place = work.session(daemon, client, &kind).await?;
+    let grants = order.grants(is_agent);
     let Order { job, key, submit, .. } = order;
     let command = Command {
+        grants,
         key: Some(key),
         admission: Admission::Queue,
         timeout_ms: submit.timeout_ms,
@@ -277,9 +290,11 @@ impl Before {
         {
             return false;
         }
-        let again = work
-            .command(is_agent)
-            .map(|body| Command::new(order.job.clone(), client.source(), body).fingerprint(self.home));
+        let again = work.command(is_agent).map(|body| {
+            let grants = order.grants(is_agent);
+            let command = Command { grants, ..Command::new(order.job.clone(), client.source(), body) };
+            command.fingerprint(self.home)
+        });
         again.is_ok_and(|again| self.fingerprint.as_ref().is_none_or(|before| *before == again))
     }
 }

@@ -186,6 +186,7 @@ fn cell(number: u64) -> [NewEvent; 2] {
         fingerprint: CommandFingerprint::from_stored("f".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         code: text("code"),
         file: None,
         command_line: None,

@@ -201,8 +201,8 @@ impl GivenToJob<'_> {
                 let submission = Submission { job, code, file, command_line, is_withheld: false };
                 self.orders.push(Order::Run { submission, requested });
             }
-            EventBody::JobRequested { job, work, .. } => {
-                self.orders.push(Order::Work { job, work, requested });
+            EventBody::JobRequested { job, work, grants, .. } => {
+                self.orders.push(Order::Work { job, work, is_bounded: grants.is_some(), requested });
             }
             EventBody::AskRaised(ask) if matches!(ask.raiser, Raiser::Job { .. }) => self.asked.push(ask.ask),
             EventBody::AskEnded { ask, ending }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use mainstay_model::decide::Identity;
-use mainstay_model::{Command, CommandId, Deadline, Principal, QueuedCommand, Source, Timestamp};
+use mainstay_model::{Command, CommandId, Deadline, Error, Principal, QueuedCommand, Source, Timestamp};
 
 use crate::claims::CommandKey;
 
@@ -33,8 +33,8 @@ impl Queued {
 
     /// The command, for when its turn has come.
     pub(crate) fn into_command(self) -> (Command, Option<Deadline>) {
-        let QueuedCommand { command, key, if_version, deadline, body, .. } = *self.queued;
-        (Command { key, if_version, ..Command::new(command, self.source, body) }, deadline)
+        let QueuedCommand { command, key, if_version, deadline, grants, body, .. } = *self.queued;
+        (Command { key, if_version, grants, ..Command::new(command, self.source, body) }, deadline)
     }
 
     /// What it is known and answered by.
@@ -99,15 +99,18 @@ impl Lane {
 
     /// When the first of them takes longer than it may.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        self.waiting.iter().filter_map(|queued| queued.queued.deadline).map(|deadline| deadline.at).min()
+        self.waiting.iter().filter_map(|queued| queued.queued.ends_by()).min()
     }
 
-    /// One that has taken longer than it may, and how long that is.
-    pub(crate) fn take_overdue(&mut self, now: Timestamp) -> Option<(Queued, u64)> {
-        let is_overdue = |queued: &Queued| queued.queued.deadline.is_some_and(|deadline| deadline.at <= now);
-        let place = self.waiting.iter().position(is_overdue)?;
-        let queued = self.waiting.remove(place)?;
-        let limit_ms = queued.queued.deadline.map(|deadline| deadline.limit_ms)?;
-        Some((queued, limit_ms))
+    /// One that has taken longer than it may, and what it is answered.
+    pub(crate) fn take_overdue(&mut self, now: Timestamp) -> Option<(Queued, Error)> {
+        let overdue = |queued: &Queued| queued.queued.overdue(now);
+        let (place, error) = self
+            .waiting
+            .iter()
+            .map(overdue)
+            .enumerate()
+            .find_map(|(place, overdue)| overdue.map(|error| (place, error)))?;
+        Some((self.waiting.remove(place)?, error))
     }
 }

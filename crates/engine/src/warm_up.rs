@@ -182,6 +182,7 @@ impl WarmUp {
                 | RunnerNotice::Comm { .. }
                 | RunnerNotice::CommTaken { .. }
                 | RunnerNotice::Asks { .. }
+                | RunnerNotice::Checks { .. }
                 | RunnerNotice::Finished { .. }
                 | RunnerNotice::Built { .. }
                 | RunnerNotice::Exited { .. }) => Notice::Runner(notice),

@@ -107,6 +107,8 @@ pub(crate) enum Order {
         job: JobId,
         /// The work for the agent.
         work: JobSpec,
+        /// Whether a grant bounds it.
+        is_bounded: bool,
         /// The event that accepted it.
         requested: Seq,
     },
@@ -214,10 +216,10 @@ async fn deliver(
                     kernel.run(submission).await;
                 }
             }
-            (runner, Order::Work { job, work, requested }) => {
+            (runner, Order::Work { job, work, is_bounded, requested }) => {
                 // What it does reaches beyond the session: that it was asked to must not get lost.
                 if has(&committed, requested).await {
-                    do_work(runner, job, work).await;
+                    do_work(runner, job, work, is_bounded).await;
                 }
             }
             (Runner::Agent(agent), Order::Steer { queued, requested }) => {
@@ -250,7 +252,7 @@ async fn has(committed: &watch::Receiver<Arc<Session>>, event: Seq) -> bool {
     committed.clone().wait_for(|session| session.last_seq >= event).await.is_ok()
 }
 
-async fn do_work(runner: &Runner, job: JobId, work: JobSpec) {
+async fn do_work(runner: &Runner, job: JobId, work: JobSpec, is_bounded: bool) {
     match (runner, work) {
         (Runner::Kernel(kernel), JobSpec::Build | JobSpec::Rebuild) => kernel.build(job).await,
         (Runner::Kernel(kernel), JobSpec::Comm(message)) => kernel.take_comm(job, *message).await,
@@ -265,7 +267,7 @@ async fn do_work(runner: &Runner, job: JobId, work: JobSpec) {
             | JobSpec::Compaction { .. }
             | JobSpec::Shell { .. }
             | JobSpec::Setting(_)),
-        ) => agent.work(job, work).await,
+        ) => agent.work(job, work, is_bounded).await,
     }
 }
 

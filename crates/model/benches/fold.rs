@@ -68,6 +68,7 @@ fn body(seq: u64) -> EventBody {
             command: CommandId::from_uuid(job.as_uuid()),
             key: None,
             deadline: None,
+            grants: None,
             fingerprint: CommandFingerprint::from_stored("ab".repeat(32)),
             code: "let x = 1 + 1".to_owned(),
             file: None,

@@ -11,6 +11,7 @@ mod asks;
 mod builds;
 mod commands;
 mod comms;
+mod grants;
 mod job_endings;
 mod losses;
 mod notices;
@@ -237,6 +238,8 @@ pub enum Effect {
     },
     /// Have the agent do something, once that it was asked to is durable.
     Work {
+        /// Whether a grant bounds it: then what its tools are about to do is checked before.
+        is_bounded: bool,
         /// The job that does the work.
         job: JobId,
         /// The work for the agent.

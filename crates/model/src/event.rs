@@ -12,6 +12,7 @@ mod queued;
 mod table;
 
 pub use deadline::Deadline;
+pub(crate) use deadline::ends_by;
 pub use description::{Description, Tone};
 pub use job_part::{EvalEnd, JobEnd, JobPart};
 pub use points::{ForkPoint, MergePoint};
@@ -30,6 +31,7 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, References};
+use crate::grant::Grants;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind};
 use crate::language::Language;
 use crate::message::{Compaction, Message};
@@ -219,6 +221,9 @@ pub enum EventBody {
         /// When the command must have ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Deadline>,
+        /// What the job may do at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grants: Option<Box<Grants>>,
         /// The code to be run.
         code: String,
         /// The file whose text it is, absolute.
@@ -288,6 +293,14 @@ pub enum EventBody {
         job: JobId,
         /// How long the command might have taken, in milliseconds.
         limit_ms: u64,
+    },
+    /// The running job did, or has spent, what its grant does not allow, or the grant has ended: its command is answered, and the job was told
+    /// to stop.
+    JobDenied {
+        /// The job that was denied.
+        job: JobId,
+        /// What the grant does not allow.
+        error: Error,
     },
     /// The code ran to its end.
     EvalCompleted {
@@ -366,6 +379,9 @@ pub enum EventBody {
         /// When the command must have ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Deadline>,
+        /// What the job may do at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grants: Option<Box<Grants>>,
         /// What it is to do.
         work: JobSpec,
     },

@@ -31,12 +31,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::error::Error;
+use crate::message::TokenUsage;
 
 pub use amount::{Amount, Currency, Decimal};
 pub use budget::Budget;
 pub use denial::{Denial, NotASubset};
 pub use kind::OperationKind;
-pub use operation::Operation;
+pub use operation::{AskedOperation, Operation};
 pub use pattern::{Pattern, PatternLimits};
 
 use stored::StoredGrants;
@@ -99,6 +100,12 @@ impl Grants {
         Self { budget, ..self }
     }
 
+    /// The same, of whose operations nobody asks before they are done: it has an end and a budget, and no patterns.
+    #[must_use]
+    pub fn without_patterns(self) -> Self {
+        Self { capabilities: BTreeMap::new(), ..self }
+    }
+
     /// Returns the patterns of each kind of operation that is granted.
     pub const fn capabilities(&self) -> &BTreeMap<OperationKind, Vec<Pattern>> {
         &self.capabilities
@@ -140,6 +147,13 @@ impl Grants {
     /// ceiling.
     pub fn spend(&mut self, currency: &Currency, cost: Decimal) -> Option<Decimal> {
         self.budget.spend(currency, cost)
+    }
+
+    /// Counts what a model was used for.
+    pub fn spend_on(&mut self, usage: &TokenUsage) {
+        if let (Ok(dollars), false) = ("USD".parse(), usage.cost.is_zero()) {
+            self.spend(&dollars, Decimal::from(usage.cost));
+        }
     }
 
     /// What a child is given of this grant: all that the request names, at most what remains of the budget,

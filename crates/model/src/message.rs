@@ -234,6 +234,11 @@ impl Cost {
         self.0 as f64 / Self::PARTS
     }
 
+    /// Returns the cost in billionths of a dollar.
+    pub const fn billionths(self) -> u64 {
+        self.0
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(&self) -> bool {
         self.0 == 0

@@ -13,6 +13,7 @@ use crate::display::Display;
 use crate::eval::{EvalResult, RaisedError, WorkerExit};
 use crate::event::{Blame, OutputStream};
 use crate::fingerprint::References;
+use crate::grant::AskedOperation;
 use crate::id::{AskId, JobId, RunnerId};
 use crate::language::Language;
 use crate::startup::Startup;
@@ -96,6 +97,15 @@ pub enum RunnerNotice {
     CommTaken {
         /// The job that handled the message.
         job: JobId,
+    },
+    /// The tools of an agent are about to do something, and wait to hear whether the grant of the job allows it.
+    Checks {
+        /// The job that is at work.
+        job: JobId,
+        /// What the answer is given under.
+        check: AskId,
+        /// What they are about to do.
+        operations: Vec<AskedOperation>,
     },
     /// A job asks, and waits for the answer.
     Asks {

@@ -174,6 +174,7 @@ mod tests {
                 fingerprint: CommandFingerprint::of("", &nth),
                 key: None,
                 deadline: None,
+                grants: None,
                 code: if withheld { String::new() } else { format!("\n  job {nth}\nmore") },
                 file: None,
                 command_line: None,

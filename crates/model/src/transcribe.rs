@@ -118,7 +118,8 @@ impl Transcriber {
             JobPart::Displayed(display) => cell.show(display, event.at),
             JobPart::Cleared => cell.clear(),
             JobPart::OutputCut => cell.is_cut = true,
-            JobPart::Requested { .. } | JobPart::CancelRequested | JobPart::TimedOut => {}
+            JobPart::Requested { .. } | JobPart::CancelRequested | JobPart::TimedOut | JobPart::Denied(_) => {
+            }
             JobPart::Ended(end) => {
                 let cell = self.running.take();
                 return cell.map_or_else(Vec::new, |cell| cell.entries(kind, Ending::of(end), event));

@@ -88,7 +88,7 @@ impl Process for Clock {
 
 #[async_trait]
 impl Agent for Clock {
-    async fn work(&self, job: JobId, work: JobSpec) {
+    async fn work(&self, job: JobId, work: JobSpec, _: bool) {
         let (began, say) = (self.began, self.say.clone());
         let JobSpec::Turn { prompt } = work else { return };
         let pause = Duration::from_micros(prompt.text.parse().unwrap());

@@ -337,6 +337,7 @@ mod tests {
             fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
             key: None,
             deadline: None,
+            grants: None,
             code: code.to_owned(),
             file: None,
             command_line: None,
@@ -454,10 +455,8 @@ mod tests {
             event
         };
         let said = |parts: Vec<Part>| {
-            of_turn(
-                Source::Worker,
-                EventBody::MessageAdded(Box::new(Message { parts, ..Message::default() })),
-            )
+            let message = Box::new(Message { parts, ..Message::default() });
+            of_turn(Source::Worker, EventBody::MessageAdded(message))
         };
         let requested = EventBody::JobRequested {
             job: job(),
@@ -465,6 +464,7 @@ mod tests {
             fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
             key: None,
             deadline: None,
+            grants: None,
             work: JobSpec::Turn { prompt: Prompt::text("look\nhere") },
         };
         let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: serde_json::Value::Null };

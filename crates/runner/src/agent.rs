@@ -10,8 +10,9 @@ use crate::runner::Process;
 /// An agent that is spoken to.
 #[async_trait]
 pub trait Agent: Process {
-    /// Does something. Done once the agent has it; what it says, and its end, come as notices.
-    async fn work(&self, job: JobId, work: JobSpec);
+    /// Does something. Done once the agent has it; what it says, and its end, come as notices. Where a grant bounds the job, each thing that its
+    /// tools are about to do is asked about first, by [`RunnerNotice::Checks`](mainstay_model::RunnerNotice::Checks).
+    async fn work(&self, job: JobId, work: JobSpec, is_bounded: bool);
 
     /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
     /// `requested` is the event that queued it, and names it: of what comes twice, the first is heeded.

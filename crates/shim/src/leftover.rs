@@ -176,7 +176,7 @@ impl Kernel for Gone {
 
 #[async_trait]
 impl Agent for Gone {
-    async fn work(&self, _: JobId, _: JobSpec) {}
+    async fn work(&self, _: JobId, _: JobSpec, _: bool) {}
 
     async fn steer(&self, _: QueuedPrompt, _: Seq) {}
 

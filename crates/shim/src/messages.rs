@@ -202,6 +202,9 @@ pub enum ToShim {
         job: JobId,
         /// What is to be done.
         work: JobSpec,
+        /// Whether a grant bounds it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_bounded: bool,
     },
     /// Say something to the agent while it works.
     Steer {

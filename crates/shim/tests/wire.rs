@@ -118,7 +118,7 @@ fn what_a_shim_is_told_stays_as_it_is() {
         ToShim::Expect { upcoming: vec![Upcoming { job: job(), code: code.clone(), file: None }] },
         ToShim::Build { job: job() },
         ToShim::TakeComm { job: job(), message: Box::new(comm) },
-        ToShim::Work { job: job(), work: JobSpec::Turn { prompt: Prompt::text("hello") } },
+        ToShim::Work { job: job(), work: JobSpec::Turn { prompt: Prompt::text("hello") }, is_bounded: false },
         ToShim::Steer {
             queued: QueuedPrompt { prompt: Prompt::text("stop"), hears: Delivery::Steer },
             requested: Seq(4),

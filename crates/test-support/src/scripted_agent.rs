@@ -169,7 +169,7 @@ impl Process for ScriptedAgent {
 
 #[async_trait]
 impl Agent for ScriptedAgent {
-    async fn work(&self, job: JobId, work: JobSpec) {
+    async fn work(&self, job: JobId, work: JobSpec, _is_bounded: bool) {
         self.tell_test(Given::Work(job, work));
     }
 

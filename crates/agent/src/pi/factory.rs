@@ -21,6 +21,7 @@ use tokio::task::spawn_blocking;
 
 use super::live_sessions::{self, LiveSessions};
 use super::locate::{FoundPi, Search, choose};
+use super::operation_checks;
 use super::orphans::ProcessMark;
 use super::runner::{self, Start};
 use super::session_file::{EntryCounts, session_file};
@@ -126,6 +127,7 @@ impl PiAgents {
         }
         let live = live_sessions.as_ref().filter(|_| LiveSessions::are_for(spec));
         given.extend(live.iter().flat_map(|_| LiveSessions::arguments(&files.folder)));
+        given.extend(operation_checks::arguments(&files.folder));
         given.extend(arguments.iter().map(OsString::from));
         let own = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
         let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
@@ -258,8 +260,12 @@ impl Files {
                 fs::remove_file(entry.path()).map_err(|error| failed(&error))?;
             }
         }
-        fs::write(folder.join(live_sessions::FILE), live_sessions::EXTENSION)
-            .map_err(|error| failed(&error))?;
+        for (file, source) in [
+            (live_sessions::FILE, live_sessions::EXTENSION),
+            (operation_checks::FILE, operation_checks::EXTENSION),
+        ] {
+            fs::write(folder.join(file), source).map_err(|error| failed(&error))?;
+        }
         let Some(written) = session_file(spec.session, &spec.working_directory, conversation) else {
             return Ok(Self { folder, file: None, entry_counts: EntryCounts::default() });
         };

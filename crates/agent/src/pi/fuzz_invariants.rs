@@ -106,7 +106,7 @@ impl Conversation {
                 if let Some(work) = work_of(wish).filter(|_| job.is_none() && self.is_ready) {
                     self.jobs += 1;
                     let job = JobId::from_uuid(Uuid::from_u128(self.jobs));
-                    self.translation.work(job, work, now);
+                    self.translation.work(job, work, true, now);
                     return self.take(Some(job));
                 }
             }
@@ -155,7 +155,10 @@ impl Conversation {
             match out {
                 Output::Send(line) => self.is_told(&line),
                 Output::Ready => self.is_ready = true,
-                Output::Tell(RunnerNotice::Asks { job: asking, ask, .. }) => {
+                Output::Tell(
+                    RunnerNotice::Asks { job: asking, ask, .. }
+                    | RunnerNotice::Checks { job: asking, check: ask, .. },
+                ) => {
                     assert_eq!(job, Some(asking), "an ask of no job");
                     self.asks.push(ask);
                 }

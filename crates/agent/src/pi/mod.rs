@@ -11,6 +11,7 @@ pub(crate) mod fuzz_invariants;
 mod install;
 mod live_sessions;
 mod locate;
+mod operation_checks;
 mod orphans;
 mod rpc;
 mod runner;

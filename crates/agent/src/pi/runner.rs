@@ -231,8 +231,8 @@ impl Process for Pi {
 
 #[async_trait]
 impl Agent for Pi {
-    async fn work(&self, job: JobId, work: JobSpec) {
-        self.shared.want(|translation, now| translation.work(job, work, now)).await;
+    async fn work(&self, job: JobId, work: JobSpec, is_bounded: bool) {
+        self.shared.want(|translation, now| translation.work(job, work, is_bounded, now)).await;
     }
 
     async fn steer(&self, queued: QueuedPrompt, _requested: Seq) {

@@ -9,7 +9,7 @@ mod events;
 mod job;
 mod questions;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use mainstay_model::agent::Image as Picture;
@@ -21,6 +21,7 @@ use mainstay_runner::AgentQuestion;
 use serde_json::Value;
 
 use super::dialog::Dialog;
+use super::operation_checks;
 use super::rpc::{Command, FOLLOW_UP, Image, request};
 use job::{Job, Phase};
 
@@ -95,6 +96,8 @@ pub(crate) struct Translation {
     last: u64,
     waiting: HashMap<u64, PendingRequest>,
     dialogs: HashMap<AskId, Dialog>,
+    /// What its tools are about to do, and wait to hear whether they may.
+    checks: HashSet<AskId>,
     job: Option<Job>,
     state: AgentState,
     /// How it is to go on once it is there.
@@ -116,6 +119,7 @@ impl Translation {
             last: 0,
             waiting: HashMap::new(),
             dialogs: HashMap::new(),
+            checks: HashSet::new(),
             job: None,
             state: AgentState::default(),
             wanted,
@@ -145,7 +149,7 @@ impl Translation {
     }
 
     /// Starts a job of the agent.
-    pub(crate) fn work(&mut self, id: JobId, work: JobSpec, now: Duration) {
+    pub(crate) fn work(&mut self, id: JobId, work: JobSpec, is_bounded: bool, now: Duration) {
         self.is_cycling = false;
         let (phase, command) = match work {
             JobSpec::Turn { prompt } => {
@@ -176,7 +180,7 @@ impl Translation {
             (Phase::Setting, Command::GetAvailableModels) => Step::Choose,
             (Phase::Setting, _) => Step::Set,
         };
-        self.job = Some(Job::new(id, phase, now));
+        self.job = Some(Job { is_bounded, ..Job::new(id, phase, now) });
         self.send(&command, PendingRequest::Step(step));
     }
 
@@ -209,11 +213,13 @@ impl Translation {
 
     /// Passes on the answer to an ask.
     pub(crate) fn answer(&mut self, ask: AskId, answer: &Result<Value, Error>, now: Duration) {
-        let Some(dialog) = self.dialogs.remove(&ask) else { return };
-        self.out.push_back(Output::Send(match answer {
-            Ok(value) => dialog.answered(value),
-            Err(_) => dialog.cancelled(),
-        }));
+        let line = match (self.dialogs.remove(&ask), answer) {
+            (Some(dialog), Ok(value)) => dialog.answered(value),
+            (Some(dialog), Err(_)) => dialog.cancelled(),
+            (None, answer) if self.checks.remove(&ask) => operation_checks::answered(ask, answer),
+            (None, _) => return,
+        };
+        self.out.push_back(Output::Send(line));
         if let Some(job) = &mut self.job {
             job.heard_at = now;
         }
@@ -233,7 +239,7 @@ impl Translation {
     /// When to look again whether its model says anything.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let silence = self.timeouts.silence?;
-        let job = self.job.as_ref().filter(|_| self.dialogs.is_empty())?;
+        let job = self.job.as_ref().filter(|_| self.dialogs.is_empty() && self.checks.is_empty())?;
         job.deadline(silence, self.timeouts.grace)
     }
 
@@ -297,6 +303,9 @@ impl Translation {
     fn cancel_dialogs(&mut self) {
         for (_, dialog) in std::mem::take(&mut self.dialogs) {
             self.out.push_back(Output::Send(dialog.cancelled()));
+        }
+        for check in std::mem::take(&mut self.checks) {
+            self.out.push_back(Output::Send(operation_checks::answered(check, &Err(Error::Cancelled))));
         }
     }
 }

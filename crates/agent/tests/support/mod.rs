@@ -154,7 +154,7 @@ impl Pi {
     pub(crate) async fn begin(&mut self, work: JobSpec) -> JobId {
         self.jobs += 1;
         let job = JobId::from_uuid(Uuid::from_u128(self.jobs));
-        self.agent.work(job, work).await;
+        self.agent.work(job, work, false).await;
         job
     }
 

@@ -20,6 +20,9 @@ pub(super) fn code_of(error: &Error) -> ErrorCode {
         Error::Cancelled => ErrorCode::Cancelled,
         Error::TimedOut { .. } => ErrorCode::DeadlineExceeded,
         Error::AnswerInvalid { .. } => ErrorCode::InvalidArgument,
+        Error::GrantExpired { .. } => ErrorCode::LeaseExpired,
+        Error::GrantRevoked { .. } => ErrorCode::LeaseRevoked,
+        Error::BudgetExhausted { .. } => ErrorCode::ResourceExhausted,
         _ => match error.class() {
             ErrorClass::Invalid => ErrorCode::InvalidArgument,
             ErrorClass::NotFound => ErrorCode::NotFound,

@@ -36,6 +36,7 @@ impl Session<A> {
             input,
             key,
             timeout_ms: None,
+            grants: None,
         };
         match message {
             Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,

@@ -42,6 +42,9 @@ pub(crate) fn code_of(error: &Error) -> ErrorCode {
         Error::TimedOut { .. } => ErrorCode::Timeout,
         Error::KernelUnknown { .. } | Error::KernelUnavailable { .. } => ErrorCode::AgentNotAvailable,
         Error::CommandNotFound { .. } => ErrorCode::JobNotFound,
+        Error::GrantExpired { .. } => ErrorCode::LeaseExpired,
+        Error::BudgetExhausted { .. } => ErrorCode::BudgetExhausted,
+        Error::GrantExceeded { .. } => ErrorCode::LeaseSubsetViolation,
         _ => match error.class() {
             ErrorClass::Invalid | ErrorClass::NotFound | ErrorClass::NotOffered => ErrorCode::InvalidRequest,
             ErrorClass::NotPermitted => ErrorCode::PermissionDenied,

@@ -22,11 +22,14 @@ use crate::settings::Settings;
 use crate::stored_session::{Opening, StoredSession};
 
 /// What this runtime can do, in the order of the draft.
-const FEATURES: [Feature; 6] = [
+const FEATURES: [Feature; 9] = [
     Feature::Heartbeat,
     Feature::Ack,
     Feature::ListJobs,
     Feature::Subscribe,
+    Feature::LeaseExpiresAt,
+    Feature::CostBudget,
+    Feature::ModelUse,
     Feature::ResultChunk,
     Feature::AgentVersions,
 ];

@@ -2,6 +2,7 @@
 
 mod errors;
 mod handshake;
+mod lease;
 mod peculiarities;
 mod requests;
 mod submit;
@@ -16,6 +17,7 @@ use mainstay_arcp_protocol::b::{Accepted, Envelope, Feature, Message, Ping, deco
 use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 
+use self::lease::ShownLease;
 use self::peculiarities::Peculiarities;
 use self::translator::BTranslator;
 use crate::dialect::Dialect;
@@ -65,6 +67,7 @@ fn begin(peer: &Peer, opened: Opened, outbox: Outbox, peculiarities: Peculiariti
         session: stored.id.clone(),
         chunks: stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str()),
         chunk_bytes: stored.chunk_bytes,
+        budgets: stored.features.iter().any(|feature| feature == Feature::CostBudget.as_str()),
         peculiarities,
     };
     Session::begin(peer, opened, outbox, B { peculiarities, awaited_pong: None }, translator)
@@ -155,13 +158,14 @@ impl Dialect for B {
 
     fn accepted(session: &Session<Self>, job: &CommandId, submission: &PendingSubmission) -> String {
         let known = session.fold.job(job);
+        let ShownLease { lease, constraints, budget } =
+            ShownLease::of(known.and_then(|known| known.grants.as_deref()));
         let accepted = Accepted {
             job_id: job.to_string(),
             agent: known.map_or_else(|| submission.agent.clone(), |known| known.agent.clone()),
-            // What a job may do beside running its code is not granted by leases yet, so that none is given.
-            lease: Default::default(),
-            lease_constraints: None,
-            budget: None,
+            lease,
+            lease_constraints: constraints,
+            budget,
             credentials: None,
             accepted_at: known.map_or_else(Timestamp::now, |known| known.submitted_at),
             trace_id: Some(
@@ -211,5 +215,5 @@ impl Dialect for B {
 #[cfg(test)]
 pub(crate) fn test_translator(session: &str) -> BTranslator {
     let peculiarities = Peculiarities::default();
-    BTranslator { session: session.to_owned(), chunks: true, chunk_bytes: 40, peculiarities }
+    BTranslator { session: session.to_owned(), chunks: true, chunk_bytes: 40, budgets: true, peculiarities }
 }

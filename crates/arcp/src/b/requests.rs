@@ -6,6 +6,7 @@ use mainstay_arcp_protocol::b::{
 };
 use mainstay_model::{CommandId, Error, Timestamp};
 
+use super::lease::ShownLease;
 use super::translator::status_of;
 use super::{B, errors};
 use crate::job_cancellation::CancelResult;
@@ -99,12 +100,18 @@ impl Session<B> {
             .jobs()
             .map(|(job, known)| {
                 let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());
-                entry(job, agent, known.state, known.submitted_at, trace, Some(known.last_seq))
+                let lease = ShownLease::of(known.grants.as_deref()).lease;
+                JobEntry {
+                    lease,
+                    ..entry(job, agent, known.state, known.submitted_at, trace, Some(known.last_seq))
+                }
             })
             .collect();
         for other in self.under_way_elsewhere().await? {
             if let Some(origin) = other.origin() {
-                jobs.push(entry(&other.job, other.agent, other.state, other.at, origin.trace, None));
+                let lease = ShownLease::of(other.grants.as_deref()).lease;
+                let entry = entry(&other.job, other.agent, other.state, other.at, origin.trace, None);
+                jobs.push(JobEntry { lease, ..entry });
             }
         }
         jobs.retain(|job| list.admits(job));

@@ -3,7 +3,7 @@
 use mainstay_arcp_protocol::b::{ErrorCode, ErrorPayload, Message, Submit as WireSubmit};
 use mainstay_model::{Error, Timestamp};
 
-use super::{B, errors};
+use super::{B, errors, lease};
 use crate::session::Session;
 use crate::submissions::Submit;
 
@@ -15,10 +15,18 @@ impl Session<B> {
         trace: Option<String>,
         submit: WireSubmit,
     ) -> Result<(), Error> {
-        if let Err(payload) = check(&submit, Timestamp::now()) {
-            self.refuse_with(&message, &payload).await;
+        if submit.max_runtime_sec == Some(0) {
+            let reason = "max_runtime_sec must be at least 1";
+            self.refuse_with(&message, &ErrorPayload::new(ErrorCode::InvalidRequest, reason)).await;
             return Ok(());
         }
+        let grants = match lease::asked(&submit, Timestamp::now()) {
+            Ok(grants) => grants.map(Box::new),
+            Err(payload) => {
+                self.refuse_with(&message, &payload).await;
+                return Ok(());
+            }
+        };
         let timeout_ms = submit.max_runtime_sec.map(|seconds| u64::from(seconds).saturating_mul(1000));
         self.submit(Submit {
             message,
@@ -28,6 +36,7 @@ impl Session<B> {
             input: submit.input,
             key: submit.idempotency_key,
             timeout_ms,
+            grants,
         })
         .await
     }
@@ -35,21 +44,5 @@ impl Session<B> {
     /// Says that a request was refused.
     pub(super) async fn refuse_with(&self, message: &str, payload: &ErrorPayload) {
         self.send(Message::SessionError(errors::answering(payload, message))).await;
-    }
-}
-
-/// What is wrong with a submission by itself.
-fn check(submit: &WireSubmit, now: Timestamp) -> Result<(), ErrorPayload> {
-    let invalid = |message: String| Err(ErrorPayload::new(ErrorCode::InvalidRequest, message));
-    if submit.max_runtime_sec == Some(0) {
-        return invalid("max_runtime_sec must be at least 1".to_owned());
-    }
-    let expires_at =
-        submit.lease_constraints.as_ref().and_then(|constraints| constraints.expires_at.as_deref());
-    match expires_at.map(|text| (text, text.ends_with('Z'), text.parse::<Timestamp>())) {
-        None => Ok(()),
-        Some((_, true, Ok(at))) if at > now => Ok(()),
-        Some((_, true, Ok(_))) => invalid("expires_at lies in the past".to_owned()),
-        Some((text, ..)) => invalid(format!("expires_at must be a time in UTC that ends in Z, not {text}")),
     }
 }

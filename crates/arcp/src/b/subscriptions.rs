@@ -5,12 +5,14 @@ use mainstay_arcp_protocol::b::{
     ErrorCode, ErrorPayload, Feature, Message, Subscribe, Subscribed, Unsubscribe, decode,
 };
 use mainstay_engine::CommandStatus;
+use mainstay_model::grant::Grants;
 use mainstay_model::{CommandId, Error, SessionId, Timestamp};
 
+use super::lease::ShownLease;
 use super::translator::status_of;
 use super::{B, replay};
 use crate::frames::Outbox;
-use crate::job_origin::{JobOrigin, trace_of_job};
+use crate::job_origin::{Acceptance, JobOrigin, trace_of_job};
 use crate::job_outcome::JobState;
 use crate::live_sessions::LiveSessions;
 use crate::message_id::place_of_ulid;
@@ -24,6 +26,7 @@ struct Described {
     state: JobState,
     agent: String,
     trace: String,
+    grants: Option<Box<Grants>>,
 }
 
 impl Session<B> {
@@ -67,14 +70,15 @@ impl Session<B> {
             }
             stored => stored?,
         }
+        let ShownLease { lease, constraints, budget } = ShownLease::of(described.grants.as_deref());
         self.send(Message::JobSubscribed(Subscribed {
             request_id: Some(id),
             job_id: job.to_string(),
             current_status: status_of(described.state),
             agent: described.agent,
-            lease: Default::default(),
-            lease_constraints: None,
-            budget: None,
+            lease,
+            lease_constraints: constraints,
+            budget,
             parent_job_id: None,
             trace_id: Some(described.trace),
             subscribed_from: self.fold.seq(),
@@ -148,7 +152,8 @@ impl Session<B> {
     async fn described(&mut self, job: &CommandId, home: SessionId) -> Result<Described, Error> {
         if let Some(known) = self.fold.job(job) {
             let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());
-            return Ok(Described { state: known.state, agent, trace });
+            let grants = known.grants.clone();
+            return Ok(Described { state: known.state, agent, trace, grants });
         }
         self.load_agent(home).await?;
         let state = match self.client.command(job).await? {
@@ -157,6 +162,10 @@ impl Session<B> {
             CommandStatus::Ended(stored) => JobState::of_stored(&stored.outcome),
         };
         let agent = self.agent_of(home).cloned().unwrap_or_default();
-        Ok(Described { state, agent, trace: trace_of_job(job) })
+        let grants = match self.acceptance_of(job, home).await? {
+            Some(event) => Acceptance::of(&event).and_then(|acceptance| acceptance.grants.cloned()),
+            None => None,
+        };
+        Ok(Described { state, agent, trace: trace_of_job(job), grants: grants.map(Box::new) })
     }
 }

@@ -4,6 +4,7 @@ use mainstay_arcp_protocol::b::{
     Encoding, Envelope, ErrorCode, Event as WireEvent, EventKind, FinalStatus, JobError, JobResult,
     JobStatus, Message, ResultChunk,
 };
+use mainstay_model::grant::Amount;
 use mainstay_model::{Cost, Event, OutputStream, TokenUsage};
 use serde_json::{Value, json};
 
@@ -30,6 +31,8 @@ pub(crate) struct BTranslator {
     pub(super) chunks: bool,
     /// The largest part of a result, in bytes.
     pub(super) chunk_bytes: usize,
+    /// Whether its client is told what is left of a budget.
+    pub(super) budgets: bool,
     /// What its client cannot read.
     pub(super) peculiarities: Peculiarities,
 }
@@ -58,7 +61,7 @@ impl Translator for BTranslator {
 
     fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Message>> {
         let told = |kind| Some(Message::JobEvent(WireEvent { kind, ts: job.event.at }));
-        kinds(news).into_iter().map(told).collect()
+        kinds(news).into_iter().chain(self.left(job, news)).map(told).collect()
     }
 
     fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Message>> {
@@ -92,6 +95,19 @@ impl Translator for BTranslator {
 }
 
 impl BTranslator {
+    /// What is left of a job's budget once something was spent. Source: draft-arcp-1.1, 9.6.
+    fn left(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<EventKind> {
+        let is_spent = matches!(news, JobNews::Used { usage, .. } if usage.cost != Cost::default());
+        let grants = job.known.grants.as_ref().filter(|_| is_spent && self.budgets);
+        let metric = |left: Amount| EventKind::Metric {
+            name: "cost.budget.remaining".to_owned(),
+            value: left.value.to_string().parse().unwrap_or_default(),
+            unit: Some(left.currency.as_str().to_owned()),
+            dimensions: None,
+        };
+        grants.map(|grants| grants.budget().all_remaining().map(metric).collect()).unwrap_or_default()
+    }
+
     /// The messages that tell the result of a job: a large one comes in parts before the last one.
     fn result(&self, JobView { job, event, .. }: &JobView<'_>, result: Value) -> Vec<Message> {
         let text = result.to_string();

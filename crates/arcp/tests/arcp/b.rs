@@ -6,7 +6,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, Peer};
 
-const FEATURES: [&str; 6] = ["heartbeat", "ack", "list_jobs", "subscribe", "result_chunk", "agent_versions"];
+const FEATURES: [&str; 9] = [
+    "heartbeat",
+    "ack",
+    "list_jobs",
+    "subscribe",
+    "lease_expires_at",
+    "cost.budget",
+    "model.use",
+    "result_chunk",
+    "agent_versions",
+];
 
 pub(crate) fn hello(token: &str) -> Value {
     json!({

@@ -7,4 +7,5 @@ mod a_edges;
 mod a_observers;
 mod b;
 mod b_bounds;
+mod b_leases;
 mod support;

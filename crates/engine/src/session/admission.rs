@@ -335,8 +335,9 @@ impl SessionTask {
         if state == SessionState::Uninitialized && availability(state, action) == Availability::Refused {
             self.start_for(&command);
         }
-        let Command { id, key, source, depends_on, if_version, body, .. } = command;
-        let queued = QueuedCommand { command: id, fingerprint, key, depends_on, if_version, deadline, body };
+        let Command { id, key, source, depends_on, if_version, grants, body, .. } = command;
+        let queued =
+            QueuedCommand { command: id, fingerprint, key, depends_on, if_version, deadline, grants, body };
         let queued = Queued::new(source, queued);
         self.traces.waits(&queued.key());
         self.lane.push(queued.clone());

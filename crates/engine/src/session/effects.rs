@@ -21,11 +21,11 @@ impl SessionTask {
                 self.traces.job_begins(&self.session, job);
                 self.run_job(Submission { job, code, file, command_line, is_withheld: false });
             }
-            Effect::Work { job, work } => {
+            Effect::Work { job, work, is_bounded } => {
                 self.traces.job_begins(&self.session, job);
                 let requested = self.session.running().map(|running| running.requested);
                 let requested = requested.unwrap_or(self.session.last_seq);
-                self.give(Order::Work { job, work, requested });
+                self.give(Order::Work { job, work, is_bounded, requested });
             }
             Effect::Steer { queued } => {
                 // Its event is the last of the decision.

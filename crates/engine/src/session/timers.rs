@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_model::{Deadline, Notice, SessionState, Timestamp};
+use mainstay_model::{Deadline, Notice, RunningJob, SessionState, Timestamp};
 
 use super::SessionTask;
 use crate::clock::now;
@@ -11,7 +11,7 @@ use crate::sync::time::Instant;
 impl SessionTask {
     pub(super) fn next_timer(&self) -> Option<Instant> {
         let running = self.session.running().filter(|running| !running.is_answered);
-        let overdue = running.and_then(|running| running.deadline).map(|deadline| deadline.at);
+        let overdue = running.and_then(RunningJob::ends_by);
         let unanswered =
             self.session.asks.iter().filter_map(|pending| pending.ask.deadline).map(|deadline| deadline.at);
         // An idle session keeps its task until its rate can be forgotten.

@@ -108,12 +108,11 @@ impl SessionTask {
 
     /// Answers what takes longer than it may.
     pub(super) fn end_overdue(&mut self) {
-        while let Some((queued, limit_ms)) = self.lane.take_overdue(now()) {
-            self.leave(queued, Error::TimedOut { limit_ms });
+        while let Some((queued, error)) = self.lane.take_overdue(now()) {
+            self.leave(queued, error);
         }
-        let overdue = |running: &&RunningJob| {
-            !running.is_answered && running.deadline.is_some_and(|deadline| deadline.at <= now())
-        };
+        let overdue =
+            |running: &&RunningJob| !running.is_answered && running.ends_by().is_some_and(|at| at <= now());
         let unanswered =
             |pending: &&PendingAsk| pending.ask.deadline.is_some_and(|deadline| deadline.at <= now());
         while let Some(ask) = self.session.asks.iter().find(unanswered).map(|pending| pending.ask.ask) {

@@ -226,6 +226,7 @@ async fn end_of(
                 | RunnerNotice::Comm { .. }
                 | RunnerNotice::CommTaken { .. }
                 | RunnerNotice::Agent(_)
+                | RunnerNotice::Checks { .. }
                 | RunnerNotice::Built { .. },
             ) => {}
             Some(RunnerNotice::Asks { ask, .. }) => {
@@ -253,6 +254,7 @@ fn says_another(notice: &RunnerNotice, running: JobId) -> bool {
         | RunnerNotice::Comm { .. }
         | RunnerNotice::CommTaken { .. }
         | RunnerNotice::Asks { .. }
+        | RunnerNotice::Checks { .. }
         | RunnerNotice::Agent(_)
         | RunnerNotice::Finished { .. }
         | RunnerNotice::Built { .. }

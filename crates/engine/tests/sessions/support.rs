@@ -379,6 +379,7 @@ fn told(body: &EventBody) -> String {
         EventBody::AskEnded { ending: AskEnding::TimedOut { .. }, .. } => "nobody answered".to_owned(),
         EventBody::AskEnded { ending: AskEnding::Cancelled, .. } => "asks no more".to_owned(),
         EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
+        EventBody::JobDenied { error, .. } => format!("denied: {error}"),
         EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
         EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),
         EventBody::OutputDisplayed { display, .. } => {

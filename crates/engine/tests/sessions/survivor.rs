@@ -423,7 +423,7 @@ impl Process for Handle {
 
 #[async_trait]
 impl Agent for Handle {
-    async fn work(&self, job: JobId, work: JobSpec) {
+    async fn work(&self, job: JobId, work: JobSpec, _: bool) {
         let survivor = Arc::clone(&self.survivor);
         self.give(|life| {
             if life.ran.iter().all(|(known, _)| *known != job) {

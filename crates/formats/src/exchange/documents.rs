@@ -89,7 +89,7 @@ impl<'a> DocumentCell<'a> {
                 JobPart::Displayed(display) => shown.display(display),
                 JobPart::Cleared => shown.put_out.clear(),
                 JobPart::OutputCut => is_cut = true,
-                JobPart::CancelRequested | JobPart::TimedOut => {}
+                JobPart::CancelRequested | JobPart::TimedOut | JobPart::Denied(_) => {}
                 JobPart::Ended(end) => shown.end(end),
             }
         }

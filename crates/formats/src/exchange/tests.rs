@@ -27,6 +27,7 @@ fn bodies() -> Vec<ExportedEvent> {
         fingerprint: CommandFingerprint::from_stored("f".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         code: "1 + 1".to_owned(),
         file: None,
         command_line: None,

@@ -17,6 +17,7 @@ fn cell(number: usize, code: &str, rest: Vec<EventBody>) -> Item {
         fingerprint: CommandFingerprint::from_stored("f".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         code: code.to_owned(),
         file: None,
         command_line: None,

@@ -192,7 +192,9 @@ pub(in super::super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
         JobPart::OutputCut => {
             printed(event, OutputStream::Stderr, "… (of what follows only the end is kept)\n")
         }
-        JobPart::CancelRequested | JobPart::TimedOut => step(event, JobState::Cancelling),
+        JobPart::CancelRequested | JobPart::TimedOut | JobPart::Denied(_) => {
+            step(event, JobState::Cancelling)
+        }
         JobPart::Ended(end) => eval_ended(event, end),
     })
 }

@@ -56,11 +56,11 @@ pub(super) struct Execution {
 /// Whether it was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InterruptState {
-    /// It was not.
+    /// Nobody has asked for that.
     None,
-    /// It was, and the kernel was not told: before the code runs, a kernel takes no notice.
+    /// Somebody has, and the kernel was not told: before the code runs, a kernel takes no notice.
     Wanted,
-    /// It was, and the kernel was told.
+    /// Somebody has, and the kernel was told.
     Sent,
 }
 

@@ -81,6 +81,7 @@ fn size(notice: &RunnerNotice) -> usize {
         RunnerNotice::Display { display, .. } => display.data.form_bytes() + display.data.text().len(),
         RunnerNotice::Comm { message, .. } => message.bytes(),
         RunnerNotice::Asks { .. }
+        | RunnerNotice::Checks { .. }
         | RunnerNotice::Cleared { .. }
         | RunnerNotice::CommTaken { .. }
         | RunnerNotice::Agent(_)

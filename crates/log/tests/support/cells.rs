@@ -18,6 +18,7 @@ impl Line {
             fingerprint: CommandFingerprint::from_stored("f".to_owned()),
             key: None,
             deadline: None,
+            grants: None,
             code: code.to_owned(),
             file: None,
             command_line: None,

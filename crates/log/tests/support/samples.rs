@@ -71,6 +71,7 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Cancelled },
         requested(),
         EventBody::EvalTimedOut { job: job(), limit_ms: 5_000 },
+        EventBody::JobDenied { job: job(), error: Error::BudgetExhausted { currency: "USD".to_owned() } },
         EventBody::OutputProduced {
             job: Some(job()),
             stream: OutputStream::Stderr,
@@ -98,6 +99,7 @@ pub fn bodies() -> Vec<EventBody> {
             fingerprint: fingerprint("a-command"),
             key: None,
             deadline: None,
+            grants: Some(Box::default()),
             work: JobSpec::Turn { prompt: Prompt::text("hello") },
         },
         EventBody::MessageStreamed(Delta {
@@ -206,6 +208,7 @@ pub fn session(session: &Session) -> Session {
         cancel_requested: true,
         key: Some(IdempotencyKey::new("once").unwrap()),
         deadline: Some(Deadline { at: session.last_activity, limit_ms: 5_000 }),
+        grants: Some(Box::default()),
         withheld: false,
         is_answered: true,
         kind: JobKind::Turn,
@@ -303,6 +306,7 @@ fn queued() -> QueuedCommand {
         depends_on: vec![command_id("a-command")],
         if_version: Some(Version(7)),
         deadline: None,
+        grants: Some(Box::default()),
         body: SessionCommand::Reset,
     }
 }
@@ -332,6 +336,7 @@ fn requested() -> EventBody {
         fingerprint: fingerprint("a-command"),
         key: None,
         deadline: None,
+        grants: Some(Box::default()),
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
         file: Some("/projects/a.fsx".to_owned()),
         command_line: None,

@@ -18,7 +18,7 @@ impl Request for Question {
     }
 
     fn decide(&self, draft: &mut Draft<'_>, accepted: Accepted) -> Result<Decided, Error> {
-        let Accepted { metadata, identity, deadline, fresh } = accepted;
+        let Accepted { metadata, identity, deadline, grants: _, fresh } = accepted;
         draft.raise(metadata, AskId::from_uuid(fresh), identity, self.clone(), deadline)?;
         Ok(Decided::GoesOn)
     }

@@ -68,7 +68,7 @@ impl Request for Eval {
         if let Some(line) = &self.command_line {
             line.check_taken(&draft.session.kind, language.as_ref())?;
         }
-        let Accepted { metadata, identity, deadline, fresh } = accepted;
+        let Accepted { metadata, identity, deadline, grants, fresh } = accepted;
         let Identity { command, key, fingerprint, .. } = identity;
         let job = JobId::from_uuid(fresh);
         let Self { code, file, command_line, .. } = self.clone();
@@ -80,6 +80,7 @@ impl Request for Eval {
             fingerprint,
             key,
             deadline,
+            grants,
             code,
             file,
             command_line,

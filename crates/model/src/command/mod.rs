@@ -30,6 +30,7 @@ use crate::ask::Question;
 use crate::error::Error;
 use crate::event::Source;
 use crate::fingerprint::CommandFingerprint;
+use crate::grant::Grants;
 use crate::id::{CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
 use crate::project::ProjectChoice;
@@ -64,6 +65,8 @@ pub struct Command {
     pub if_version: Option<Version>,
     /// How long it may take from its acceptance to its end, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// What its job may do at most, until when, and at what cost; none where nothing bounds it.
+    pub grants: Option<Box<Grants>>,
     /// What the command asks for.
     pub body: SessionCommand,
 }
@@ -79,6 +82,7 @@ impl Command {
             depends_on: Vec::new(),
             if_version: None,
             timeout_ms: None,
+            grants: None,
             body,
         }
     }
@@ -95,11 +99,14 @@ impl Command {
             depends_on: &'a [CommandId],
             #[serde(skip_serializing_if = "Option::is_none")]
             if_version: Option<Version>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            grants: Option<&'a Grants>,
         }
         let said = Fingerprinted {
             body: &self.body.fingerprinted(),
             depends_on: &self.depends_on,
             if_version: self.if_version,
+            grants: self.grants.as_deref(),
         };
         CommandFingerprint::of(&session.to_string(), &said)
     }

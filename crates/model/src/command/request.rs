@@ -8,6 +8,7 @@ use crate::affordance::Action;
 use crate::decide::{Draft, Identity};
 use crate::error::Error;
 use crate::event::{Deadline, Metadata};
+use crate::grant::Grants;
 use crate::limits::Limits;
 use crate::outcome::Response;
 
@@ -39,6 +40,8 @@ pub(crate) struct Accepted {
     pub(crate) identity: Identity,
     /// When it must have ended.
     pub(crate) deadline: Option<Deadline>,
+    /// What its job may do.
+    pub(crate) grants: Option<Box<Grants>>,
     /// Names the job or the ask that it leads to, if any.
     pub(crate) fresh: Uuid,
 }

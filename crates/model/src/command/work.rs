@@ -6,7 +6,6 @@ use crate::affordance::Action;
 use crate::agent::JobSpec;
 use crate::decide::Draft;
 use crate::error::Error;
-use crate::id::JobId;
 use crate::limits::Limits;
 
 impl Request for JobSpec {
@@ -37,8 +36,7 @@ impl Request for JobSpec {
         if matches!(self, Self::Build | Self::Rebuild) {
             draft.check_project()?;
         }
-        let Accepted { metadata, identity, deadline, fresh } = accepted;
-        draft.request(metadata, identity, JobId::from_uuid(fresh), deadline, self.clone());
+        draft.request(accepted, self.clone())?;
         Ok(Decided::GoesOn)
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Draft, Effect, Identity, of, of_job};
 use crate::agent::{AgentNotice, Delivery, JobSpec, Prompt, QueuedPrompt, WorkEnding, WorkOutcome};
-use crate::event::{Deadline, EventBody, Metadata, Source};
+use crate::command::Accepted;
+use crate::error::Error;
+use crate::event::{EventBody, Metadata, Source};
 use crate::id::JobId;
 use crate::message::Compaction;
 use crate::outcome::{Outcome, Response};
@@ -12,17 +14,14 @@ use crate::transcript::Segment;
 
 impl Draft<'_> {
     /// A runner is given something to do that is no code.
-    pub(crate) fn request(
-        &mut self,
-        metadata: Metadata,
-        identity: Identity,
-        job: JobId,
-        deadline: Option<Deadline>,
-        work: JobSpec,
-    ) {
-        let Identity { command, key, fingerprint, principal: _ } = identity;
-        self.effect(Effect::Work { job, work: work.clone() });
-        self.record(metadata, EventBody::JobRequested { job, command, fingerprint, key, deadline, work });
+    pub(crate) fn request(&mut self, accepted: Accepted, work: JobSpec) -> Result<(), Error> {
+        let Accepted { metadata, identity, deadline, grants, fresh } = accepted;
+        let (Identity { command, key, fingerprint, principal: _ }, job) = (identity, JobId::from_uuid(fresh));
+        self.check_work(grants.as_deref(), &work)?;
+        self.effect(Effect::Work { job, work: work.clone(), is_bounded: grants.is_some() });
+        let requested = EventBody::JobRequested { job, command, fingerprint, key, deadline, grants, work };
+        self.record(metadata, requested);
+        Ok(())
     }
 
     pub(super) fn agent_notice(&mut self, notice: AgentNotice) {
@@ -50,7 +49,11 @@ impl Draft<'_> {
             AgentNotice::Compacted { .. } | AgentNotice::ToolOutput { .. } => return,
         };
         let metadata = self.of_agent();
+        let denied = self.not_granted(&body);
         self.record(metadata, body);
+        if let Some((running, error)) = denied {
+            self.deny(&running, error);
+        }
     }
 
     /// The agent shortened what it is shown.

@@ -44,7 +44,8 @@ impl Draft<'_> {
             self.turn_down(identity, error);
             return Ok(());
         }
-        let accepted = Accepted { metadata, identity: identity.clone(), deadline, fresh };
+        let grants = command.grants.clone();
+        let accepted = Accepted { metadata, identity: identity.clone(), deadline, grants, fresh };
         let response = match command.body.request().decide(self, accepted)? {
             Decided::Done(response) => response,
             Decided::GoesOn => return Ok(()),

@@ -15,7 +15,13 @@ impl Draft<'_> {
     /// Answers the running command; its job is told to stop, and its end is an event and no second outcome.
     pub(super) fn time_out(&mut self, job: JobId) {
         let Some(running) = self.running(job).filter(|running| !running.is_answered) else { return };
-        let Some(Deadline { limit_ms, .. }) = running.deadline else { return };
+        let expires_at = running.grants.as_ref().and_then(|grants| grants.expires_at());
+        let is_first = |deadline: &Deadline| expires_at.is_none_or(|at| deadline.at <= at);
+        let limit_ms = match (running.deadline.filter(is_first), expires_at) {
+            (Some(Deadline { limit_ms, .. }), _) => limit_ms,
+            (None, Some(at)) => return self.deny(&running, Error::GrantExpired { at }),
+            (None, None) => return,
+        };
         self.record(of_job(Source::System, &running), EventBody::EvalTimedOut { job, limit_ms });
         self.answer(Identity::of_running(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
         if !running.cancel_requested {

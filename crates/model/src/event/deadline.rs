@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::grant::Grants;
 
 /// When a command must have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -12,6 +13,12 @@ pub struct Deadline {
     pub at: Timestamp,
     /// How long that is after its acceptance, in milliseconds.
     pub limit_ms: u64,
+}
+
+/// When a command must have ended: at its deadline, or at the end of its grant.
+pub(crate) fn ends_by(deadline: Option<Deadline>, grants: Option<&Grants>) -> Option<Timestamp> {
+    let expires_at = grants.and_then(Grants::expires_at);
+    deadline.map(|deadline| deadline.at).into_iter().chain(expires_at).min()
 }
 
 impl Deadline {

@@ -148,9 +148,9 @@ impl EventBody {
                 .note(format!("[ask {}]", ask.ask.short())),
             Self::AskEnded { ask, ending } => describe_answer(ending).note(format!("[ask {}]", ask.short())),
             Self::EvalRequested { withheld: true, .. } => plain("eval", "(withheld)".to_owned()),
-            Self::EvalRequested { file: Some(file), code, .. } => plain("eval", format!("{file}: {code}")),
-            Self::EvalRequested { file: None, code, .. } => plain("eval", code.clone()),
+            Self::EvalRequested { file, code, .. } => plain("eval", words_of_code(file.as_deref(), code)),
             Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
+            Self::JobDenied { error, .. } => warning("denied:", error.to_string()),
             Self::EvalCompleted { result, duration_ms, .. } => {
                 Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)
             }
@@ -312,6 +312,10 @@ fn describe_answer(ending: &AskEnding) -> Description {
 }
 
 /// What code gave, as its language prints it; else its value, else the names that it defined.
+fn words_of_code(file: Option<&str>, code: &str) -> String {
+    file.map_or_else(|| code.to_owned(), |file| format!("{file}: {code}"))
+}
+
 fn words_of_result(result: &EvalResult) -> String {
     match (&result.value, &result.value_type) {
         _ if !result.display.is_empty() => result.display.clone(),

@@ -5,6 +5,7 @@ use crate::agent::WorkEnding;
 use crate::command_line::CommandLine;
 use crate::display::Display;
 use crate::entry::Origin;
+use crate::error::Error;
 use crate::eval::{EvalResult, Failure};
 use crate::id::JobId;
 use crate::transcript::Segment;
@@ -55,6 +56,8 @@ pub enum JobPart<'a> {
     CancelRequested,
     /// Its command took longer than it may.
     TimedOut,
+    /// Its grant does not allow what it does.
+    Denied(&'a Error),
     /// The job has ended.
     Ended(EvalEnd<'a>),
 }
@@ -108,6 +111,7 @@ impl EventBody {
             Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
             Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
             Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
+            Self::JobDenied { job, error } => Some((*job, JobPart::Denied(error))),
             _ => self.eval_end().map(|(job, end)| (job, JobPart::Ended(end))),
         }
     }

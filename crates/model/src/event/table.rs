@@ -134,6 +134,7 @@ table! {
     OutputCut => "outputCut", Output;
     CancelRequested => "cancelRequested", Eval;
     EvalTimedOut => "evalTimedOut", Eval;
+    JobDenied => "jobDenied", Eval;
     EvalCompleted => "evalCompleted", Eval;
     EvalFailed => "evalFailed", Eval;
     EvalCancelled => "evalCancelled", Eval;

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::message::Cost;
 
 /// The digits after the point that are kept.
 const PLACES: usize = 9;
@@ -125,6 +126,12 @@ impl Decimal {
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Cost> for Decimal {
+    fn from(cost: Cost) -> Self {
+        Self(cost.billionths().into())
     }
 }
 

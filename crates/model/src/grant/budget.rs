@@ -78,6 +78,11 @@ impl Budget {
             .map(|(currency, counter)| Amount { currency: currency.clone(), value: counter.remaining() })
     }
 
+    /// Returns what was granted of each currency that has a ceiling.
+    pub fn granted(&self) -> impl Iterator<Item = Amount> + '_ {
+        self.0.iter().map(|(currency, counter)| Amount { currency: currency.clone(), value: counter.granted })
+    }
+
     /// Returns the first currency of which nothing remains.
     pub fn exhausted(&self) -> Option<&Currency> {
         self.0.iter().find(|(_, counter)| counter.remaining() == Decimal::ZERO).map(|(currency, _)| currency)

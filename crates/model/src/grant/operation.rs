@@ -1,6 +1,8 @@
 //! Operations at a boundary: what is checked before it is done. Source: ARCP draft 1.1, section 9.3; draft
 //! 02, section 14.
 
+use serde::{Deserialize, Serialize};
+
 use super::canonical::Canonical;
 use super::denial::Denial;
 use super::kind::OperationKind;
@@ -17,6 +19,16 @@ const LONGEST_TARGET: usize = 8192;
 pub struct Operation {
     kind: OperationKind,
     target: Canonical,
+}
+
+/// What somebody says that he is about to do, as he says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedOperation {
+    /// What is to be done.
+    pub kind: OperationKind,
+    /// What it is to be done to, as the asker writes it.
+    pub target: String,
 }
 
 impl Operation {

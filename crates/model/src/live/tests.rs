@@ -36,6 +36,7 @@ fn turn() -> EventBody {
         fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         work: JobSpec::Turn { prompt: Prompt::text("go") },
     }
 }

@@ -39,6 +39,7 @@ fn requested(index: usize, code: &str) -> Event {
         fingerprint: CommandFingerprint::of("", &code),
         key: None,
         deadline: None,
+        grants: None,
         code: code.to_owned(),
         file: None,
         command_line: None,

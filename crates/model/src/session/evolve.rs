@@ -1,10 +1,9 @@
 //! Applying events to a session. Every event is accepted: one that does not fit the state leaves it as it is.
 
 use super::jobs::prompt_of;
-use super::running_job::RunningJob;
 use super::surroundings::Surroundings;
 use super::{Activity, Parent, Session, Waiting, WorkerInfo};
-use crate::agent::{JobKind, QueuedPrompt};
+use crate::agent::QueuedPrompt;
 use crate::ask::Raiser;
 use crate::event::{Event, EventBody, ForkPoint, MergePoint, Metadata, Source};
 use crate::id::{CommandId, Seq};
@@ -67,22 +66,14 @@ impl Session {
             EventBody::SessionUnloaded { .. } => (self.alias, self.unloaded_at) = (None, Some(event.at)),
             EventBody::SessionLoaded { alias } => (self.alias, self.unloaded_at) = (alias.clone(), None),
             EventBody::WorkerExited { attempt, .. } => self.lose_worker(*attempt, event.at),
-            EventBody::EvalRequested { job, command, fingerprint, key, deadline, withheld, code, .. } => {
-                let running = RunningJob::begun(event, *job, command, fingerprint, JobKind::Eval);
-                let (key, deadline, withheld) = (key.clone(), *deadline, *withheld);
-                self.start_job(RunningJob { key, deadline, withheld, ..running }, Some(code));
-            }
-            EventBody::JobRequested { job, command, fingerprint, key, deadline, work } => {
-                let running = RunningJob::begun(event, *job, command, fingerprint, work.kind());
-                let (key, deadline) = (key.clone(), *deadline);
-                self.start_job(RunningJob { key, deadline, ..running }, prompt_of(work));
-            }
+            EventBody::EvalRequested { code, .. } => self.start_job(event, Some(code)),
+            EventBody::JobRequested { work, .. } => self.start_job(event, prompt_of(work)),
             EventBody::JobEnded { job, ending, .. } => self.work_ended(*job, ending),
             EventBody::PromptQueued(queued) => self.queue_prompt(queued),
             EventBody::QueueChanged { queue } => self.queue.clone_from(queue),
             EventBody::AgentChanged(state) => self.agent = Some((**state).clone()),
             EventBody::CancelRequested { job } => self.request_cancel(*job),
-            EventBody::EvalTimedOut { job, .. } => self.time_out(*job),
+            EventBody::EvalTimedOut { job, .. } | EventBody::JobDenied { job, .. } => self.time_out(*job),
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);
@@ -134,8 +125,12 @@ impl Session {
     }
 
     fn add_message(&mut self, message: &Message) {
-        self.usage = self.usage.plus(message.usage.unwrap_or_default());
+        let usage = message.usage.unwrap_or_default();
+        self.usage = self.usage.plus(usage);
         self.messages += 1;
+        if let Some(grants) = self.running_grants_mut() {
+            grants.spend_on(&usage);
+        }
     }
 
     fn queue_prompt(&mut self, queued: &QueuedPrompt) {

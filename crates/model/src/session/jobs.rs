@@ -3,6 +3,8 @@
 use super::running_job::RunningJob;
 use super::{Activity, Session};
 use crate::agent::{JobKind, JobSpec, WorkEnding};
+use crate::event::Event;
+use crate::grant::Grants;
 use crate::id::{JobId, Seq};
 use crate::state::Transition;
 
@@ -34,7 +36,8 @@ pub(super) fn prompt_of(work: &JobSpec) -> Option<&str> {
 
 impl Session {
     /// A job begins; a turn, or an eval, with these words.
-    pub(super) fn start_job(&mut self, running: RunningJob, said: Option<&str>) {
+    pub(super) fn start_job(&mut self, event: &Event, said: Option<&str>) {
+        let Some(running) = RunningJob::begun(event) else { return };
         if !self.step(Transition::StartEval, Activity::Evaluating { running }) {
             return;
         }
@@ -126,6 +129,16 @@ impl Session {
         let is_counted = self.runs_what_counts();
         if self.end_job(job, change) {
             self.failed(is_counted, changes_state);
+        }
+    }
+
+    /// What the running job may do, where something bounds it.
+    pub(super) fn running_grants_mut(&mut self) -> Option<&mut Grants> {
+        match &mut self.life {
+            Activity::Evaluating { running } | Activity::Waiting { running, .. } => {
+                running.grants.as_deref_mut()
+            }
+            _ => None,
         }
     }
 

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::agent::JobKind;
-use crate::event::{Deadline, Event, Source};
+use crate::event::{Deadline, Event, EventBody, Source, ends_by};
 use crate::fingerprint::CommandFingerprint;
+use crate::grant::Grants;
 use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq};
 
 /// The job that runs, and whose command it answers.
@@ -32,7 +33,10 @@ pub struct RunningJob {
     /// When its command must have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
-    /// Whether its command has been answered already: it took longer than it may.
+    /// What it may do, with what it has spent; none where nothing bounds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Box<Grants>>,
+    /// Whether its command has been answered already: it took longer than it may, or was denied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_answered: bool,
     /// Whether its code, and what comes of it, is stored nowhere.
@@ -44,28 +48,37 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
-    /// One that an event has accepted, of which nothing else is known.
-    pub(super) fn begun(
-        event: &Event,
-        job: JobId,
-        command: &CommandId,
-        fingerprint: &CommandFingerprint,
-        kind: JobKind,
-    ) -> Self {
-        Self {
-            job,
+    /// The job that an event has accepted; none where it accepts none.
+    pub(super) fn begun(event: &Event) -> Option<Self> {
+        let (job, command, fingerprint, key, deadline, grants, withheld, kind) = match &event.body {
+            EventBody::EvalRequested {
+                job, command, fingerprint, key, deadline, grants, withheld, ..
+            } => (job, command, fingerprint, key, deadline, grants, *withheld, JobKind::Eval),
+            EventBody::JobRequested { job, command, fingerprint, key, deadline, grants, work } => {
+                (job, command, fingerprint, key, deadline, grants, false, work.kind())
+            }
+            _ => return None,
+        };
+        Some(Self {
+            job: *job,
             command: command.clone(),
             source: event.metadata.source.clone(),
             fingerprint: fingerprint.clone(),
             requested: event.seq,
             requested_at: event.at,
             cancel_requested: false,
-            key: None,
-            deadline: None,
+            key: key.clone(),
+            deadline: *deadline,
+            grants: grants.clone(),
             is_answered: false,
-            withheld: false,
+            withheld,
             kind,
-        }
+        })
+    }
+
+    /// When its command must have ended: its deadline, or the end of its grant.
+    pub fn ends_by(&self) -> Option<Timestamp> {
+        ends_by(self.deadline, self.grants.as_deref())
     }
 
     /// Whether it answers this command.

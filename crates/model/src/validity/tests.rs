@@ -152,6 +152,7 @@ impl SessionHistory {
             fingerprint: CommandFingerprint::of("", &""),
             key: None,
             deadline: None,
+            grants: None,
             code: String::new(),
             file: None,
             command_line: None,

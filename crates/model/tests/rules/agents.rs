@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::support::{
-    any_comm, any_command_id, any_count, any_deadline, any_diagnostic, any_fingerprint, any_job, any_key,
-    any_message, any_text,
+    any_comm, any_command_id, any_count, any_deadline, any_diagnostic, any_fingerprint, any_grants, any_job,
+    any_key, any_message, any_text,
 };
 
 pub(crate) fn any_prompt() -> impl Strategy<Value = Prompt> {
@@ -156,11 +156,19 @@ pub(crate) fn of_job(notice: AgentNotice, job: JobId) -> AgentNotice {
 
 /// An event of an agent.
 pub(crate) fn any_agent_body() -> impl Strategy<Value = EventBody> {
-    let said = (any_command_id(), any_fingerprint(), option::of(any_key()), option::of(any_deadline()));
-    let requested =
-        (any_job(), said, any_work()).prop_map(|(job, (command, fingerprint, key, deadline), work)| {
-            EventBody::JobRequested { job, command, fingerprint, key, deadline, work }
-        });
+    let bounds = (option::of(any_deadline()), option::of(any_grants()));
+    let said = (any_command_id(), any_fingerprint(), option::of(any_key()), bounds);
+    let requested = (any_job(), said, any_work()).prop_map(
+        |(job, (command, fingerprint, key, (deadline, grants)), work)| EventBody::JobRequested {
+            job,
+            command,
+            fingerprint,
+            key,
+            deadline,
+            grants,
+            work,
+        },
+    );
     let ended = (any_job(), any_work_ending(), any_count())
         .prop_map(|(job, ending, duration_ms)| EventBody::JobEnded { job, ending, duration_ms });
     prop_oneof![

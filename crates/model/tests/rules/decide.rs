@@ -31,7 +31,7 @@ use crate::support::{
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Command(SessionCommand),
     /// A command that has to wait, with the version it wants.
     Queue(SessionCommand, Option<Version>),
@@ -263,23 +263,23 @@ fn any_kind() -> impl Strategy<Value = SessionKind> {
 }
 
 /// A session with everything that was decided for it.
-struct SessionHistory {
-    session: Session,
-    events: Vec<Event>,
-    answers: BTreeMap<String, Outcome>,
+pub(crate) struct SessionHistory {
+    pub(crate) session: Session,
+    pub(crate) events: Vec<Event>,
+    pub(crate) answers: BTreeMap<String, Outcome>,
     /// The commands that were accepted.
     accepted: BTreeSet<CommandId>,
-    steps: usize,
+    pub(crate) steps: usize,
 }
 
 impl SessionHistory {
-    fn begin(kind: SessionKind) -> Self {
+    pub(crate) fn begin(kind: SessionKind) -> Self {
         let events = vec![creation_of(kind)];
         let session = Session::begin(&events[0]).unwrap();
         Self { session, events, answers: BTreeMap::new(), accepted: BTreeSet::new(), steps: 0 }
     }
 
-    fn take(&mut self, step: Step) {
+    pub(crate) fn take(&mut self, step: Step) {
         self.steps += 1;
         let running = self.session.running().map(|running| running.job);
         let first = self.session.asks.first().map(|pending| pending.ask.ask);
@@ -320,6 +320,7 @@ impl SessionHistory {
             depends_on: Vec::new(),
             if_version,
             deadline: None,
+            grants: None,
             body,
             command: command.clone(),
         };
@@ -388,11 +389,11 @@ impl SessionHistory {
         }
     }
 
-    fn decide(&self, input: Input) -> Result<Decision, Error> {
+    pub(crate) fn decide(&self, input: Input) -> Result<Decision, Error> {
         decide(&self.session, input, second(self.steps as i64), &Limits::default())
     }
 
-    fn carry(&mut self, decision: Decision) {
+    pub(crate) fn carry(&mut self, decision: Decision) {
         let before = self.session.state();
         for (metadata, body) in decision.events {
             let seq = self.session.last_seq.next();
@@ -813,7 +814,7 @@ fn eval() -> Step {
     }))
 }
 
-fn ready() -> [Step; 2] {
+pub(crate) fn ready() -> [Step; 2] {
     [Step::Command(SessionCommand::Start), Step::WarmedUp]
 }
 

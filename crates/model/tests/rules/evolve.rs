@@ -64,6 +64,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::CommandQueued(_)
         | EventBody::CommandDequeued { .. }
         | EventBody::EvalTimedOut { .. }
+        | EventBody::JobDenied { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCleared { .. }

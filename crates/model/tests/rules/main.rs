@@ -5,6 +5,7 @@ mod agents;
 mod decide;
 mod evolve;
 mod filter;
+mod grants;
 mod support;
 mod transcribe;
 mod wire;

@@ -7,6 +7,7 @@ use mainstay_model::Language;
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
+use mainstay_model::grant::{Budget, Grants, PatternLimits};
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
@@ -22,7 +23,7 @@ use mainstay_model::{
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -198,6 +199,28 @@ pub(crate) fn any_key() -> impl Strategy<Value = IdempotencyKey> {
     (0_u32..4).prop_map(|number| IdempotencyKey::new(format!("k{number}")).unwrap())
 }
 
+/// What a job may do, with what of it is spent.
+pub(crate) fn any_grants() -> impl Strategy<Value = Box<Grants>> {
+    let kinds = [("fs.read", "/work/**"), ("tool.call", "bash"), ("model.use", "p/*")];
+    let granted = subsequence(kinds.to_vec(), 0..=kinds.len());
+    let spent = option::of(0..200_u64);
+    (granted, option::of(any_moment()), spent, option::of("[a-z]{1,8}")).prop_map(
+        |(granted, until, spent, revoked)| {
+            let granted = granted.into_iter().map(|(kind, pattern)| (kind, [pattern]));
+            let mut grants = Grants::parse(granted, &PatternLimits::REQUEST).unwrap().until(until);
+            if let Some(cents) = spent {
+                grants = grants.costing(Budget::parse(["USD:1.00"]).unwrap());
+                let cost = Cost::of_dollars(cents as f64 / 100.0);
+                grants.spend_on(&TokenUsage { cost, ..TokenUsage::default() });
+            }
+            if let Some(reason) = revoked {
+                grants.revoke(&reason);
+            }
+            Box::new(grants)
+        },
+    )
+}
+
 pub(crate) fn any_deadline() -> impl Strategy<Value = Deadline> {
     (any_moment(), any_count()).prop_map(|(at, limit_ms)| Deadline { at, limit_ms })
 }
@@ -208,15 +231,21 @@ fn any_version() -> impl Strategy<Value = Version> {
 
 pub(crate) fn any_queued() -> impl Strategy<Value = QueuedCommand> {
     let known = (any_command_id(), any_fingerprint(), option::of(any_key()));
-    let conditions = (vec(any_command_id(), 0..3), option::of(any_version()), option::of(any_deadline()));
+    let conditions = (
+        vec(any_command_id(), 0..3),
+        option::of(any_version()),
+        option::of(any_deadline()),
+        option::of(any_grants()),
+    );
     (known, conditions, any_session_command()).prop_map(
-        |((command, fingerprint, key), (depends_on, if_version, deadline), body)| QueuedCommand {
+        |((command, fingerprint, key), (depends_on, if_version, deadline, grants), body)| QueuedCommand {
             command,
             fingerprint,
             key,
             depends_on,
             if_version,
             deadline,
+            grants,
             body,
         },
     )
@@ -396,14 +425,21 @@ pub(crate) fn any_display() -> impl Strategy<Value = Display> {
 }
 
 fn any_job_body() -> impl Strategy<Value = EventBody> {
-    let said = (any_command_id(), any_fingerprint(), option::of(any_key()), option::of(any_deadline()));
+    let said = (
+        any_command_id(),
+        any_fingerprint(),
+        option::of(any_key()),
+        option::of(any_deadline()),
+        option::of(any_grants()),
+    );
     let requested = (any_job(), said, any_text(), option::of(any_text())).prop_map(
-        |(job, (command, fingerprint, key, deadline), code, file)| EventBody::EvalRequested {
+        |(job, (command, fingerprint, key, deadline, grants), code, file)| EventBody::EvalRequested {
             job,
             command,
             fingerprint,
             key,
             deadline,
+            grants,
             code,
             file,
             command_line: None,
@@ -442,6 +478,10 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         3 => any_ask().prop_map(|ask| EventBody::AskRaised(Box::new(ask))),
         2 => (any_ask_id(), any_ask_ending()).prop_map(|(ask, ending)| EventBody::AskEnded { ask, ending }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
+        1 => any_job().prop_map(|job| {
+            let error = Error::BudgetExhausted { currency: "USD".to_owned() };
+            EventBody::JobDenied { job, error }
+        }),
         1 => output,
         1 => displayed,
         1 => (any_job(), any::<bool>())
@@ -727,10 +767,10 @@ pub(crate) fn error_examples() -> Vec<Error> {
 
 fn any_running() -> impl Strategy<Value = RunningJob> {
     let known = (any_command_id(), any_source(), any_fingerprint(), option::of(any_key()));
-    let state = (option::of(any_deadline()), any::<bool>(), any::<bool>());
+    let state = (option::of(any_deadline()), option::of(any_grants()), any::<bool>(), any::<bool>());
     (any_job(), known, any_seq(), any_moment(), state).prop_map(
         |(job, (command, source, fingerprint, key), requested, requested_at, state)| {
-            let (deadline, cancel_requested, is_answered) = state;
+            let (deadline, grants, cancel_requested, is_answered) = state;
             RunningJob {
                 job,
                 command,
@@ -741,6 +781,7 @@ fn any_running() -> impl Strategy<Value = RunningJob> {
                 cancel_requested,
                 key,
                 deadline,
+                grants,
                 withheld: false,
                 is_answered,
                 kind: JobKind::Eval,

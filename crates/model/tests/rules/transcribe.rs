@@ -20,6 +20,7 @@ fn requested(code: &str) -> EventBody {
         fingerprint: CommandFingerprint::from_stored("f".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         code: code.to_owned(),
         file: None,
         command_line: None,
@@ -262,6 +263,7 @@ proptest! {
             fingerprint: CommandFingerprint::of("s", &"said"),
             key: None,
             deadline: None,
+            grants: None,
             work: JobSpec::Turn { prompt: prompt.clone() },
         }];
         let mut expected: Vec<(Role, String)> = Vec::new();

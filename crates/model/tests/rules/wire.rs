@@ -12,6 +12,7 @@ use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
+use mainstay_model::grant::{Budget, Grants, PatternLimits};
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
     CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery, Delta, Diagnostic,
@@ -495,6 +496,7 @@ fn event_examples() -> Vec<EventBody> {
             fingerprint: CommandFingerprint::from_stored(text("ab12")),
             key: None,
             deadline: None,
+            grants: None,
             code: text("let x = 1 + 2"),
             file: Some(text("/home/ada/demo/a.fsx")),
             command_line: None,
@@ -508,6 +510,7 @@ fn event_examples() -> Vec<EventBody> {
             depends_on: vec![command_id(1)],
             if_version: Some(Version(3)),
             deadline: Some(Deadline { at: second(60), limit_ms: 60_000 }),
+            grants: Some(Box::new(grants())),
             body: SessionCommand::Reset,
         })),
         EventBody::CommandDequeued {
@@ -522,6 +525,7 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::OutputCut { job, limit: 1_048_576 },
         EventBody::CancelRequested { job },
         EventBody::EvalTimedOut { job, limit_ms: 5_000 },
+        EventBody::JobDenied { job, error: Error::GrantExpired { at: second(60) } },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,
@@ -550,6 +554,7 @@ fn event_examples() -> Vec<EventBody> {
             fingerprint: CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
+            grants: None,
             work: JobSpec::Turn {
                 prompt: Prompt {
                     text: text("What is this?"),
@@ -650,4 +655,9 @@ fn merge_point() -> MergePoint {
     let replay = transcript.inherited().to_vec();
     let from = session_id();
     MergePoint { from, entries: vec![3..4, 7..9], brought, at: 2, wanted: Some(1), transcript, replay }
+}
+
+fn grants() -> Grants {
+    let granted = Grants::parse([("fs.read", ["/work/**"])], &PatternLimits::REQUEST).unwrap();
+    granted.until(Some(second(60))).costing(Budget::parse(["USD:5.00"]).unwrap())
 }

@@ -23,6 +23,7 @@ fn requested() -> EventBody {
         fingerprint: mainstay_model::CommandFingerprint::of("s", &()),
         key: None,
         deadline: None,
+        grants: None,
         work: JobSpec::Turn { prompt: Prompt::text("go") },
     }
 }

@@ -74,7 +74,7 @@ impl Process for Talker {
 
 #[async_trait]
 impl Agent for Talker {
-    async fn work(&self, job: JobId, _: JobSpec) {
+    async fn work(&self, job: JobId, _: JobSpec, _: bool) {
         let (gate, say) = (Arc::clone(&self.gate), self.say.clone());
         tokio::spawn(async move {
             let _go = gate.acquire().await.unwrap();

@@ -241,7 +241,7 @@ impl EvalViewBuilder {
             JobPart::CancelRequested => {
                 self.cancelled_by.get_or_insert_with(|| event.metadata.source.clone());
             }
-            JobPart::Requested { .. } | JobPart::TimedOut | JobPart::Ended(_) => {}
+            JobPart::Requested { .. } | JobPart::TimedOut | JobPart::Denied(_) | JobPart::Ended(_) => {}
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) enum Order {
     Expect(Vec<Upcoming>),
     Build(JobId),
     TakeComm(JobId, Box<CommMessage>),
-    Work(JobId, JobSpec),
+    /// The flag says whether a grant bounds the job.
+    Work(JobId, JobSpec, bool),
     Steer(QueuedPrompt, Seq),
     Answer(AskAnswer),
     Interrupt,
@@ -32,7 +33,9 @@ pub(super) async fn deliver(runner: Runner, mut orders: mpsc::UnboundedReceiver<
             (Runner::Kernel(kernel), Order::Expect(upcoming)) => kernel.expect(upcoming).await,
             (Runner::Kernel(kernel), Order::Build(job)) => kernel.build(job).await,
             (Runner::Kernel(kernel), Order::TakeComm(job, message)) => kernel.take_comm(job, *message).await,
-            (Runner::Agent(agent), Order::Work(job, work)) => agent.work(job, work).await,
+            (Runner::Agent(agent), Order::Work(job, work, is_bounded)) => {
+                agent.work(job, work, is_bounded).await;
+            }
             (Runner::Agent(agent), Order::Steer(queued, requested)) => agent.steer(queued, requested).await,
             (runner, Order::Answer(answer)) => runner.process().answer(answer).await,
             (runner, Order::Interrupt) => {

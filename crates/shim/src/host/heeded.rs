@@ -99,7 +99,9 @@ impl Heeded {
     /// Hears what the runner says in the notice of this number, and takes secrets out of it: it may come to lie in a file.
     pub(super) fn hears(&mut self, number: NoticeNumber, notice: &mut RunnerNotice) {
         match notice {
-            RunnerNotice::Asks { ask, .. } => self.unanswered.push(*ask),
+            RunnerNotice::Asks { ask, .. } | RunnerNotice::Checks { check: ask, .. } => {
+                self.unanswered.push(*ask);
+            }
             RunnerNotice::Output { text, .. } => self.masks.mask(text),
             RunnerNotice::Display { display, .. } => self.masks.mask_display(display),
             RunnerNotice::Finished { job, report } => {

@@ -240,7 +240,7 @@ impl Host {
             ToShim::Run { submission } => self.begin(submission.job, Order::Run(submission)),
             ToShim::Build { job } => self.begin(job, Order::Build(job)),
             ToShim::TakeComm { job, message } => self.begin(job, Order::TakeComm(job, message)),
-            ToShim::Work { job, work } => self.begin(job, Order::Work(job, work)),
+            ToShim::Work { job, work, is_bounded } => self.begin(job, Order::Work(job, work, is_bounded)),
             ToShim::Expect { upcoming } => self.give(Order::Expect(upcoming)),
             ToShim::Steer { queued, requested } => {
                 if self.heeded.steers(requested) {

@@ -161,8 +161,8 @@ impl Kernel for Proxy {
 
 #[async_trait]
 impl Agent for Proxy {
-    async fn work(&self, job: JobId, work: JobSpec) {
-        self.link.begin(job, &ToShim::Work { job, work });
+    async fn work(&self, job: JobId, work: JobSpec, is_bounded: bool) {
+        self.link.begin(job, &ToShim::Work { job, work, is_bounded });
     }
 
     async fn steer(&self, queued: QueuedPrompt, requested: Seq) {

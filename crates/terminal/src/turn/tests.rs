@@ -30,6 +30,7 @@ fn requested(work: JobSpec) -> Event {
         fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
         key: None,
         deadline: None,
+        grants: None,
         work,
     })
 }

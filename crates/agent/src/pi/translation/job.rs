@@ -19,6 +19,8 @@ pub(super) struct Job {
     pub(super) messages: u32,
     /// What has been said of the message that is being said.
     pub(super) parts: PartProgress,
+    /// Whether a grant bounds it.
+    pub(super) is_bounded: bool,
     /// Someone wants it to stop.
     pub(super) is_interrupted: bool,
     /// Since when it is to stop because its model said nothing.
@@ -75,6 +77,7 @@ impl Job {
             phase,
             messages: 0,
             parts: PartProgress::default(),
+            is_bounded: false,
             is_interrupted: false,
             silent_since: None,
             heard_at: now,

@@ -4,11 +4,13 @@ use mainstay_model::RunnerNotice;
 
 use super::{Output, Translation};
 use crate::pi::dialog::{OpenDialog, cancelled};
+use crate::pi::operation_checks::{self, Check};
 use crate::pi::rpc::ExtensionRequest;
 
 impl Translation {
     pub(super) fn extension(&mut self, request: ExtensionRequest) {
         match request.method.as_str() {
+            "input" if operation_checks::is_check(&request) => self.check(&request),
             "select" | "confirm" | "input" | "editor" => self.dialog(&request),
             "notify" => {
                 let level = request.notify_type.as_deref().unwrap_or("info");
@@ -17,6 +19,20 @@ impl Translation {
             // What a terminal would show beside the conversation.
             _ => {}
         }
+    }
+
+    /// Its tools are about to do something. Where nothing bounds the job, they hear so at once.
+    fn check(&mut self, request: &ExtensionRequest) {
+        let Some(job) = self.job.as_ref().filter(|job| job.is_bounded).map(|job| job.id) else {
+            return self.out.push_back(Output::Send(operation_checks::unbounded(request)));
+        };
+        self.out.push_back(match Check::of(request) {
+            Ok(Check { id: check, operations }) => {
+                self.checks.insert(check);
+                Output::Tell(RunnerNotice::Checks { job, check, operations })
+            }
+            Err(line) => Output::Send(line),
+        });
     }
 
     fn dialog(&mut self, request: &ExtensionRequest) {

@@ -19,6 +19,7 @@ const IDLE: &str = r#""model":{"provider":"p","id":"m","headers":{"x":"secret"}}
 /// A pi that is played by hand.
 struct Play {
     translation: Translation,
+    is_bounded: bool,
     now: Duration,
     told: String,
 }
@@ -33,6 +34,7 @@ impl Play {
         };
         let mut play = Self {
             translation: Translation::new(timeouts, wanted),
+            is_bounded: false,
             now: Duration::ZERO,
             told: String::new(),
         };
@@ -94,7 +96,7 @@ impl Play {
     }
 
     fn work(&mut self, work: JobSpec) -> &mut Self {
-        self.translation.work(JobId::from_uuid(Uuid::from_u128(1)), work, self.now);
+        self.translation.work(JobId::from_uuid(Uuid::from_u128(1)), work, self.is_bounded, self.now);
         self.take()
     }
 
@@ -412,4 +414,41 @@ proptest! {
     ) {
         fuzz_invariants::check(format!("={{}}\n={{}}\n!turn\n{}\n", steps.join("\n")).as_bytes());
     }
+}
+
+const CHECK: &str = r#"{"type":"extension_ui_request","id":"00000000-0000-0000-0000-000000000001","method":"input","title":"mainstay:operations","placeholder":"[{\"kind\":\"fs.read\",\"target\":\"/work/a\"}]"}"#;
+
+#[test]
+fn what_tools_are_about_to_do_is_asked_about_where_a_grant_bounds_the_job() {
+    let mut play = Play::ready();
+    play.is_bounded = true;
+    play.turn();
+    play.told.clear();
+    play.hear(CHECK);
+    let check = AskId::from_uuid(Uuid::from_u128(1));
+    play.translation.answer(check, &Ok(Value::Null), play.now);
+    play.hear(CHECK);
+    let denied =
+        Error::GrantDenied { operation: "fs.read".to_owned(), target: "/work/a".to_owned(), reason: None };
+    play.translation.answer(check, &Err(denied), play.now);
+    play.take().hear(CHECK).translation.interrupt();
+    play.take();
+    insta::assert_snapshot!(play.told, @r#"
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operations: [AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" }] })
+    → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"granted"}
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operations: [AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" }] })
+    → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the operation `fs.read` on `/work/a` is not granted"}
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operations: [AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" }] })
+    → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the command was cancelled; nothing came of it"}
+    → {"id":"5","type":"abort"}
+    "#);
+}
+
+#[test]
+fn what_tools_do_in_a_job_that_nothing_bounds_is_asked_nobody() {
+    let mut play = Play::ready();
+    play.turn();
+    play.told.clear();
+    play.hear(CHECK);
+    insta::assert_snapshot!(play.told, @r#"→ {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"unbounded"}"#);
 }

@@ -62,6 +62,7 @@ impl SessionHistory {
             fingerprint: CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
+            grants: None,
             code: code.to_owned(),
             file: None,
             command_line: None,
@@ -79,6 +80,7 @@ impl SessionHistory {
             fingerprint: CommandFingerprint::of("s", &()),
             key: None,
             deadline: None,
+            grants: None,
             work: JobSpec::Turn { prompt: Prompt::text(text) },
         });
         job

@@ -269,6 +269,7 @@ mod tests {
             key: None,
             work,
             deadline: None,
+            grants: None,
         }
     }
 

@@ -1,0 +1,70 @@
+//! What has pi ask, before each tool that it runs, whether the grant of its job allows that. pi has no such rules of its own, so it is given an
+//! extension, whose dialogs are answered here and shown to nobody.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use mainstay_model::grant::AskedOperation;
+use mainstay_model::{AskId, Error};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::rpc::{ExtensionRequest, dialog_answer};
+
+/// The source of the extension that Mainstay loads into pi.
+pub(super) const EXTENSION: &str = include_str!("operation_checks.js");
+/// Its file, among a session's files.
+pub(super) const FILE: &str = "operation-checks.js";
+/// The title of its dialogs.
+const TITLE: &str = "mainstay:operations";
+/// The answer where nothing bounds the job.
+const UNBOUNDED: &str = "unbounded";
+/// The answer where the grant allows it.
+const GRANTED: &str = "granted";
+
+/// How pi is told of the extension in a session's folder.
+pub(super) fn arguments(folder: &Path) -> [OsString; 2] {
+    ["--extension".into(), folder.join(FILE).into()]
+}
+
+/// What pi's tools are about to do, and wait to hear whether they may.
+pub(super) struct Check {
+    pub(super) id: AskId,
+    pub(super) operations: Vec<AskedOperation>,
+}
+
+impl Check {
+    /// What a dialog asks that is of the extension.
+    ///
+    /// # Errors
+    /// The line that ends the dialog, where it asks nothing that is understood.
+    pub(super) fn of(request: &ExtensionRequest) -> Result<Self, String> {
+        let operations = request.placeholder.as_deref().map(serde_json::from_str);
+        match (Uuid::try_parse(&request.id), operations) {
+            (Ok(id), Some(Ok(operations))) => Ok(Self { id: AskId::from_uuid(id), operations }),
+            _ => Err(line(&request.id, "what is to be done is not understood")),
+        }
+    }
+}
+
+/// Whether a dialog is of the extension.
+pub(super) fn is_check(request: &ExtensionRequest) -> bool {
+    request.method == "input" && request.title == TITLE
+}
+
+/// The line that lets tools of a job do what nothing bounds.
+pub(super) fn unbounded(request: &ExtensionRequest) -> String {
+    line(&request.id, UNBOUNDED)
+}
+
+/// The line with which tools hear whether they may.
+pub(super) fn answered(id: AskId, answer: &Result<Value, Error>) -> String {
+    match answer {
+        Ok(_) => line(&id.to_string(), GRANTED),
+        Err(error) => line(&id.to_string(), &error.to_string()),
+    }
+}
+
+fn line(id: &str, text: &str) -> String {
+    dialog_answer(id, Map::from_iter([("value".to_owned(), Value::from(text))]))
+}

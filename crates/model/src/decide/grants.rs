@@ -1,0 +1,85 @@
+//! What follows from the grant of a job: its end, what it has spent, and what its agent's tools are about to do.
+
+use super::{Draft, Effect, Identity, of_job};
+use crate::agent::{JobSpec, Model, Note};
+use crate::error::Error;
+use crate::event::{EventBody, Source};
+use crate::grant::{AskedOperation, Grants, Operation, OperationKind};
+use crate::id::{AskId, JobId};
+use crate::outcome::Outcome;
+use crate::session::RunningJob;
+
+/// What the tool is called with which agents run commands of a shell.
+const SHELL: &str = "bash";
+
+impl Draft<'_> {
+    /// Refuses work that its grant does not cover: a command of a shell, or any for an agent that uses another model.
+    ///
+    /// # Errors
+    /// [`Error::GrantDenied`], and what else the grant refuses.
+    pub(super) fn check_work(&self, grants: Option<&Grants>, work: &JobSpec) -> Result<(), Error> {
+        let Some(held) = grants else { return Ok(()) };
+        if matches!(work, JobSpec::Shell { .. }) {
+            held.check(&Operation::new(OperationKind::TOOL_CALL, SHELL)?, self.now)?;
+        }
+        self.is_granted(held, self.session.agent.as_ref().and_then(|agent| agent.model.as_ref()))
+    }
+
+    /// What the grant of the running job does not allow of what is about to be recorded: the last of a budget was spent, or another model is used.
+    pub(super) fn not_granted(&self, body: &EventBody) -> Option<(RunningJob, Error)> {
+        let running = self.session.running().filter(|running| !running.is_answered)?;
+        let mut grants = running.grants.clone()?;
+        let granted = match body {
+            EventBody::MessageAdded(message) => {
+                grants.spend_on(&message.usage.unwrap_or_default());
+                match grants.budget().exhausted() {
+                    Some(currency) => Err(Error::BudgetExhausted { currency: currency.as_str().to_owned() }),
+                    None => Ok(()),
+                }
+            }
+            EventBody::AgentChanged(state) => self.is_granted(&grants, state.model.as_ref()),
+            _ => Ok(()),
+        };
+        granted.err().map(|error| (running.clone(), error))
+    }
+
+    /// Tells a runner whether its job may do what it is about to do.
+    pub(super) fn check_operations(&mut self, job: JobId, check: AskId, operations: &[AskedOperation]) {
+        let Some(running) = self.running(job) else {
+            return self.effect(Effect::Answer { ask: check, answer: Err(Error::Cancelled) });
+        };
+        let checked = match &running.grants {
+            Some(grants) => operations.iter().try_for_each(|AskedOperation { kind, target }| {
+                let operation = Operation::new(kind.clone(), target)?;
+                grants.check(&operation, self.now)
+            }),
+            None => Ok(()),
+        };
+        let answer = checked.map(|()| serde_json::Value::Null).map_err(Error::from);
+        if let Err(error) = &answer {
+            let note = Note::Told { level: "warning".to_owned(), message: error.to_string() };
+            self.record(of_job(Source::System, &running), EventBody::AgentNoted(note));
+        }
+        self.effect(Effect::Answer { ask: check, answer });
+    }
+
+    /// Answers the running command; its job is told to stop, and its end is an event and no second outcome.
+    pub(super) fn deny(&mut self, running: &RunningJob, error: Error) {
+        let job = running.job;
+        self.record(of_job(Source::System, running), EventBody::JobDenied { job, error: error.clone() });
+        self.answer(Identity::of_running(running), Outcome::Failed { error });
+        if !running.cancel_requested {
+            self.stop(job);
+        }
+    }
+
+    /// Whether the agent may use its model. A grant that names no models leaves the choice to the agent.
+    fn is_granted(&self, grants: &Grants, model: Option<&Model>) -> Result<(), Error> {
+        let Some(Model { provider, id, .. }) = model else { return Ok(()) };
+        if !grants.capabilities().contains_key(&OperationKind::MODEL_USE) {
+            return Ok(());
+        }
+        let operation = Operation::new(OperationKind::MODEL_USE, &format!("{provider}/{id}"))?;
+        Ok(grants.check(&operation, self.now)?)
+    }
+}

@@ -1,0 +1,177 @@
+//! What the grant of a job does to it.
+
+use std::collections::BTreeMap;
+
+use mainstay_model::agent::{AgentState, Model};
+use mainstay_model::grant::{AskedOperation, Budget, Grants, OperationKind, PatternLimits};
+use mainstay_model::{
+    AgentNotice, Command, Cost, Effect, Error, EventBody, Input, JobSpec, Message, Notice, Outcome, Part,
+    PartRole, Prompt, RunnerNotice, SessionCommand, SessionKind, TokenUsage, WorkEnding,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::decide::{SessionHistory, ready};
+use crate::support::{ask_id, client, command_id, job_id, second};
+
+const JOB: u128 = 50;
+
+/// An agent, ready for work.
+fn agent() -> SessionHistory {
+    let mut story = SessionHistory::begin(SessionKind::pi());
+    ready().into_iter().for_each(|step| story.take(step));
+    story
+}
+
+fn grants(granted: &[(&str, &str)]) -> Grants {
+    let granted = granted.iter().map(|(kind, pattern)| (*kind, [*pattern]));
+    Grants::parse(granted, &PatternLimits::REQUEST).unwrap()
+}
+
+fn begin(story: &mut SessionHistory, work: JobSpec, grants: Grants) -> Result<(), Error> {
+    let command = Command {
+        grants: Some(Box::new(grants)),
+        ..Command::new(command_id(50), client(), SessionCommand::Work(work))
+    };
+    let fingerprint = command.fingerprint(story.session.id);
+    let fresh = Uuid::from_u128(JOB);
+    let decision = story.decide(Input::Command { command, fingerprint, deadline: None, fresh })?;
+    assert!(decision.effects.iter().any(|effect| matches!(effect, Effect::Work { is_bounded: true, .. })));
+    story.carry(decision);
+    Ok(())
+}
+
+fn turn() -> JobSpec {
+    JobSpec::Turn { prompt: Prompt::text("go") }
+}
+
+/// What follows from something that the agent says, and is carried out.
+fn hear(story: &mut SessionHistory, notice: RunnerNotice) -> Vec<Effect> {
+    let decision = story.decide(Input::Notice(Notice::Runner(notice))).unwrap();
+    let effects = decision.effects.clone();
+    story.carry(decision);
+    effects
+}
+
+fn says(story: &mut SessionHistory, dollars: f64) -> Vec<Effect> {
+    let part = Part { role: PartRole::Assistant, text: "so".to_owned(), metadata: BTreeMap::new() };
+    let usage = TokenUsage { cost: Cost::of_dollars(dollars), ..TokenUsage::default() };
+    let message = Message { parts: vec![part], metadata: BTreeMap::new(), usage: Some(usage) };
+    hear(story, RunnerNotice::Agent(AgentNotice::Message(message)))
+}
+
+fn uses(story: &mut SessionHistory, id: &str) -> Vec<Effect> {
+    let model = Model {
+        provider: "p".to_owned(),
+        id: id.to_owned(),
+        name: None,
+        context_window: None,
+        about: json!(null),
+    };
+    let state = AgentState { model: Some(model), ..AgentState::default() };
+    hear(story, RunnerNotice::Agent(AgentNotice::State(state)))
+}
+
+fn failed(story: &SessionHistory) -> Option<Error> {
+    match story.answers.get(command_id(50).as_str()) {
+        Some(Outcome::Failed { error }) => Some(error.clone()),
+        Some(Outcome::Done { .. }) | None => None,
+    }
+}
+
+fn check(story: &mut SessionHistory, kind: OperationKind, target: &str) -> Result<(), Error> {
+    let operations = vec![AskedOperation { kind, target: target.to_owned() }];
+    let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operations };
+    match hear(story, checks).as_slice() {
+        [Effect::Answer { ask, answer }] if *ask == ask_id(7) => answer.clone().map(|_| ()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_job_that_has_spent_its_budget_is_stopped_and_answered_once() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[]).costing(Budget::parse(["USD:0.50"]).unwrap())).unwrap();
+    assert_eq!(says(&mut story, 0.2), []);
+    assert_eq!(says(&mut story, 0.299_999_999), []);
+    assert_eq!(says(&mut story, 0.3), [Effect::Interrupt { job: job_id(JOB) }]);
+    assert_eq!(failed(&story), Some(Error::BudgetExhausted { currency: "USD".to_owned() }));
+    assert_eq!(says(&mut story, 0.3), [], "what it still says changes nothing");
+    let ended = AgentNotice::Ended { job: job_id(JOB), ending: WorkEnding::Interrupted };
+    hear(&mut story, RunnerNotice::Agent(ended));
+    let kinds: Vec<&str> = story.events[3..].iter().map(|event| event.body.kind()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "jobRequested",
+            "messageAdded",
+            "messageAdded",
+            "messageAdded",
+            "jobDenied",
+            "messageAdded",
+            "jobEnded"
+        ]
+    );
+}
+
+#[test]
+fn a_job_ends_with_its_grant_or_at_its_deadline_whichever_comes_first() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[]).until(Some(second(9)))).unwrap();
+    assert_eq!(story.session.running().unwrap().ends_by(), Some(second(9)));
+    let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(JOB) })).unwrap();
+    assert_eq!(decision.effects, [Effect::Interrupt { job: job_id(JOB) }]);
+    story.carry(decision);
+    assert_eq!(failed(&story), Some(Error::GrantExpired { at: second(9) }));
+}
+
+#[test]
+fn what_tools_are_about_to_do_is_checked_against_the_grant() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/**"), ("tool.call", "bash")])).unwrap();
+    assert_eq!(check(&mut story, OperationKind::FS_READ, "/work/a/b"), Ok(()));
+    assert_eq!(check(&mut story, OperationKind::TOOL_CALL, "bash"), Ok(()));
+    for (kind, target) in [
+        (OperationKind::FS_READ, "/work/../etc/passwd"),
+        (OperationKind::FS_READ, "work/a"),
+        (OperationKind::FS_WRITE, "/work/a"),
+        (OperationKind::TOOL_CALL, "curl"),
+    ] {
+        let error = check(&mut story, kind, target).unwrap_err();
+        assert!(matches!(error, Error::GrantDenied { .. }), "{target}: {error}");
+        assert!(matches!(story.events.last().unwrap().body, EventBody::AgentNoted(_)), "it is told");
+    }
+    assert_eq!(failed(&story), None, "the agent may go on with something else");
+}
+
+#[test]
+fn an_agent_uses_no_model_that_is_not_granted() {
+    let mut story = agent();
+    uses(&mut story, "dear");
+    let refused = begin(&mut story, turn(), grants(&[("model.use", "p/cheap")])).unwrap_err();
+    assert!(matches!(refused, Error::GrantDenied { .. }), "{refused}");
+    assert_eq!(story.session.running(), None);
+    uses(&mut story, "cheap");
+    begin(&mut story, turn(), grants(&[("model.use", "p/cheap")])).unwrap();
+    assert_eq!(uses(&mut story, "dear"), [Effect::Interrupt { job: job_id(JOB) }]);
+    assert!(matches!(failed(&story), Some(Error::GrantDenied { .. })));
+}
+
+#[test]
+fn a_command_of_a_shell_needs_the_shell() {
+    let mut story = agent();
+    let shell = || JobSpec::Shell { line: "ls".to_owned(), is_private: false };
+    assert!(begin(&mut story, shell(), grants(&[("tool.call", "read")])).is_err());
+    assert!(begin(&mut story, shell(), grants(&[("tool.call", "bash")])).is_ok());
+}
+
+#[test]
+fn another_grant_makes_another_command() {
+    let command = |grants: Option<Grants>| {
+        let body = SessionCommand::Work(turn());
+        let command = Command { grants: grants.map(Box::new), ..Command::new(command_id(1), client(), body) };
+        command.fingerprint(agent().session.id)
+    };
+    let [none, one, other] = [None, Some(grants(&[])), Some(grants(&[("tool.call", "bash")]))].map(command);
+    assert!(none != one && one != other && none != other);
+}
