@@ -131,7 +131,7 @@ impl Process for Scripted {
 
 #[async_trait]
 impl Agent for Scripted {
-    async fn work(&self, job: JobId, work: JobSpec) {
+    async fn work(&self, job: JobId, work: JobSpec, _is_bounded: bool) {
         self.give(AgentOrder::Work(job, work));
     }
 

@@ -86,6 +86,10 @@ fn show(event: &Event, parts: &mut String) {
         EventKind::Status { phase, message: Some(message) } => {
             note(&printable(&format!("{phase}: {message}")))
         }
+        EventKind::Vendor { kind, body } if kind == "x-mainstay.ask" => {
+            let ask = body["ask"].as_str().unwrap_or("ASK");
+            note(&format!("answer it with: mainstay ask answer {ask} ANSWER"));
+        }
         EventKind::ResultChunk(chunk) => parts.push_str(&chunk.data),
         _ => {}
     }

@@ -60,6 +60,23 @@ fn a_job_that_is_left_alone_is_looked_at_cancelled_and_replayed_later() {
 }
 
 #[test]
+fn a_job_is_held_to_its_lease_and_who_submits_it_is_told_what_it_is_not_held_to() {
+    let world = world();
+    let submit =
+        |arguments: &[&str]| world.run([&["arcp", "submit", "--agent", "fsharp"], arguments].concat());
+    let forever = "while true do System.Threading.Thread.Sleep 5";
+    let expired = submit(&["--lease-seconds", "1", forever]);
+    assert_eq!(expired.code, 1);
+    assert!(expired.stderr.contains("LEASE_EXPIRED: "), "{expired:?}");
+    let told = submit(&["--lease", "fs.read=/work/**", "--budget", "USD:1", "1"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.stderr.contains("it is not held to fs.read\n"), "{told:?}");
+    assert_eq!(submit(&["--lease", "fs.read", "1"]).code, 2);
+    let refused = submit(&["--budget", "much", "1"]);
+    assert!(refused.code == 1 && refused.stderr.starts_with("INVALID_REQUEST: "), "{refused:?}");
+}
+
+#[test]
 fn who_waits_for_a_job_goes_on_with_the_next_daemon() {
     let world = world();
     let code =

@@ -13,12 +13,6 @@ const SKIPPED_OF_B: &[&str] = &[
     // The window to resume a session in is a day.
     "b.6.3.window-expired",
     // Leases: expiry and budgets.
-    "b.9.5.past",
-    "b.9.5.not-utc",
-    "b.9.5.no-time",
-    "b.9.5.echoed",
-    "b.9.6.counters",
-    "b.9.6.bad-amount",
     "b.14.no-credentials",
 ];
 

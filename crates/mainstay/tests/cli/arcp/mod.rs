@@ -87,7 +87,16 @@ fn the_python_sdk_submits_jobs_and_is_told_what_comes_of_them() {
     let world = world();
     let mut sdk = Sdk::begin(&world, "eval");
     let welcome = sdk.next();
-    let features = ["heartbeat", "ack", "list_jobs", "subscribe", "result_chunk", "agent_versions"];
+    let features = [
+        "heartbeat",
+        "ack",
+        "list_jobs",
+        "subscribe",
+        "lease_expires_at",
+        "cost.budget",
+        "result_chunk",
+        "agent_versions",
+    ];
     assert_eq!(welcome["features"], json!(features));
     assert!(welcome["agents"].as_array().unwrap().contains(&json!("python3")), "{welcome}");
     let done = sdk.next();
@@ -141,6 +150,18 @@ fn another_session_is_told_what_happened_to_a_job_and_what_comes() {
     let told = sdk.next();
     assert_eq!(texts(&told["events"], "log"), "before\n");
     assert_eq!(told["end"]["result"]["value"], "1");
+    assert!(sdk.ends());
+}
+
+#[test]
+fn a_lease_is_told_as_it_is_granted_and_ends_the_job_with_it() {
+    let world = world();
+    let mut sdk = Sdk::begin(&world, "lease");
+    let granted = sdk.next();
+    assert_eq!(granted["lease"], json!({ "cost.budget": ["USD:5.25"] }));
+    assert_eq!(granted["budget"], json!({ "USD": "5.25" }));
+    assert_eq!(granted["expires_at"], "2099-01-01T00:00:00Z");
+    assert_eq!(sdk.next()["expired"]["error"], "LEASE_EXPIRED");
     assert!(sdk.ends());
 }
 

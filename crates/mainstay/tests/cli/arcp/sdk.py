@@ -7,8 +7,10 @@ The agent is a Jupyter kernel of Python.
 import asyncio
 import json
 import sys
+from datetime import datetime, timedelta, timezone
 
 from arcp import ClientInfo, WebSocketTransport
+from arcp._messages.execution import LeaseConstraints
 from arcp._messages.session import ListJobsFilter, SessionResume
 from arcp.client import ARCPClient
 
@@ -137,6 +139,20 @@ async def chunk_story():
     value = json.loads(await handle.collect_chunks())["value"]
     tell(final_status=end["final_status"], inline=end["result"], length=len(value))
     await one.close()
+
+
+async def lease_story():
+    one = await connected()
+    asked = LeaseConstraints(expires_at="2099-01-01T00:00:00Z")
+    handle = await one.submit(
+        agent=AGENT, input=code("1"), lease_request={"cost.budget": ["USD:5.25"]}, lease_constraints=asked
+    )
+    granted = handle.accepted
+    tell(lease=granted.lease, budget=granted.budget, expires_at=granted.lease_constraints.expires_at)
+    await ended(handle)
+    soon = (datetime.now(timezone.utc) + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    asked = LeaseConstraints(expires_at=soon)
+    tell(expired=await ended(await one.submit(agent=AGENT, input=code(FOREVER), lease_constraints=asked)))
 
 
 async def resume_story():
