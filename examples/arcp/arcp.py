@@ -19,7 +19,7 @@ CAPABILITIES = ("streaming", "durable_jobs", "human_input", "subscriptions", "ch
 class Arcp:
     """A session with the daemon of this machine."""
 
-    def __init__(self, name):
+    def __init__(self, name, capabilities=CAPABILITIES):
         port = json.loads((HOME / "daemon.json").read_text())["port"]
         token = (HOME / "token").read_text().strip()
         self.socket = connect(f"ws://127.0.0.1:{port}/arcp")
@@ -29,7 +29,7 @@ class Arcp:
             {
                 "auth": {"scheme": "bearer", "token": token},
                 "client": {"kind": name, "version": "1"},
-                "capabilities": {capability: True for capability in CAPABILITIES},
+                "capabilities": {capability: True for capability in capabilities},
             },
         )
         self.accepted = self.until("session.accepted")

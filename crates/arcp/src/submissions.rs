@@ -62,7 +62,8 @@ impl Order {
     /// its budget hold for it.
     fn grants(&self, is_agent: bool) -> Option<Box<Grants>> {
         let asked = self.submit.grants.clone()?;
-        Some(if is_agent { asked } else { Box::new(asked.without_patterns()) })
+        let held = if is_agent { asked } else { Box::new(asked.without_patterns()) };
+        Some(held).filter(|held| is_agent || !held.has_no_bounds())
     }
 }
 

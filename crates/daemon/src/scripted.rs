@@ -9,6 +9,8 @@ use async_trait::async_trait;
 use mainstay_kernel::fsharp::{Sdk, WorkerProgram};
 use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
 use mainstay_model::event::CancelEnding;
+use mainstay_model::grant::AskedOperation;
+use mainstay_model::permission::Permission;
 use mainstay_model::{
     AgentState, AskId, Capabilities, Delivery, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
     Question, QueuedPrompt, RunnerInfo, RunnerNotice, Seq, SessionKind, Setting, TokenUsage, WorkEnding,
@@ -56,6 +58,7 @@ impl RunnerFactory for ScriptedAgents {
             gets,
             state,
             job: JobId::from_uuid(uuid::Uuid::nil()),
+            is_bounded: false,
             added: 0,
         };
         let task = tokio::spawn(life.live()).abort_handle();
@@ -74,9 +77,10 @@ fn model(id: &str) -> Model {
 }
 
 enum AgentOrder {
-    Work(JobId, JobSpec),
+    /// The flag says whether a grant bounds the job.
+    Work(JobId, JobSpec, bool),
     Steered(QueuedPrompt),
-    Answered(Value),
+    Answered(Result<Value, Error>),
     Interrupted,
 }
 
@@ -112,7 +116,7 @@ impl Process for Scripted {
     }
 
     async fn answer(&self, answer: AskAnswer) {
-        self.give(AgentOrder::Answered(answer.answer.unwrap_or_default()));
+        self.give(AgentOrder::Answered(answer.answer));
     }
 
     async fn interrupt(&self) {
@@ -131,8 +135,8 @@ impl Process for Scripted {
 
 #[async_trait]
 impl Agent for Scripted {
-    async fn work(&self, job: JobId, work: JobSpec, _is_bounded: bool) {
-        self.give(AgentOrder::Work(job, work));
+    async fn work(&self, job: JobId, work: JobSpec, is_bounded: bool) {
+        self.give(AgentOrder::Work(job, work, is_bounded));
     }
 
     async fn steer(&self, queued: QueuedPrompt, _: Seq) {
@@ -156,6 +160,8 @@ struct ScriptedAgent {
     gets: mpsc::UnboundedReceiver<AgentOrder>,
     state: AgentState,
     job: JobId,
+    /// Whether a grant bounds it.
+    is_bounded: bool,
     /// How many messages the job has added.
     added: u32,
 }
@@ -164,8 +170,8 @@ impl ScriptedAgent {
     async fn live(mut self) {
         self.tell(AgentNotice::State(self.state.clone())).await;
         while let Some(given) = self.gets.recv().await {
-            if let AgentOrder::Work(job, work) = given {
-                (self.job, self.added) = (job, 0);
+            if let AgentOrder::Work(job, work, is_bounded) = given {
+                (self.job, self.is_bounded, self.added) = (job, is_bounded, 0);
                 let ending = self.work(work).await;
                 self.tell(AgentNotice::Ended { job, ending }).await;
             }
@@ -223,19 +229,23 @@ impl ScriptedAgent {
             "think" => self.speak(PartRole::Thinking, rest).await,
             "tool" => self.call(rest).await,
             "ask" => {
-                let ask = AskId::from_uuid(uuid::Uuid::now_v7());
                 let question = Question::text(rest);
-                let asks = RunnerNotice::Asks { job: self.job, ask, question, timeout_ms: None };
+                let asks = RunnerNotice::Asks { job: self.job, ask: new_ask(), question, timeout_ms: None };
                 self.says.send(asks).await.ok();
-                loop {
-                    match self.gets.recv().await {
-                        Some(AgentOrder::Answered(value)) => {
-                            break self.speak(PartRole::Assistant, &format!("you said {value}")).await;
-                        }
-                        Some(AgentOrder::Interrupted) | None => return Some(cancelled()),
-                        Some(AgentOrder::Steered(_) | AgentOrder::Work(..)) => {}
-                    }
-                }
+                let Some(answer) = self.answered().await else { return Some(cancelled()) };
+                let value = answer.unwrap_or_default();
+                self.speak(PartRole::Assistant, &format!("you said {value}")).await;
+            }
+            "do" => {
+                let granted = match self.may_do(rest).await {
+                    Ok(granted) => granted,
+                    Err(ending) => return Some(ending),
+                };
+                let said = match granted {
+                    Ok(_) => format!("{rest} is done"),
+                    Err(error) => format!("{rest} is not done: {error}"),
+                };
+                self.speak(PartRole::Assistant, &said).await;
             }
             "wait" => loop {
                 match self.gets.recv().await {
@@ -257,6 +267,32 @@ impl ScriptedAgent {
             _ => self.speak(PartRole::Assistant, &format!("I do not know how to {line}")).await,
         }
         None
+    }
+
+    /// The answer to what it asked; none where it is to stop.
+    async fn answered(&mut self) -> Option<Result<Value, Error>> {
+        loop {
+            match self.gets.recv().await {
+                Some(AgentOrder::Answered(answer)) => return Some(answer),
+                Some(AgentOrder::Interrupted) | None => return None,
+                Some(AgentOrder::Steered(_) | AgentOrder::Work(..)) => {}
+            }
+        }
+    }
+
+    /// Whether an operation is granted, which is written as its kind and its target; an ending where it is to stop.
+    async fn may_do(&mut self, operation: &str) -> Result<Result<Value, Error>, WorkEnding> {
+        let (kind, target) = operation.split_once(' ').unwrap_or((operation, ""));
+        if !self.is_bounded {
+            return Ok(Ok(Value::Null));
+        }
+        let kind = kind.parse().map_err(|error: Error| WorkEnding::failed(error.to_string()))?;
+        let operation = AskedOperation { kind, target: target.to_owned() };
+        self.says.send(RunnerNotice::Checks { job: self.job, check: new_ask(), operation }).await.ok();
+        match self.answered().await.ok_or_else(cancelled)? {
+            Ok(value) if Permission::of(&value) == Some(Permission::No) => Ok(Err(Error::Cancelled)),
+            answer => Ok(answer),
+        }
     }
 
     /// Says something in pieces, and then whole.
@@ -296,6 +332,10 @@ impl ScriptedAgent {
 
 fn done(value: Value) -> WorkEnding {
     WorkEnding::Done { reason: YieldReason::EndTurn, value }
+}
+
+fn new_ask() -> AskId {
+    AskId::from_uuid(uuid::Uuid::now_v7())
 }
 
 fn cancelled() -> WorkEnding {

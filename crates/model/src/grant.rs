@@ -54,6 +54,10 @@ pub struct Grants {
     expires_at: Option<Timestamp>,
     budget: Budget,
     revoked: Option<String>,
+    /// Whether people are asked about what no pattern covers.
+    asks: bool,
+    /// What was allowed beside the patterns, each operation as it is.
+    allowed: Vec<AskedOperation>,
 }
 
 impl Grants {
@@ -100,10 +104,33 @@ impl Grants {
         Self { budget, ..self }
     }
 
-    /// The same, of whose operations nobody asks before they are done: it has an end and a budget, and no patterns.
+    /// The same, but that people are asked about what no pattern covers.
+    #[must_use]
+    pub fn asking(self) -> Self {
+        Self { asks: true, ..self }
+    }
+
+    /// Whether people are asked about what no pattern covers.
+    pub const fn asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Allows one operation from here on, as long as there is room to keep it.
+    pub fn allow(&mut self, operation: AskedOperation) {
+        if self.allowed.len() < PatternLimits::REQUEST.patterns && !self.allowed.contains(&operation) {
+            self.allowed.push(operation);
+        }
+    }
+
+    /// Whether it says neither an end nor a budget.
+    pub fn has_no_bounds(&self) -> bool {
+        self.expires_at.is_none() && self.budget.all_remaining().next().is_none()
+    }
+
+    /// The same for a job that asks nobody before it does something: it has an end and a budget, and nothing else.
     #[must_use]
     pub fn without_patterns(self) -> Self {
-        Self { capabilities: BTreeMap::new(), ..self }
+        Self { expires_at: self.expires_at, budget: self.budget, revoked: self.revoked, ..Self::default() }
     }
 
     /// Returns the patterns of each kind of operation that is granted.
@@ -133,7 +160,8 @@ impl Grants {
     /// The first [`Denial`] of these: revoked, expired, not covered, a currency of the budget is exhausted.
     pub fn check(&self, operation: &Operation, now: Timestamp) -> Result<(), Denial> {
         self.is_live(now)?;
-        if !self.patterns(operation.kind()).iter().any(|pattern| pattern.matches(operation)) {
+        let is_covered = self.patterns(operation.kind()).iter().any(|pattern| pattern.matches(operation));
+        if !is_covered && !self.allowed.iter().any(|allowed| allowed.is(operation)) {
             let kind = operation.kind().clone();
             return Err(Denial::NotCovered { kind, target: operation::shown(operation.target()) });
         }
@@ -237,6 +265,8 @@ impl Grants {
             expires_at: self.expires_at.into_iter().chain(request.expires_at).min(),
             budget: self.budget.least(&request.budget),
             revoked: self.revoked.clone(),
+            asks: self.asks && request.asks,
+            allowed: Vec::new(),
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod live;
 pub mod message;
 pub mod object;
 pub mod outcome;
+pub mod permission;
 pub mod project;
 pub mod rate;
 pub mod reload;

@@ -105,7 +105,7 @@ pub enum RunnerNotice {
         /// What the answer is given under.
         check: AskId,
         /// What they are about to do.
-        operations: Vec<AskedOperation>,
+        operation: AskedOperation,
     },
     /// A job asks, and waits for the answer.
     Asks {

@@ -5,32 +5,30 @@ import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 
-const TITLE = "mainstay:operations";
-/** How long an answer may take, in milliseconds: the daemon may be starting again. */
-const LIMIT = 60_000;
+const TITLE = "mainstay:operation";
 const READS = ["read", "ls", "grep", "find"];
 const WRITES = ["write", "edit"];
 
 export default function (pi) {
   pi.on("tool_call", async (event, context) => {
-    const { operations, path } = about(event, context.cwd);
-    const answer = await context.ui.input(TITLE, JSON.stringify(operations), { timeout: LIMIT });
+    const { operation, path } = about(event, context.cwd);
+    const answer = await context.ui.input(TITLE, JSON.stringify(operation));
     if (answer === "unbounded") return undefined;
     if (answer === "granted") {
       // What was checked is what is acted on, however the tool would have read the path.
       if (path !== undefined) event.input.path = path;
       return undefined;
     }
-    return { block: true, reason: answer ?? "Mainstay did not say in time whether this is granted; it may be tried again" };
+    return { block: true, reason: answer ?? "Mainstay does not say whether this is granted; it may be tried again" };
   });
 }
 
 /** What a tool is about to do, and the path that it does it to. */
 function about({ toolName, input }, folder) {
   const kind = READS.includes(toolName) ? "fs.read" : WRITES.includes(toolName) ? "fs.write" : undefined;
-  if (!kind) return { operations: [{ kind: "tool.call", target: toolName }] };
+  if (!kind) return { operation: { kind: "tool.call", target: toolName } };
   const path = real(resolve(folder, withoutHome(input.path ?? ".")));
-  return { operations: [{ kind, target: path }], path };
+  return { operation: { kind, target: path }, path };
 }
 
 function withoutHome(path) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use mainstay_model::grant::AskedOperation;
+use mainstay_model::permission::Permission;
 use mainstay_model::{AskId, Error};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -16,11 +17,14 @@ pub(super) const EXTENSION: &str = include_str!("operation_checks.js");
 /// Its file, among a session's files.
 pub(super) const FILE: &str = "operation-checks.js";
 /// The title of its dialogs.
-const TITLE: &str = "mainstay:operations";
+const TITLE: &str = "mainstay:operation";
 /// The answer where nothing bounds the job.
 const UNBOUNDED: &str = "unbounded";
 /// The answer where the grant allows it.
 const GRANTED: &str = "granted";
+
+/// The answer where somebody was asked who does not allow it.
+const REFUSED: &str = "nobody allowed this; do without it, or ask";
 
 /// How pi is told of the extension in a session's folder.
 pub(super) fn arguments(folder: &Path) -> [OsString; 2] {
@@ -30,7 +34,7 @@ pub(super) fn arguments(folder: &Path) -> [OsString; 2] {
 /// What pi's tools are about to do, and wait to hear whether they may.
 pub(super) struct Check {
     pub(super) id: AskId,
-    pub(super) operations: Vec<AskedOperation>,
+    pub(super) operation: AskedOperation,
 }
 
 impl Check {
@@ -39,9 +43,9 @@ impl Check {
     /// # Errors
     /// The line that ends the dialog, where it asks nothing that is understood.
     pub(super) fn of(request: &ExtensionRequest) -> Result<Self, String> {
-        let operations = request.placeholder.as_deref().map(serde_json::from_str);
-        match (Uuid::try_parse(&request.id), operations) {
-            (Ok(id), Some(Ok(operations))) => Ok(Self { id: AskId::from_uuid(id), operations }),
+        let operation = request.placeholder.as_deref().map(serde_json::from_str);
+        match (Uuid::try_parse(&request.id), operation) {
+            (Ok(id), Some(Ok(operation))) => Ok(Self { id: AskId::from_uuid(id), operation }),
             _ => Err(line(&request.id, "what is to be done is not understood")),
         }
     }
@@ -60,6 +64,7 @@ pub(super) fn unbounded(request: &ExtensionRequest) -> String {
 /// The line with which tools hear whether they may.
 pub(super) fn answered(id: AskId, answer: &Result<Value, Error>) -> String {
     match answer {
+        Ok(value) if Permission::of(value) == Some(Permission::No) => line(&id.to_string(), REFUSED),
         Ok(_) => line(&id.to_string(), GRANTED),
         Err(error) => line(&id.to_string(), &error.to_string()),
     }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::settings::Settings;
 
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 6] =
-    ["streaming", "durable_jobs", "human_input", "subscriptions", "checkpoints", "artifacts"];
+const SHARED: [&str; 7] =
+    ["streaming", "durable_jobs", "human_input", "permissions", "subscriptions", "checkpoints", "artifacts"];
 
 /// The boolean capabilities that no session has.
 const MISSING: [&str; 5] = ["agent_handoff", "anonymous", "binary_streams", "interrupt", "scheduled_jobs"];

@@ -116,6 +116,7 @@ fn begin(
         streams: has("streaming"),
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
+        permissions: has("permissions"),
     };
     let (heartbeats, resume, otherwise, closing) = (HashMap::new(), None, None, None);
     let dialect = A { heartbeat, opened_by, resume, otherwise, held_until: None, heartbeats, closing };
@@ -372,5 +373,11 @@ impl Dialect for A {
 /// How a session of this name is told that has these capabilities.
 #[cfg(test)]
 pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
-    ATranslator { session: session.to_owned(), streams, durable_jobs: true, asks: streams }
+    ATranslator {
+        session: session.to_owned(),
+        streams,
+        durable_jobs: true,
+        asks: streams,
+        permissions: streams,
+    }
 }

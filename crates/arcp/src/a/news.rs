@@ -5,10 +5,12 @@ use mainstay_arcp_protocol::a::execution::JobState as WireState;
 use mainstay_arcp_protocol::a::human::{
     ChoiceOption, HumanChoiceRequest, HumanInputCancelled, HumanInputRequest,
 };
+use mainstay_arcp_protocol::a::permission::PermissionRequest;
 use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamKind};
 use mainstay_arcp_protocol::a::telemetry::{Log, LogLevel, Metric};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_model::message::TokenUsage;
+use mainstay_model::permission::Permission;
 use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
 use serde_json::{Map, Number, Value, json};
 
@@ -38,6 +40,11 @@ pub(super) fn messages_of(
     // A question, and its end, have their places also where the client cannot be asked.
     let asked = |said: JobMessage| translator.asks.then_some(said);
     let said = match news {
+        JobNews::Asked(ask) if translator.permissions && Permission::operation(&ask.question).is_some() => {
+            let request = permission_request(ask).called(ids::of_ask(ask.ask)).critical();
+            let blocked = progress(WireState::Blocked, ask.question.prompt.clone());
+            return vec![Some(blocked), Some(request)];
+        }
         JobNews::Asked(ask) => {
             let question = question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical();
             return vec![Some(progress(WireState::Blocked, ask.question.prompt.clone())), asked(question)];
@@ -135,6 +142,21 @@ fn question(ask: &Ask, at: Timestamp) -> JobMessage {
             Message::HumanInputRequest(request).into()
         }
     }
+}
+
+/// A question for a permission. Source: draft-arcp-01, 15.4.
+fn permission_request(ask: &Ask) -> JobMessage {
+    let operation = Permission::operation(&ask.question);
+    let (kind, target) = operation.map(|asked| (String::from(asked.kind), asked.target)).unzip();
+    Message::PermissionRequest(PermissionRequest {
+        permission: kind.clone().unwrap_or_default(),
+        resource: target,
+        operation: kind,
+        reason: Some(ask.question.prompt.clone()),
+        requested_lease_seconds: None,
+        expires_at: ask.deadline.map(|deadline| deadline.at),
+    })
+    .into()
 }
 
 /// Says why a question needs no answer any more, to whoever may still show it. Source: draft-arcp-01, 12.3 and 12.4.

@@ -5,6 +5,8 @@ use mainstay_arcp_protocol::a::control::{
 };
 use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
+use mainstay_model::grant::Grants;
+use mainstay_model::permission::Permission;
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
@@ -28,6 +30,8 @@ impl Session<A> {
             self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
             return Ok(None);
         }
+        // Whoever answers for permissions is asked about all that tools do.
+        let grants = self.has("permissions").then(|| Box::new(Grants::default().asking()));
         let submitted = |agent, input, trace| Submit {
             message: id.clone(),
             trace,
@@ -36,7 +40,7 @@ impl Session<A> {
             input,
             key,
             timeout_ms: None,
-            grants: None,
+            grants: grants.clone(),
         };
         match message {
             Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,
@@ -63,6 +67,12 @@ impl Session<A> {
             }
             Message::HumanChoiceResponse(response) => {
                 self.answer_ask(&id, correlation_id, json!(response.choice_id)).await?;
+            }
+            Message::PermissionGrant(_) => {
+                self.answer_ask(&id, correlation_id, json!(Permission::Once.as_str())).await?;
+            }
+            Message::PermissionDeny(_) => {
+                self.answer_ask(&id, correlation_id, json!(Permission::No.as_str())).await?;
             }
             Message::Subscribe(subscribe) if self.has("subscriptions") => {
                 self.subscribe(&id, subscribe).await?;

@@ -31,6 +31,8 @@ pub(crate) struct ATranslator {
     pub(super) durable_jobs: bool,
     /// Whether its client can be asked.
     pub(super) asks: bool,
+    /// Whether its client is asked for permissions.
+    pub(super) permissions: bool,
 }
 
 /// What is said of a job, before it has its envelope.

@@ -1,12 +1,15 @@
 //! What follows from the grant of a job: its end, what it has spent, and what its agent's tools are about to do.
 
+use serde_json::Value;
+
 use super::{Draft, Effect, Identity, of_job};
 use crate::agent::{JobSpec, Model, Note};
 use crate::error::Error;
 use crate::event::{EventBody, Source};
-use crate::grant::{AskedOperation, Grants, Operation, OperationKind};
+use crate::grant::{AskedOperation, Denial, Grants, Operation, OperationKind};
 use crate::id::{AskId, JobId};
 use crate::outcome::Outcome;
+use crate::permission::Permission;
 use crate::session::RunningJob;
 
 /// What the tool is called with which agents run commands of a shell.
@@ -44,18 +47,23 @@ impl Draft<'_> {
     }
 
     /// Tells a runner whether its job may do what it is about to do.
-    pub(super) fn check_operations(&mut self, job: JobId, check: AskId, operations: &[AskedOperation]) {
+    pub(super) fn check_operation(&mut self, job: JobId, check: AskId, asked: &AskedOperation) {
         let Some(running) = self.running(job) else {
             return self.effect(Effect::Answer { ask: check, answer: Err(Error::Cancelled) });
         };
-        let checked = match &running.grants {
-            Some(grants) => operations.iter().try_for_each(|AskedOperation { kind, target }| {
-                let operation = Operation::new(kind.clone(), target)?;
-                grants.check(&operation, self.now)
-            }),
+        let granted = match &running.grants {
+            Some(grants) => Operation::new(asked.kind.clone(), &asked.target)
+                .and_then(|operation| grants.check(&operation, self.now)),
             None => Ok(()),
         };
-        let answer = checked.map(|()| serde_json::Value::Null).map_err(Error::from);
+        let asks = running.grants.as_ref().is_some_and(|grants| grants.asks());
+        if let Err(Denial::NotCovered { .. }) = granted
+            && asks
+        {
+            // The answer to the question is that to the check.
+            return self.job_asks(job, check, Permission::question(asked), None);
+        }
+        let answer = granted.map(|()| Value::Null).map_err(Error::from);
         if let Err(error) = &answer {
             let note = Note::Told { level: "warning".to_owned(), message: error.to_string() };
             self.record(of_job(Source::System, &running), EventBody::AgentNoted(note));

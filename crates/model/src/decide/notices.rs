@@ -123,7 +123,7 @@ impl Draft<'_> {
                     self.comm_taken(&running);
                 }
             }
-            RunnerNotice::Checks { job, check, operations } => self.check_operations(job, check, &operations),
+            RunnerNotice::Checks { job, check, operation } => self.check_operation(job, check, &operation),
             RunnerNotice::Asks { job, ask, question, timeout_ms } => {
                 self.job_asks(job, ask, question, timeout_ms);
             }

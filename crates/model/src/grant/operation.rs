@@ -22,13 +22,26 @@ pub struct Operation {
 }
 
 /// What somebody says that he is about to do, as he says it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedOperation {
     /// What is to be done.
     pub kind: OperationKind,
     /// What it is to be done to, as the asker writes it.
     pub target: String,
+}
+
+impl AskedOperation {
+    /// Whether it is this operation, whose target is in its one form.
+    pub(super) fn is(&self, operation: &Operation) -> bool {
+        self.kind == operation.kind && self.target == operation.target()
+    }
+}
+
+impl From<&Operation> for AskedOperation {
+    fn from(operation: &Operation) -> Self {
+        Self { kind: operation.kind.clone(), target: operation.target().to_owned() }
+    }
 }
 
 impl Operation {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Grants;
 use super::budget::Budget;
 use super::kind::OperationKind;
+use super::operation::AskedOperation;
 use super::pattern::PatternLimits;
 use crate::Timestamp;
 use crate::error::Error;
@@ -28,14 +29,20 @@ pub(super) struct StoredGrants {
     /// Why it was revoked, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revoked: Option<String>,
+    /// Whether people are asked about what no pattern covers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks: bool,
+    /// What was allowed beside the patterns, each operation as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<AskedOperation>,
 }
 
 impl From<Grants> for StoredGrants {
     fn from(grants: Grants) -> Self {
-        let Grants { capabilities, expires_at, budget, revoked } = grants;
+        let Grants { capabilities, expires_at, budget, revoked, asks, allowed } = grants;
         let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
         let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
-        Self { capabilities, expires_at, budget, revoked }
+        Self { capabilities, expires_at, budget, revoked, asks, allowed }
     }
 }
 
@@ -47,6 +54,7 @@ impl TryFrom<StoredGrants> for Grants {
         let capabilities =
             capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
         let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
-        Ok(Self { revoked: stored.revoked, ..grants.until(stored.expires_at).costing(stored.budget) })
+        let StoredGrants { expires_at, budget, revoked, asks, allowed, .. } = stored;
+        Ok(Self { revoked, asks, allowed, ..grants.until(expires_at).costing(budget) })
     }
 }

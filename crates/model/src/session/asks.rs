@@ -4,6 +4,7 @@ use super::{Activity, Session};
 use crate::ask::{Ask, AskEnding, PendingAsk, Raiser};
 use crate::event::Event;
 use crate::id::{AskId, CommandId, Principal};
+use crate::permission::Permission;
 use crate::state::{Transition, WaitReason};
 
 /// How many of the asks that were answered with a secret a session knows at most.
@@ -55,10 +56,23 @@ impl Session {
                 self.secret_asks.pop_front();
             }
         }
+        self.allow_by(ask, ending);
         self.asks.retain(|pending| pending.ask.ask != ask);
         let Some(running) = self.running().cloned() else { return };
         if !self.asks.iter().any(|pending| pending.is_of_job(running.job)) {
             self.step(Transition::EndWait, Activity::Evaluating { running });
+        }
+    }
+
+    /// Somebody may have allowed an operation for the rest of the job.
+    fn allow_by(&mut self, ask: AskId, ending: &AskEnding) {
+        let AskEnding::Answered { value } = ending else { return };
+        let question = self.ask(ask).map(|pending| &pending.ask.question);
+        let operation = question.and_then(Permission::operation);
+        if let (Some(operation), Some(Permission::Job), Some(grants)) =
+            (operation, Permission::of(value), self.running_grants_mut())
+        {
+            grants.allow(operation);
         }
     }
 }

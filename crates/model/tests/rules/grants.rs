@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use mainstay_model::agent::{AgentState, Model};
+use mainstay_model::command::Answer;
 use mainstay_model::grant::{AskedOperation, Budget, Grants, OperationKind, PatternLimits};
+use mainstay_model::permission::Permission;
 use mainstay_model::{
     AgentNotice, Command, Cost, Effect, Error, EventBody, Input, JobSpec, Message, Notice, Outcome, Part,
     PartRole, Prompt, RunnerNotice, SessionCommand, SessionKind, TokenUsage, WorkEnding,
@@ -80,8 +82,8 @@ fn failed(story: &SessionHistory) -> Option<Error> {
 }
 
 fn check(story: &mut SessionHistory, kind: OperationKind, target: &str) -> Result<(), Error> {
-    let operations = vec![AskedOperation { kind, target: target.to_owned() }];
-    let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operations };
+    let operation = AskedOperation { kind, target: target.to_owned() };
+    let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operation };
     match hear(story, checks).as_slice() {
         [Effect::Answer { ask, answer }] if *ask == ask_id(7) => answer.clone().map(|_| ()),
         other => panic!("{other:?}"),
@@ -174,4 +176,38 @@ fn another_grant_makes_another_command() {
     };
     let [none, one, other] = [None, Some(grants(&[])), Some(grants(&[("tool.call", "bash")]))].map(command);
     assert!(none != one && one != other && none != other);
+}
+
+#[test]
+fn people_are_asked_about_what_is_not_granted_where_the_grant_says_so() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/**")]).asking()).unwrap();
+    assert_eq!(check(&mut story, OperationKind::FS_READ, "/work/a"), Ok(()), "what is granted is not asked");
+    let wants = |number: u128, target: &str| RunnerNotice::Checks {
+        job: job_id(JOB),
+        check: ask_id(number),
+        operation: AskedOperation { kind: OperationKind::TOOL_CALL, target: target.to_owned() },
+    };
+    let mut answered = |number: u128, answer: &str| {
+        assert_eq!(hear(&mut story, wants(number, "bash")), [], "it waits for an answer");
+        let question = story.session.ask(ask_id(number)).unwrap().ask.question.clone();
+        assert_eq!(Permission::operation(&question).unwrap().target, "bash");
+        let body = SessionCommand::Answer(Answer { ask: ask_id(number), value: json!(answer) });
+        let command = Command::new(command_id(number as usize), client(), body);
+        let fingerprint = command.fingerprint(story.session.id);
+        let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
+        let decision = story.decide(input).unwrap();
+        let effects = decision.effects.clone();
+        story.carry(decision);
+        effects
+    };
+    let told = |number: u128, answer: &str| Effect::Answer { ask: ask_id(number), answer: Ok(json!(answer)) };
+    assert_eq!(answered(60, "no"), [told(60, "no")]);
+    assert_eq!(answered(61, "once"), [told(61, "once")]);
+    assert_eq!(answered(62, "job"), [told(62, "job")]);
+    assert_eq!(check(&mut story, OperationKind::TOOL_CALL, "bash"), Ok(()), "for the rest of the job");
+    assert_eq!(hear(&mut story, wants(63, "curl")), [], "and nothing else");
+    // Nobody's answer is no.
+    let decision = story.decide(Input::Notice(Notice::AskOverdue { ask: ask_id(63) })).unwrap();
+    assert_eq!(decision.effects, [told(63, "no")]);
 }

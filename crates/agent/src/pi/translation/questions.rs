@@ -27,9 +27,9 @@ impl Translation {
             return self.out.push_back(Output::Send(operation_checks::unbounded(request)));
         };
         self.out.push_back(match Check::of(request) {
-            Ok(Check { id: check, operations }) => {
+            Ok(Check { id: check, operation }) => {
                 self.checks.insert(check);
-                Output::Tell(RunnerNotice::Checks { job, check, operations })
+                Output::Tell(RunnerNotice::Checks { job, check, operation })
             }
             Err(line) => Output::Send(line),
         });

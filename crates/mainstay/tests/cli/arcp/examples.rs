@@ -72,6 +72,25 @@ fn the_examples_open_a_session_run_code_and_answer_it() {
 }
 
 #[test]
+fn an_agent_does_what_the_example_allows_and_nothing_else() {
+    let world = World::new();
+    assert_eq!(world.run(["prompt", "--kind", "agent", "say Hello."]).code, 0);
+    let task = "do fs.read /work/a\ndo fs.write /work/a\nsay I am done.";
+    let (told, ok) = Example::begin(&world, "permissions.py", &["agent", task, "fs.read"]).rest();
+    assert!(ok, "{told}");
+    insta::assert_snapshot!(told, @"
+    fs.read /work/a is allowed
+    fs.write /work/a is not allowed
+    job.completed I am done.
+    ");
+    let said = world.run(["session", "transcript"]).stdout;
+    assert!(
+        said.contains("fs.read /work/a is done") && said.contains("fs.write /work/a is not done"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_examples_observe_and_answer_what_comes_by_another_protocol() {
     let world = world();
     let mut observer = Example::begin(&world, "observe.py", &["2"]);
