@@ -2,7 +2,7 @@
 
 use mainstay_engine::Client;
 use mainstay_gateway::daemon::Daemon;
-use mainstay_model::Access;
+use mainstay_model::{Access, Timestamp};
 use mainstay_runner::Environment;
 
 use crate::live_sessions::LiveSessions;
@@ -34,11 +34,11 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// The client that shows this token, and calls itself this; none where the token is not good.
-    pub(crate) fn client_of(&self, token: Option<&str>, name: &str) -> Option<Client> {
+    pub(crate) async fn client_of(&self, token: Option<&str>, name: &str) -> Option<Client> {
         let access = match (&self.attached, token) {
             // Whoever started the bridge has shown the token for it.
             (Some(attached), None | Some("")) => attached.access.clone(),
-            (_, Some(token)) => self.daemon.tokens.access_of(token)?,
+            (_, Some(token)) => self.daemon.tokens.admit(token, Timestamp::now()).await?.access,
             (None, None) => return None,
         };
         let name: String = name.chars().take(NAME_CHARS).collect();

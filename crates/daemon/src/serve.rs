@@ -114,9 +114,8 @@ async fn run(
     }
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
-    let token = home.ensure_token()?;
+    let tokens = config.tokens(&home.ensure_token()?, home)?;
     let listeners = Listeners::open(home, options.ports.or(&config.daemon)).await?;
-    let tokens = config.tokens(&token);
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;

@@ -1,14 +1,19 @@
 //! The core that all protocols share, and the protocols. A protocol translates, and holds no state that matters.
 //!
 //! [`protocol`] is the registry in which protocols enter themselves. [`port`] is the loopback port, [`local_socket`] the local one: who may come in, and
-//! which protocol a request or a connection is for. [`tokens`] says whom a client stands for, [`browser`] how a browser is let in without a token, [`view`] is what all protocols
+//! which protocol a request or a connection is for. [`tokens`] says whom a client stands for, by itself or by what [`issuers`] have signed ([`jwt`]), [`browser`] how a browser is let in without a token, [`view`] is what all protocols
 //! show of sessions and evals, [`notebook`] runs files cell by cell, [`trace`] says where requests become part of traces.
 
+pub mod admission;
 mod bounded_listener;
 pub mod browser;
 pub mod command;
 mod connections;
 pub mod daemon;
+pub mod identities;
+pub mod issuers;
+pub mod jwt;
+pub mod jwt_key;
 mod kinds;
 pub mod local_socket;
 pub mod notebook;

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_model::{Access, Error};
+use mainstay_model::{Access, Error, Timestamp};
 use mainstay_protocol::json_rpc::{Request, answer, failure};
 use mainstay_protocol::operations::Attached;
 use serde_json::Value;
@@ -106,7 +106,7 @@ async fn attach(
         }
     };
     let id = request.id.clone().unwrap_or(Value::Null);
-    match admit(&request, daemon, protocols) {
+    match admit(&request, daemon, protocols).await {
         Ok((access, attachment)) => {
             let attached = Attached {
                 version: daemon.version.to_owned(),
@@ -124,11 +124,15 @@ async fn attach(
 }
 
 /// The protocol that takes the connection, and whom its client stands for.
-fn admit(request: &Request, daemon: &Daemon, protocols: &Protocols) -> Result<(Access, Attachment), Error> {
-    let mut taken = protocols.iter().filter_map(|protocol| protocol.attach(request));
-    let attachment = taken.next().unwrap_or(Err(Error::Unauthorized))?;
-    let access = daemon.tokens.access_of(&attachment.token).ok_or(Error::Unauthorized)?;
-    Ok((access, attachment))
+async fn admit(
+    request: &Request,
+    daemon: &Daemon,
+    protocols: &Protocols,
+) -> Result<(Access, Attachment), Error> {
+    let taken = protocols.iter().find_map(|protocol| protocol.attach(request));
+    let attachment = taken.unwrap_or(Err(Error::Unauthorized))?;
+    let admission = daemon.tokens.admit(&attachment.token, Timestamp::now()).await;
+    Ok((admission.ok_or(Error::Unauthorized)?.access, attachment))
 }
 
 /// Why a line could not be read.

@@ -14,10 +14,11 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use mainstay_model::Error;
+use mainstay_model::{Error, Timestamp};
 use tokio::net::TcpListener;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::admission::Admission;
 use crate::browser;
 use crate::connections;
 use crate::daemon::Daemon;
@@ -142,11 +143,9 @@ async fn require_local(
 async fn require_token(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let Guard { daemon, token_in_address, pages } = guard;
     let shown = shown(&request, &token_in_address);
-    let of_secret = |shown: &String| browser::access_of(&daemon.tokens, shown);
-    let access = shown.as_ref().and_then(|token| daemon.tokens.access_of(token).or_else(|| of_secret(token)));
-    match access {
-        Some(access) => {
-            request.extensions_mut().insert(access);
+    match admission(&daemon, shown.as_deref()).await {
+        Some(admission) => {
+            request.extensions_mut().insert(admission.access);
             // Other streams have no end of their own; what the daemon waits for are answers.
             let under_way = (request.method() == Method::POST).then(|| daemon.answering.token());
             let response = next.run(request).await;
@@ -160,6 +159,15 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
             Some(pages) => (pages.shell)(),
             None => Problem::from(Error::Unauthorized).into_response(),
         },
+    }
+}
+
+/// Whom a request stands for by what it shows: a token, or the secret of a browser.
+async fn admission(daemon: &Daemon, shown: Option<&str>) -> Option<Admission> {
+    let shown = shown?;
+    match browser::access_of(&daemon.tokens, shown) {
+        Some(access) => Some(Admission::unlimited(access)),
+        None => daemon.tokens.admit(shown, Timestamp::now()).await,
     }
 }
 

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use mainstay_model::{Access, Principal};
+use mainstay_model::{Access, Principal, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::admission::Admission;
+use crate::issuers::Issuers;
+use crate::jwt::is_jwt;
 
 /// The tokens that are accepted.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     entries: Vec<(TokenHash, Access)>,
+    issuers: Issuers,
 }
 
 /// The SHA-256 of a token, as 64 hexadecimal digits: what a configuration has of it.
@@ -21,7 +26,31 @@ impl Tokens {
     /// The daemon's own token, which stands for the local principal, and those of others.
     pub fn new(local: &str, others: impl IntoIterator<Item = (TokenHash, Access)>) -> Self {
         let local = (TokenHash::of(local), Access::local());
-        Self { entries: std::iter::once(local).chain(others).collect() }
+        Self { entries: std::iter::once(local).chain(others).collect(), issuers: Issuers::default() }
+    }
+
+    /// The same, and the tokens that these issuers have signed.
+    #[must_use]
+    pub fn with_issuers(self, issuers: Issuers) -> Self {
+        Self { issuers, ..self }
+    }
+
+    /// The client that shows this token at this time: one that is known here, or one that an issuer has signed. None where it is not good; why, only
+    /// the log says.
+    pub async fn admit(&self, shown: &str, now: Timestamp) -> Option<Admission> {
+        if let Some(access) = self.access_of(shown) {
+            return Some(Admission::unlimited(access));
+        }
+        if !is_jwt(shown) {
+            return None;
+        }
+        match self.issuers.admit(shown, now) {
+            Ok(admission) => Some(admission),
+            Err(refusal) => {
+                tracing::info!(%refusal, "a signed token is refused");
+                None
+            }
+        }
     }
 
     /// Whom a principal's name stands for, where it has a token.
@@ -29,9 +58,10 @@ impl Tokens {
         self.entries.iter().map(|(_, access)| access).find(|access| access.principal == *principal).cloned()
     }
 
-    /// How many principals there are.
+    /// How many principals there are, where each group of an issuer counts as one.
     pub fn principals(&self) -> usize {
-        self.entries.iter().map(|(_, access)| &access.principal).collect::<BTreeSet<_>>().len()
+        let own: BTreeSet<_> = self.entries.iter().map(|(_, access)| &access.principal).collect();
+        own.len() + self.issuers.groups()
     }
 
     /// A key for one purpose, made of the daemon's own token.
@@ -40,7 +70,7 @@ impl Tokens {
         blake3::derive_key(purpose, &local)
     }
 
-    /// Whom a token stands for. It takes the same time whatever was shown.
+    /// Whom a token stands for that is known here. It takes the same time whatever was shown.
     pub fn access_of(&self, shown: &str) -> Option<Access> {
         let shown = TokenHash::of(shown);
         let mut found = None;

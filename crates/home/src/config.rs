@@ -2,18 +2,19 @@
 //!
 //! `docs/reference/settings.md` is generated from these types: their doc comments are its text.
 
+mod authentication;
 pub mod bounds;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_kernel::OpenedNames;
 use mainstay_kernel::fsharp::FEED;
-use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
+use mainstay_model::{Error, Limits, Principal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::authentication::{GroupConfig, IssuerConfig, PrincipalConfig};
 use crate::Home;
 use crate::environment::EnvironmentSource;
 
@@ -40,21 +41,10 @@ pub struct Config {
     pub limits: Limits,
     /// Principals with a token of their own, one table each: `[principals.NAME]`. `mainstay principal new` prints it.
     pub principals: BTreeMap<Principal, PrincipalConfig>,
-}
-
-/// A principal with a token of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PrincipalConfig {
-    /// The SHA-256 of the principal's token, as 64 hexadecimal digits.
-    #[schemars(with = "String")]
-    pub token_sha256: TokenHash,
-    /// Patterns for the names of the sessions it may see, besides those it may drive; `*` stands for any characters.
-    #[serde(default)]
-    pub see: Vec<NamePattern>,
-    /// Patterns for the names of the sessions it may drive, besides the sessions it created.
-    #[serde(default)]
-    pub drive: Vec<NamePattern>,
+    /// Issuers of signed tokens (JWTs) that are accepted as bearer tokens, one table each: `[issuers.NAME]`. See [Remote access](../how-to/remote-access.md).
+    pub issuers: BTreeMap<String, IssuerConfig>,
+    /// Groups of an issuer, one table each: `[groups.NAME]`. A subject that no principal names is a principal of its own with the rights of its groups, and is refused where it is in none.
+    pub groups: BTreeMap<String, GroupConfig>,
 }
 
 /// Settings of the daemon.
@@ -226,15 +216,6 @@ pub struct TelemetryConfig {
 }
 
 impl Config {
-    /// The tokens that are accepted: the daemon's own, and those of the principals.
-    pub fn tokens(&self, own: &str) -> Tokens {
-        let access = |(principal, config): (&Principal, &PrincipalConfig)| {
-            let PrincipalConfig { token_sha256, see, drive } = config.clone();
-            (token_sha256, Access { principal: principal.clone(), rights: Rights::Some { see, drive } })
-        };
-        Tokens::new(own, self.principals.iter().map(access))
-    }
-
     /// Reads settings: the limits that are not among them are the ones that are chosen.
     fn read(text: &str) -> Result<Self, toml::de::Error> {
         let config: Self = toml::from_str(text)?;
@@ -277,17 +258,7 @@ fn upstream_limits(text: &str) -> Result<Limits, toml::de::Error> {
 
 /// Rejects settings that the daemon could not work with, and says which.
 fn check(config: &Config) -> Result<(), String> {
-    if config.principals.contains_key(&Principal::local()) {
-        return Err(
-            "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
-        );
-    }
-    for (name, principal) in &config.principals {
-        let mut before = config.principals.iter().take_while(|(other, _)| *other != name);
-        if let Some((other, _)) = before.find(|(_, other)| other.token_sha256 == principal.token_sha256) {
-            return Err(format!("the principals `{other}` and `{name}` have the same token"));
-        }
-    }
+    authentication::check(config)?;
     bounds::check(config)
 }
 
@@ -321,7 +292,7 @@ mod tests {
         let lines =
             format!("[principals.a]\ntoken-sha256 = '{hash}'\n[principals.b]\ntoken-sha256 = '{hash}'\n");
         let refused = check(&toml::from_str(&lines).unwrap()).unwrap_err();
-        assert_eq!(refused, "the principals `a` and `b` have the same token");
+        assert_eq!(refused, "the principals `a` and `b` have the same token or subject");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use mainstay_arcp_protocol::a::session::{
 };
 use mainstay_arcp_protocol::a::{DecodeError, Envelope, ErrorCode, Message, decode};
 use mainstay_engine::Client;
+use mainstay_gateway::jwt::is_jwt;
 use mainstay_model::{Error, Timestamp};
 
 use super::translator::encoded;
@@ -62,7 +63,7 @@ async fn try_open(
 ) -> Result<Handshake, Box<Message>> {
     let SessionOpen { auth, client: identity, capabilities: offered } = open;
     let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
-    let client = client_of(peer, auth.as_ref(), identity.as_ref(), &name)?;
+    let client = client_of(peer, auth.as_ref(), identity.as_ref(), &name).await?;
     let offered = offered.unwrap_or_default();
     let features = capabilities::negotiate(&offered).map_err(|lacks| {
         Box::new(Message::SessionRejected(SessionRejected {
@@ -82,8 +83,8 @@ async fn try_open(
     Ok(Handshake { opened, message, heartbeat_sec, comes_back })
 }
 
-/// The client whose credentials are good.
-fn client_of(
+/// The client whose credentials are good. A bearer token may be a signed JWT too.
+async fn client_of(
     peer: &Peer,
     auth: Option<&Auth>,
     identity: Option<&Identity>,
@@ -92,25 +93,30 @@ fn client_of(
     let scheme = auth.map_or(AuthScheme::None, |auth| auth.scheme);
     let token = match scheme {
         AuthScheme::Bearer => auth.and_then(|auth| auth.token.as_deref()),
+        AuthScheme::SignedJwt => {
+            let token = auth.and_then(|auth| auth.token.as_deref()).filter(|token| is_jwt(token));
+            Some(token.ok_or_else(unauthenticated)?)
+        }
         // Who is attached has shown the daemon's token, and needs no other.
         AuthScheme::None => None,
         AuthScheme::Mtls if identity.is_none_or(|identity| identity.fingerprint.is_none()) => {
             let reason = "the scheme mtls wants the fingerprint of the client";
             return Err(Box::new(rejected(ErrorCode::InvalidArgument, reason)));
         }
-        AuthScheme::Mtls | AuthScheme::Oauth2 | AuthScheme::SignedJwt => {
-            let reason = "this runtime takes bearer tokens alone";
+        AuthScheme::Mtls | AuthScheme::Oauth2 => {
+            let reason = "this runtime takes the schemes bearer and signed_jwt alone";
             return Err(Box::new(rejected(ErrorCode::Unimplemented, reason)));
         }
     };
-    peer.client_of(token, name).ok_or_else(|| {
-        let error = Error::Unauthorized;
-        let message = format!("{error}; {}", error.next_step());
-        Box::new(Message::SessionUnauthenticated(SessionUnauthenticated {
-            code: ErrorCode::Unauthenticated,
-            message,
-        }))
-    })
+    peer.client_of(token, name).await.ok_or_else(unauthenticated)
+}
+
+/// The same answer whatever is wrong with the credentials.
+fn unauthenticated() -> Box<Message> {
+    let error = Error::Unauthorized;
+    let message = format!("{error}; {}", error.next_step());
+    let code = ErrorCode::Unauthenticated;
+    Box::new(Message::SessionUnauthenticated(SessionUnauthenticated { code, message }))
 }
 
 /// The session of the same principal that the client comes back to. What it missed is told once it asks for that.

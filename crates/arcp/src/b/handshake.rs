@@ -60,7 +60,7 @@ async fn try_open(peer: &Peer, first: &str) -> Result<(Opened, Peculiarities), E
         }
         _ => return Err(refused(ErrorCode::InvalidRequest, "the first message opens or resumes a session")),
     };
-    let client = attach(peer, &hello)?;
+    let client = attach(peer, &hello).await?;
     let peculiarities = Peculiarities::of(&hello);
     let opened = match resume {
         Some(resume) => resumed(client, &peer.live, &resume).await?,
@@ -84,9 +84,10 @@ async fn new_session(peer: &Peer, client: Client, hello: &Hello) -> Result<Opene
 }
 
 /// The client whose credentials are good.
-fn attach(peer: &Peer, hello: &Hello) -> Result<Client, ErrorPayload> {
+async fn attach(peer: &Peer, hello: &Hello) -> Result<Client, ErrorPayload> {
     let shown = hello.auth.as_ref().and_then(|auth| auth.token.as_deref());
-    peer.client_of(shown, &hello.client.name).ok_or_else(|| errors::payload(&Error::Unauthorized))
+    let client = peer.client_of(shown, &hello.client.name).await;
+    client.ok_or_else(|| errors::payload(&Error::Unauthorized))
 }
 
 async fn resumed(client: Client, live: &LiveSessions, resume: &Resume) -> Result<Opened, ErrorPayload> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Peer};
+use crate::support::{Home, Peer, token_for};
 
 pub(crate) fn open(token: &str) -> Value {
     json!({
@@ -149,11 +149,35 @@ async fn who_does_not_show_who_it_is_gets_no_session() {
     assert_eq!(refused(json!({ "scheme": "bearer", "token": "wrong" })).await, unauthenticated);
     assert_eq!(refused(json!({ "scheme": "bearer" })).await, unauthenticated);
     assert_eq!(refused(json!({ "scheme": "none" })).await, unauthenticated);
+    let signed = |token: &str| json!({ "scheme": "signed_jwt", "token": token });
+    for wrong in ["a.b.c", "", "secret", &token_for("ada", -1), &token_for("bob", 600)] {
+        assert_eq!(refused(signed(wrong)).await, unauthenticated, "{wrong}");
+    }
+    assert_eq!(refused(json!({ "scheme": "signed_jwt" })).await, unauthenticated);
     let unimplemented = pair("session.rejected", "UNIMPLEMENTED");
-    assert_eq!(refused(json!({ "scheme": "signed_jwt", "token": "a.b.c" })).await, unimplemented);
+    assert_eq!(refused(json!({ "scheme": "oauth2", "token": "a.b.c" })).await, unimplemented);
     let invalid = pair("session.rejected", "INVALID_ARGUMENT");
     assert_eq!(refused(json!({ "scheme": "mtls" })).await, invalid);
     assert_eq!(refused(json!({ "scheme": "riddle" })).await, invalid);
+}
+
+#[tokio::test]
+async fn a_signed_token_opens_a_session_of_its_principal() {
+    let home = Home::new().await;
+    for scheme in ["signed_jwt", "bearer"] {
+        let mut open = open("");
+        open["payload"]["auth"] = json!({ "scheme": scheme, "token": token_for("ada", 600) });
+        let mut peer = home.connect().await;
+        peer.send(open).await;
+        let accepted = peer.first("session.accepted").await;
+        // It is Ada's, so that her other token comes back to it.
+        let mut again = self::open("hers");
+        again["session_id"] = accepted["session_id"].clone();
+        let mut other = home.connect().await;
+        other.send(again).await;
+        let found = other.first("session.accepted").await;
+        assert_eq!(found["session_id"], accepted["session_id"]);
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use mainstay_arcp::Settings;
 use mainstay_model::Limits;
 use serde_json::{Value, json};
 
-use crate::support::{Home, Peer};
+use crate::support::{Home, Peer, token_for};
 
 const FEATURES: [&str; 9] = [
     "heartbeat",
@@ -129,7 +129,7 @@ async fn a_client_that_does_not_open_a_session_gets_none() {
         assert_eq!(peer.next().await.unwrap()["payload"]["code"], "INVALID_REQUEST", "{first}");
         assert_eq!(peer.next().await, None);
     }
-    for token in ["", "secre", "rt_"] {
+    for token in ["", "secre", "rt_", &token_for("ada", -1), &token_for("bob", 600)] {
         let mut peer = home.connect().await;
         peer.send(hello(token)).await;
         let refused = peer.next().await.unwrap();
@@ -139,6 +139,17 @@ async fn a_client_that_does_not_open_a_session_gets_none() {
         );
         assert_eq!(peer.next().await, None);
     }
+}
+
+#[tokio::test]
+async fn a_signed_token_opens_a_session_of_its_principal() {
+    let home = Home::new().await;
+    let mut peer = home.connect().await;
+    peer.send(hello(&token_for("ada", 600))).await;
+    peer.first("session.welcome").await;
+    let mut other = home.connect().await;
+    other.send(hello("secret")).await;
+    other.first("session.welcome").await;
 }
 
 #[tokio::test]

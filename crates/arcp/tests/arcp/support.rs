@@ -7,6 +7,10 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use mainstay_arcp::{Arcp, Settings};
 use mainstay_engine::Engine;
+use mainstay_gateway::identities::Identities;
+use mainstay_gateway::issuers::Issuers;
+use mainstay_gateway::jwt::Issuer;
+use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Daemon, Kinds, port};
@@ -16,6 +20,7 @@ use mainstay_model::command::Cancel;
 use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand, Timestamp};
 use mainstay_runner::RunnerFactory;
 use mainstay_test_support::scripted_kernel::Scripted;
+use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET, signed_token};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -159,7 +164,9 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
     };
     let daemon = Daemon {
         engine,
-        tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
+        tokens: Arc::new(
+            Tokens::new("secret", [(TokenHash::of("hers"), ada.clone())]).with_issuers(issuers(ada)),
+        ),
         version: "0.0.0",
         port,
         own_ports: Arc::default(),
@@ -176,6 +183,26 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
     let protocols = Protocols::from(Arcp::new(settings));
     let served = tokio::spawn(port::serve(listener, daemon.clone(), protocols));
     (daemon, served)
+}
+
+/// An issuer that vouches for Ada.
+fn issuers(ada: Access) -> Issuers {
+    let issuer = Issuer {
+        name: "test".to_owned(),
+        issuer: ISSUER.to_owned(),
+        audience: AUDIENCE.to_owned(),
+        algorithms: vec![SignatureAlgorithm::HS256],
+        keys: vec![JwtKey::of_secret(SECRET.as_bytes()).unwrap()],
+        subject_claim: "sub".to_owned(),
+        groups_claim: "groups".to_owned(),
+        leeway_sec: 0,
+    };
+    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
+}
+
+/// A token for this subject, good for so many seconds.
+pub(crate) fn token_for(subject: &str, seconds: i64) -> String {
+    signed_token(subject, &[], Timestamp::now().as_second() + seconds)
 }
 
 /// A client's end of a connection.

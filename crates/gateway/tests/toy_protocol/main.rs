@@ -8,11 +8,15 @@ use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
+use mainstay_gateway::identities::Identities;
+use mainstay_gateway::issuers::Issuers;
+use mainstay_gateway::jwt::Issuer;
+use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_gateway::{Daemon, local_socket, port};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::{Limits, Timestamp};
+use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::toy::Toy;
 use mainstay_test_support::scripted_kernel::Scripted;
+use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET, signed_token};
 
 /// A daemon whose only protocol is the toy.
 struct Home {
@@ -38,7 +43,7 @@ impl Home {
         let limits = Limits { drain_ms: 100, ..Limits::default() };
         let daemon = Daemon {
             engine: Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits).await.unwrap(),
-            tokens: Arc::new(Tokens::new("secret", [])),
+            tokens: Arc::new(Tokens::new("secret", []).with_issuers(issuers())),
             links: Arc::default(),
             version: "0.0.0",
             port,
@@ -65,6 +70,28 @@ impl Home {
         lines.send(first.to_string()).await.unwrap();
         lines
     }
+}
+
+/// An issuer that vouches for Ada.
+fn issuers() -> Issuers {
+    let issuer = Issuer {
+        name: "test".to_owned(),
+        issuer: ISSUER.to_owned(),
+        audience: AUDIENCE.to_owned(),
+        algorithms: vec![SignatureAlgorithm::HS256],
+        keys: vec![JwtKey::of_secret(SECRET.as_bytes()).unwrap()],
+        subject_claim: "sub".to_owned(),
+        groups_claim: "groups".to_owned(),
+        leeway_sec: 0,
+    };
+    let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+    let ada = Access { principal: Principal::new("ada").unwrap(), rights };
+    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
+}
+
+/// A token for this subject, good for so many seconds.
+fn token_for(subject: &str, seconds: i64) -> String {
+    signed_token(subject, &[], Timestamp::now().as_second() + seconds)
 }
 
 /// A listener, and its port.
@@ -130,4 +157,27 @@ async fn it_is_served_alone_on_a_port_of_its_own() {
     let address = format!("http://127.0.0.1:{own_port}/");
     assert_eq!(post(&address, Some("secret"), "1 + 1").await, (StatusCode::OK, "2".to_owned()));
     assert_eq!(post(&address, None, "1 + 1").await.0, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_token_that_an_issuer_has_signed_lets_its_principal_in_by_every_way() {
+    let (listener, port) = listening().await;
+    let home = Home::on_port(port).await;
+    tokio::spawn(port::serve(listener, home.daemon.clone(), home.protocols.clone()));
+    let address = format!("http://127.0.0.1:{port}/toy");
+    let good = token_for("ada", 600);
+    assert_eq!(post(&address, Some(&good), "1 + 1").await, (StatusCode::OK, "2".to_owned()));
+    let mut refused = Vec::new();
+    for wrong in [token_for("ada", -1), token_for("bob", 600), good[..good.len() - 2].to_owned()] {
+        refused.push(post(&address, Some(&wrong), "1 + 1").await);
+        let attach = json!({ "id": 1, "method": "toy/attach", "params": { "token": wrong } });
+        let said = home.connect(&attach).await.next().await.unwrap().unwrap();
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said["error"]["data"]["code"], json!("unauthorized"));
+    }
+    assert!(refused.iter().all(|answer| answer.0 == StatusCode::UNAUTHORIZED && *answer == refused[0]));
+    let attach = json!({ "id": 1, "method": "toy/attach", "params": { "token": good } });
+    let said = home.connect(&attach).await.next().await.unwrap().unwrap();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["result"]["principal"], json!("ada"));
 }

@@ -20,6 +20,8 @@ const TIME: RangeInclusive<u64> = 0..=DAY_MS;
 const ANSWER_TIME: RangeInclusive<u64> = 1000..=DAY_MS;
 /// The range of a time that may span days, in milliseconds: at most a year.
 const LONG_TIME: RangeInclusive<u64> = 0..=366 * DAY_MS;
+/// The range of a difference between clocks, in seconds.
+const LEEWAY: RangeInclusive<u64> = 0..=600;
 /// A day in milliseconds.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -30,6 +32,7 @@ pub fn range_of(name: &str) -> RangeInclusive<u64> {
         "outcomes" | "history-lines" | "snapshot-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
+        "leeway-sec" => LEEWAY,
         _ if name.ends_with("-ms") => TIME,
         _ if name.contains("-bytes") => SIZE,
         _ => COUNT,
@@ -78,7 +81,8 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         _ => serde_json::Map::new(),
     };
     let limits = limits.into_iter().filter_map(|(name, value)| Some((name, value.as_u64()?)));
-    own.into_iter().chain(limits).collect()
+    let leeways = config.issuers.values().map(|issuer| ("leeway-sec".to_owned(), issuer.leeway_sec.into()));
+    own.into_iter().chain(limits).chain(leeways).collect()
 }
 
 #[cfg(test)]

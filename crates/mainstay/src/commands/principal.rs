@@ -79,7 +79,14 @@ fn list(home: &Home, json: bool) -> Result<(), Error> {
     }
     let (paint, local) = (Paint::stdout(), Principal::local());
     println!("{}  sees and drives every session, and the daemon", paint.tone(Tone::Name, local.as_str()));
-    for (name, PrincipalConfig { see, drive, .. }) in &principals {
+    for (name, PrincipalConfig { see, drive, admin, .. }) in &principals {
+        if *admin {
+            println!(
+                "{}  sees and drives every session, and the daemon",
+                paint.tone(Tone::Name, name.as_str())
+            );
+            continue;
+        }
         let names = |patterns: &[NamePattern]| {
             let names: Vec<_> = patterns.iter().map(NamePattern::as_str).collect();
             if names.is_empty() { String::new() } else { format!(" and {}", printable(&names.join(", "))) }
@@ -162,7 +169,8 @@ mod tests {
         drive = ["build-*", "a \"b\""]
         "#);
         let config: Config = toml::from_str(&lines).unwrap();
-        let expected = PrincipalConfig { token_sha256: hash, see: Vec::new(), drive: patterns };
+        let expected =
+            PrincipalConfig { token_sha256: Some(hash), drive: patterns, ..PrincipalConfig::default() };
         assert_eq!(config.principals.into_iter().collect::<Vec<_>>(), [(name, expected)]);
     }
 }

@@ -1,0 +1,310 @@
+//! Who is let in: principals, the issuers of signed tokens, and groups.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use mainstay_gateway::identities::{Identities, IssuedName};
+use mainstay_gateway::issuers::Issuers;
+use mainstay_gateway::jwt::Issuer;
+use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
+use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_model::{Access, Error, NamePattern, Principal, Rights};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Config;
+use crate::Home;
+
+/// The largest file of keys.
+const KEY_BYTES: u64 = 1024 * 1024;
+
+/// A principal, and how it shows who it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PrincipalConfig {
+    /// The SHA-256 of the principal's token, as 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub token_sha256: Option<TokenHash>,
+    /// What issuers call it, each as `ISSUER:SUBJECT`, with the issuer's name in these settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<IssuedName>,
+    /// Whether it may do everything that the user of the daemon may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
+    /// Patterns for the names of the sessions it may see, besides those it may drive; `*` stands for any characters.
+    #[serde(default)]
+    pub see: Vec<NamePattern>,
+    /// Patterns for the names of the sessions it may drive, besides the sessions it created.
+    #[serde(default)]
+    pub drive: Vec<NamePattern>,
+}
+
+/// An issuer of signed tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct IssuerConfig {
+    /// What its tokens have as `iss`.
+    pub issuer: String,
+    /// What its tokens must have as `aud`, or in the list that this is.
+    pub audience: String,
+    /// The algorithms with which its tokens may be signed: `HS256`, `RS256`, `ES256`, `EdDSA`. None is allowed unless it is named.
+    pub algorithms: Vec<SignatureAlgorithm>,
+    /// A file with the secret for `HS256`, of at least 32 bytes, which only you can read. A line end at its end does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_file: Option<PathBuf>,
+    /// Files with one public key each, in PEM. A path that is not absolute is one in Mainstay's home.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_files: Vec<PathBuf>,
+    /// A file with a JSON Web Key Set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jwks_file: Option<PathBuf>,
+    /// The claim that says whom a token is for, `sub` unless set.
+    #[serde(default = "subject_claim")]
+    pub subject_claim: String,
+    /// The claim that lists the groups of the subject: a list, or a text with spaces in between; `groups` unless set.
+    #[serde(default = "groups_claim")]
+    pub groups_claim: String,
+    /// By how many seconds its clock may differ from this machine's, 30 unless set.
+    #[serde(default = "leeway_sec")]
+    pub leeway_sec: u32,
+}
+
+/// A group that issuers name in their tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GroupConfig {
+    /// What issuers call it, each as `ISSUER:GROUP`, with the issuer's name in these settings.
+    pub names: Vec<IssuedName>,
+    /// Whether its members may do everything that the user of the daemon may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
+    /// Patterns for the names of the sessions that its members may see, besides those they may drive.
+    #[serde(default)]
+    pub see: Vec<NamePattern>,
+    /// Patterns for the names of the sessions that its members may drive, besides those that each has created.
+    #[serde(default)]
+    pub drive: Vec<NamePattern>,
+}
+
+fn subject_claim() -> String {
+    "sub".to_owned()
+}
+
+fn groups_claim() -> String {
+    "groups".to_owned()
+}
+
+const fn leeway_sec() -> u32 {
+    30
+}
+
+fn rights(admin: bool, see: &[NamePattern], drive: &[NamePattern]) -> Rights {
+    match admin {
+        true => Rights::All,
+        false => Rights::Some { see: see.to_vec(), drive: drive.to_vec() },
+    }
+}
+
+impl PrincipalConfig {
+    fn access(&self, principal: &Principal) -> Access {
+        Access { principal: principal.clone(), rights: rights(self.admin, &self.see, &self.drive) }
+    }
+}
+
+impl Config {
+    /// The tokens that are accepted: the daemon's own, those of the principals, and those that issuers sign, whose keys are read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the file of keys that cannot be used.
+    pub fn tokens(&self, own: &str, home: &Home) -> Result<Tokens, Error> {
+        let by_token = self
+            .principals
+            .iter()
+            .filter_map(|(name, config)| Some((config.token_sha256.clone()?, config.access(name))));
+        let read = |(name, config): (&String, &IssuerConfig)| config.read(name, home.folder());
+        let issuers = self.issuers.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Tokens::new(own, by_token).with_issuers(Issuers::new(issuers, self.identities())))
+    }
+
+    fn identities(&self) -> Identities {
+        let subjects = self.principals.iter().flat_map(|(name, config)| {
+            config.subjects.iter().map(|subject| (subject.clone(), config.access(name)))
+        });
+        let groups = self.groups.values().flat_map(|group| {
+            let rights = rights(group.admin, &group.see, &group.drive);
+            group.names.iter().map(move |name| (name.clone(), rights.clone()))
+        });
+        Identities::new(subjects, groups)
+    }
+}
+
+impl IssuerConfig {
+    fn read(&self, name: &str, home: &Path) -> Result<Issuer, Error> {
+        Ok(Issuer {
+            name: name.to_owned(),
+            issuer: self.issuer.clone(),
+            audience: self.audience.clone(),
+            algorithms: self.algorithms.clone(),
+            keys: self.keys(home)?,
+            subject_claim: self.subject_claim.clone(),
+            groups_claim: self.groups_claim.clone(),
+            leeway_sec: self.leeway_sec,
+        })
+    }
+
+    fn keys(&self, home: &Path) -> Result<Vec<JwtKey>, Error> {
+        let mut keys = Vec::new();
+        if let Some(file) = &self.secret_file {
+            let secret = read_file(home, file, true)?;
+            let secret = secret.strip_suffix(b"\n").unwrap_or(&secret);
+            keys.push(JwtKey::of_secret(secret).map_err(|error| unusable(file, &error))?);
+        }
+        for file in &self.key_files {
+            let pem = String::from_utf8_lossy(&read_file(home, file, false)?).into_owned();
+            keys.push(JwtKey::of_pem(&pem).map_err(|error| unusable(file, &error))?);
+        }
+        if let Some(file) = &self.jwks_file {
+            let set = read_file(home, file, false)?;
+            keys.extend(JwtKey::of_key_set(&set).map_err(|error| unusable(file, &error))?);
+        }
+        Ok(keys)
+    }
+}
+
+fn unusable(file: &Path, reason: &impl ToString) -> Error {
+    Error::InvalidArgument { argument: file.display().to_string(), reason: reason.to_string() }
+}
+
+/// What a file has that the settings name; a path that is not absolute begins in Mainstay's home.
+fn read_file(home: &Path, file: &Path, is_secret: bool) -> Result<Vec<u8>, Error> {
+    let path = home.join(file);
+    let found = std::fs::metadata(&path).map_err(|error| unusable(&path, &error))?;
+    if is_secret && found.permissions().mode() & 0o077 != 0 {
+        return Err(unusable(&path, &"others can read this secret; `chmod 600` closes it to them"));
+    }
+    if found.len() > KEY_BYTES {
+        return Err(unusable(&path, &"it is too large for a file of keys"));
+    }
+    std::fs::read(&path).map_err(|error| unusable(&path, &error))
+}
+
+/// Rejects principals, issuers and groups that contradict each other, and says which.
+pub(super) fn check(config: &Config) -> Result<(), String> {
+    if config.principals.contains_key(&Principal::local()) {
+        return Err(
+            "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
+        );
+    }
+    check_issuers(&config.issuers)?;
+    for (name, principal) in &config.principals {
+        if principal.token_sha256.is_none() && principal.subjects.is_empty() {
+            return Err(format!("the principal `{name}` needs `token-sha256` or `subjects`"));
+        }
+        let issuer = name.as_str().split_once(':').map(|(issuer, _)| issuer);
+        if issuer.is_some_and(|issuer| config.issuers.contains_key(issuer)) {
+            return Err(format!(
+                "the principal `{name}` is called like those of an issuer; choose another name"
+            ));
+        }
+        let mut before = config.principals.iter().take_while(|(other, _)| *other != name);
+        if let Some((other, _)) = before.find(|(_, other)| have_the_same(principal, other)) {
+            return Err(format!("the principals `{other}` and `{name}` have the same token or subject"));
+        }
+    }
+    let subjects = config.principals.values().flat_map(|principal| &principal.subjects);
+    let mut names = subjects.chain(config.groups.values().flat_map(|group| &group.names));
+    match names.find(|name| !config.issuers.contains_key(&name.issuer)) {
+        Some(name) => Err(format!("`{name}` is of the issuer `{}`, which is not configured", name.issuer)),
+        None => Ok(()),
+    }
+}
+
+fn have_the_same(one: &PrincipalConfig, other: &PrincipalConfig) -> bool {
+    let tokens = one.token_sha256.is_some() && one.token_sha256 == other.token_sha256;
+    tokens || one.subjects.iter().any(|subject| other.subjects.contains(subject))
+}
+
+fn check_issuers(issuers: &BTreeMap<String, IssuerConfig>) -> Result<(), String> {
+    for (name, issuer) in issuers {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 24 || !name.chars().all(is_plain) {
+            return Err(format!("the issuer `{name}` must be called by 1 to 24 letters, digits, `-` or `_`"));
+        }
+        if issuer.issuer.is_empty() || issuer.audience.is_empty() || issuer.algorithms.is_empty() {
+            return Err(format!("the issuer `{name}` needs `issuer`, `audience` and `algorithms`"));
+        }
+        if issuer.secret_file.is_none() && issuer.key_files.is_empty() && issuer.jwks_file.is_none() {
+            return Err(format!("the issuer `{name}` needs `secret-file`, `key-files` or `jwks-file`"));
+        }
+        let mut before = issuers.iter().take_while(|(other, _)| *other != name);
+        if let Some((other, _)) = before.find(|(_, other)| other.issuer == issuer.issuer) {
+            return Err(format!("the issuers `{other}` and `{name}` have the same `issuer`"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        check(&config).map(|()| config)
+    }
+
+    const CORP: &str = "[issuers.corp]\nissuer = 'https://id.example'\naudience = 'mainstay'\n\
+        algorithms = ['HS256']\nsecret-file = 'secret'\n";
+
+    #[test]
+    fn what_contradicts_itself_is_named() {
+        let hash = "ab".repeat(32);
+        for (text, said) in [
+            (format!("{CORP}[principals.ada]\nsubjects = ['corp:ada@example.com']"), None),
+            (format!("{CORP}[groups.dev]\nnames = ['corp:dev']\nadmin = true"), None),
+            ("[principals.ada]".to_owned(), Some("needs `token-sha256` or `subjects`")),
+            ("[principals.ada]\nsubjects = ['corp:ada']".to_owned(), Some("which is not configured")),
+            (format!("{CORP}[groups.dev]\nnames = ['other:dev']"), Some("which is not configured")),
+            (format!("{CORP}[groups.dev]\nnames = ['dev']"), Some("`ISSUER:NAME`")),
+            (format!("{CORP}[principals.'corp:a']\ntoken-sha256 = '{hash}'"), Some("choose another name")),
+            (
+                format!("{CORP}[principals.a]\nsubjects = ['corp:x']\n[principals.b]\nsubjects = ['corp:x']"),
+                Some("`a` and `b` have the same"),
+            ),
+            (CORP.replace("corp", "a:b"), Some("expected")),
+            (CORP.replace("corp", "'a:b'"), Some("letters, digits")),
+            (CORP.replace("['HS256']", "[]"), Some("needs `issuer`, `audience` and `algorithms`")),
+            (CORP.replace("HS256", "none"), Some("none")),
+            (CORP.replace("secret-file = 'secret'\n", ""), Some("needs `secret-file`")),
+            (format!("{CORP}{}", CORP.replace("corp", "two")), Some("have the same `issuer`")),
+            (format!("{CORP}leeway-sec = 601"), None),
+        ] {
+            match (config(&text), said) {
+                (Ok(_), None) => {}
+                (Err(refused), Some(said)) => assert!(refused.contains(said), "{refused}"),
+                (Ok(_), Some(said)) => panic!("{said}: {text}"),
+                (Err(refused), None) => panic!("{refused}: {text}"),
+            }
+        }
+        let late = toml::from_str(&format!("{CORP}leeway-sec = 601")).unwrap();
+        assert!(super::super::check(&late).unwrap_err().starts_with("`leeway-sec` is 601"));
+    }
+
+    #[test]
+    fn a_secret_that_others_can_read_or_that_is_short_is_refused_by_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let issuer = config(CORP).unwrap().issuers["corp"].clone();
+        let file = folder.path().join("secret");
+        let keys = || issuer.keys(folder.path()).map(|keys| keys.len()).map_err(|error| error.to_string());
+        assert!(keys().unwrap_err().contains("secret"));
+        std::fs::write(&file, "a secret of thirty-two bytes, all\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(keys().unwrap_err().contains("others can read this secret"));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(keys(), Ok(1));
+        std::fs::write(&file, "a secret of thirty-one bytes!!!\n").unwrap();
+        assert!(keys().unwrap_err().contains("at least 32 bytes"));
+    }
+}
