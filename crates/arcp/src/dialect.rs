@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use mainstay_model::{CommandId, Error};
+use mainstay_model::{CommandId, Error, Timestamp};
 
 use crate::frames::Incoming;
 use crate::message_fold::Translator;
@@ -45,6 +45,12 @@ pub(crate) trait Dialect: Sized + Send + Sync {
 
     /// Says that the connection ends for this reason.
     fn failed(session: &Session<Self>, error: &Error) -> String;
+
+    /// Asks the client for new credentials, which must be there at this time; none where the dialect has no way to.
+    fn refresh(session: &Session<Self>, deadline: Timestamp) -> Option<String>;
+
+    /// Says that the connection ends since the credentials have expired.
+    fn evicted(session: &Session<Self>) -> String;
 
     /// Says that the session cannot be resumed from where its client is.
     fn expired(session: &Session<Self>) -> String;

@@ -9,6 +9,7 @@ mod agents;
 mod attach;
 mod b;
 mod connection;
+mod credentials;
 mod dialect;
 mod event_delivery;
 mod feed;

@@ -1,23 +1,23 @@
 //! What a person at the command line looks up of sessions: which there are, and what one was told. It changes nothing.
 
 use mainstay_arcp_protocol::Dialect;
-use mainstay_engine::Client;
 use mainstay_log::ResumableConnection;
 use mainstay_model::Timestamp;
 
 use crate::attach::ResumableSession;
+use crate::credentials::Credentials;
 use crate::frames::Outbox;
-use crate::peer::Peer;
+use crate::peer::{AdmittedClient, Peer};
 use crate::stored_session::{PROTOCOL, StoredSession};
 use crate::{a, b};
 
 /// Tells what a session was told behind a number.
 pub(crate) async fn replay(peer: Peer, session: &str, after: u64, outbox: Outbox) {
-    let Some(client) = client(&peer) else { return };
-    match StoredSession::find(&client, session, Timestamp::now()).await {
+    let Some(admitted) = admitted(&peer) else { return };
+    match StoredSession::find(&admitted.client, session, Timestamp::now()).await {
         Ok(Some(stored)) => match stored.dialect {
-            Dialect::A => a::replay(&peer, client, stored, after, outbox).await,
-            Dialect::B => b::replay(&peer, client, stored, after, outbox).await,
+            Dialect::A => a::replay(&peer, admitted, stored, after, outbox).await,
+            Dialect::B => b::replay(&peer, admitted, stored, after, outbox).await,
         },
         Ok(None) => outbox.send(b::refusal_of_lookup(session)).await,
         Err(error) => outbox.send(b::refusal(&error)).await,
@@ -26,7 +26,7 @@ pub(crate) async fn replay(peer: Peer, session: &str, after: u64, outbox: Outbox
 
 /// Tells which sessions can be resumed, the newest first.
 pub(crate) async fn sessions(peer: &Peer, outbox: Outbox) {
-    let Some(client) = client(peer) else { return };
+    let Some(AdmittedClient { client, .. }) = admitted(peer) else { return };
     match client.stored_connections(PROTOCOL).await {
         Ok(stored) => {
             for session in stored.into_iter().filter_map(described) {
@@ -44,7 +44,11 @@ fn described(stored: ResumableConnection) -> Option<ResumableSession> {
     Some(ResumableSession { session: id, client, dialect, opened_at, expires_at, features, is_closed })
 }
 
-fn client(peer: &Peer) -> Option<Client> {
-    let attached = peer.attached.as_ref()?;
-    Some(peer.daemon.engine.attach(attached.access.clone(), "arcp"))
+fn admitted(peer: &Peer) -> Option<AdmittedClient> {
+    let admission = peer.attached.as_ref()?.admission.clone();
+    let client = peer.daemon.engine.attach(admission.access.clone(), "arcp");
+    Some(AdmittedClient {
+        client,
+        credentials: Credentials::shown(admission, Timestamp::now(), peer.settings.refresh()),
+    })
 }

@@ -1,10 +1,12 @@
 //! Who is connected, to what, and how that ends.
 
 use mainstay_engine::Client;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::daemon::Daemon;
-use mainstay_model::{Access, Timestamp};
+use mainstay_model::Timestamp;
 use mainstay_runner::Environment;
 
+use crate::credentials::Credentials;
 use crate::live_sessions::LiveSessions;
 use crate::settings::{NAME_CHARS, Settings};
 
@@ -19,6 +21,8 @@ pub(crate) enum End {
     Silent,
     /// Another connection resumed the session.
     Replaced,
+    /// The client's credentials have expired.
+    Expired,
     /// The daemon goes down.
     ShutDown,
 }
@@ -34,23 +38,32 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// The client that shows this token, and calls itself this; none where the token is not good.
-    pub(crate) async fn client_of(&self, token: Option<&str>, name: &str) -> Option<Client> {
-        let access = match (&self.attached, token) {
+    pub(crate) async fn client_of(&self, token: Option<&str>, name: &str) -> Option<AdmittedClient> {
+        let now = Timestamp::now();
+        let admission = match (&self.attached, token) {
             // Whoever started the bridge has shown the token for it.
-            (Some(attached), None | Some("")) => attached.access.clone(),
-            (_, Some(token)) => self.daemon.tokens.admit(token, Timestamp::now()).await?.access,
+            (Some(attached), None | Some("")) => attached.admission.clone(),
+            (_, Some(token)) => self.daemon.tokens.admit(token, now).await?,
             (None, None) => return None,
         };
+        let access = admission.access.clone();
+        let credentials = Credentials::shown(admission, now, self.settings.refresh());
         let name: String = name.chars().take(NAME_CHARS).collect();
         let client = self.daemon.engine.attach(access, &format!("arcp:{name}")).as_connection();
         let environment = self.attached.as_ref().and_then(|attached| attached.environment.clone());
-        Some(client.with_environment(environment))
+        Some(AdmittedClient { client: client.with_environment(environment), credentials })
     }
+}
+
+/// A client whose credentials are good.
+pub(crate) struct AdmittedClient {
+    pub(crate) client: Client,
+    pub(crate) credentials: Credentials,
 }
 
 /// A client of the local socket, which showed the daemon's token.
 pub(crate) struct Attached {
-    pub(crate) access: Access,
+    pub(crate) admission: Admission,
     /// The folder in which the client works.
     pub(crate) folder: Option<String>,
     /// What the client has in its environment.

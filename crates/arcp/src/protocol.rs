@@ -49,11 +49,11 @@ impl Protocol for Arcp {
     fn attach(&self, request: &Request) -> Option<Result<Attachment, Error>> {
         let (settings, live) = (self.settings, self.live.clone());
         Attachment::of(request, move |AttachArcp { token, working_directory, environment, purpose }| {
-            let attached = move |access| Attached { access, folder: working_directory, environment };
-            Attachment::new(token, move |daemon, access, streams| {
+            let attached = move |admission| Attached { admission, folder: working_directory, environment };
+            Attachment::new(token, move |daemon, admission, streams| {
                 serve_stream(
                     streams,
-                    Peer { daemon, settings, live, attached: Some(attached(access)) },
+                    Peer { daemon, settings, live, attached: Some(attached(admission)) },
                     purpose,
                 )
             })

@@ -11,13 +11,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
 
 use crate::agents::AgentCache;
+use crate::credentials::{Credentials, Due};
 use crate::dialect::Dialect;
 use crate::fold_place::{Counted, Mark, Reached};
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
 use crate::message_fold::MessageFold;
-use crate::peer::{End, Peer};
+use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
 use crate::resume_token::ResumeToken;
 use crate::settings::Settings;
@@ -31,6 +32,7 @@ const COUNT_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 /// A session that was opened, or is to be resumed.
 pub(crate) struct Opened {
     pub(crate) client: Client,
+    pub(crate) credentials: Credentials,
     pub(crate) stored: StoredSession,
     /// The token with which it can be resumed next; none where its client is not to be welcomed.
     pub(crate) token: Option<ResumeToken>,
@@ -42,8 +44,9 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// A session of which is told what it was told behind a number, and nothing else.
-    pub(crate) fn to_be_replayed(client: Client, stored: StoredSession, after: u64) -> Self {
-        Self { client, stored, token: None, reached: Reached::Seq(after), held: None }
+    pub(crate) fn to_be_replayed(admitted: AdmittedClient, stored: StoredSession, after: u64) -> Self {
+        let AdmittedClient { client, credentials } = admitted;
+        Self { client, credentials, stored, token: None, reached: Reached::Seq(after), held: None }
     }
 }
 
@@ -63,6 +66,8 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) daemon: Daemon,
     pub(crate) settings: Settings,
     pub(crate) client: Client,
+    /// Until when the client may stay.
+    pub(crate) credentials: Credentials,
     /// The folder of sessions whose job names none.
     pub(crate) folder: Option<String>,
     pub(crate) outbox: Outbox,
@@ -114,7 +119,7 @@ impl<D: Dialect> Session<D> {
         dialect: D,
         translator: D::Translator,
     ) -> (Self, Updates) {
-        let Opened { client, stored, token, reached, held } = opened;
+        let Opened { client, credentials, stored, token, reached, held } = opened;
         let (updates, heard_updates) = mpsc::channel(UPDATES);
         let mark = stored.mark_for(&reached);
         let (sent, awaited) = match reached {
@@ -144,6 +149,7 @@ impl<D: Dialect> Session<D> {
             heard: Instant::now(),
             is_ending: false,
             client,
+            credentials,
             outbox,
             stored,
             updates,
@@ -239,7 +245,7 @@ impl<D: Dialect> Session<D> {
             if self.is_ending && self.pending.count() == 0 && self.open_jobs().is_empty() {
                 return Served::Ended(self.gone().await);
             }
-            let is_ending = self.is_ending;
+            let (is_ending, next_due) = (self.is_ending, self.credentials.next());
             let has_room = self.pending.count() < self.settings.unanswered_submissions.max(1);
             let step = async {
                 tokio::select! {
@@ -262,6 +268,7 @@ impl<D: Dialect> Session<D> {
                         Ok(event) => self.take(&event).await.map(|()| None),
                         Err(error) => Err(error),
                     },
+                    () = Credentials::wait(next_due) => self.renew_credentials().await,
                     _ = beats.tick() => self.beat(has_room).await,
                     _ = renewals.tick() => self.renew().await.map(|()| None),
                     _ = counts.tick() => self.renew_count().await.map(|()| None),
@@ -282,6 +289,24 @@ impl<D: Dialect> Session<D> {
                 Err(Error::DaemonStopping) => return Served::Ended(End::ShutDown),
                 Err(error) => return Served::Ended(self.failed(&error).await),
             }
+        }
+    }
+
+    /// Asks the client for new credentials in time, and ends the connection once those that it has are good no longer. The session can be resumed.
+    async fn renew_credentials(&mut self) -> Result<Option<Served>, Error> {
+        match self.credentials.due(Timestamp::now()) {
+            Some(Due::Refresh(deadline)) => {
+                if let Some(refresh) = D::refresh(self, deadline) {
+                    self.send_frame(refresh).await;
+                }
+                Ok(None)
+            }
+            Some(Due::Expired) => {
+                self.gone().await;
+                self.send_frame(D::evicted(self)).await;
+                Ok(Some(Served::Ended(End::Expired)))
+            }
+            None => Ok(None),
         }
     }
 

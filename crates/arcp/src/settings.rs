@@ -20,6 +20,8 @@ pub struct Settings {
     pub heartbeat_interval_sec: u32,
     /// How long a client has to show who it is, in milliseconds.
     pub handshake_ms: u32,
+    /// How long before its credentials expire a client of dialect A is asked for new ones, in seconds.
+    pub refresh_sec: u32,
     /// How many jobs of other sessions one session may be told of.
     pub subscriptions: usize,
     /// How many observers one session may have.
@@ -64,6 +66,11 @@ impl Settings {
         u64::from(self.artifact_most_days.max(1)).saturating_mul(DAY_SEC)
     }
 
+    /// How long before its credentials expire a client is asked for new ones.
+    pub(crate) fn refresh(&self) -> Duration {
+        Duration::from_secs(self.refresh_sec.into())
+    }
+
     pub(crate) fn handshake(&self) -> Duration {
         Duration::from_millis(self.handshake_ms.into())
     }
@@ -75,6 +82,7 @@ impl Default for Settings {
             resume_window_sec: 24 * 60 * 60,
             heartbeat_interval_sec: 30,
             handshake_ms: 10_000,
+            refresh_sec: 60,
             subscriptions: 1000,
             observers: 100,
             retained_messages: 100_000,

@@ -114,6 +114,7 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
         End::Refused => close(POLICY, "The session was refused"),
         End::Silent => close(POLICY, "The client does not answer"),
         End::Replaced => close(NORMAL, "Another connection resumed the session"),
+        End::Expired => close(POLICY, "The credentials have expired"),
         End::ShutDown => close(GOING_AWAY, "The daemon goes down"),
     };
     sink.send(closed).await.ok();

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_model::{Access, Error, Timestamp};
+use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::json_rpc::{Request, answer, failure};
 use mainstay_protocol::operations::Attached;
 use serde_json::Value;
@@ -17,6 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
+use crate::admission::Admission;
 use crate::bounded_listener::BoundedListener;
 use crate::daemon::Daemon;
 use crate::protocol::{Attachment, Protocols};
@@ -78,11 +79,11 @@ async fn serve_connection(stream: UnixStream, daemon: Daemon, protocols: Protoco
         attached = attach(&mut requests, &mut answers, &daemon, &protocols) => attached,
         () = daemon.stopped.cancelled() => None,
     };
-    if let Some((access, attachment)) = attached {
+    if let Some((admission, attachment)) = attached {
         // What the client sent right after its token has been read already.
         let FramedParts { io, read_buf, .. } = requests.into_parts();
         let stream = (Cursor::new(read_buf).chain(io), answers.into_inner());
-        attachment.serve(daemon, access, stream).await;
+        attachment.serve(daemon, admission, stream).await;
     }
 }
 
@@ -92,7 +93,7 @@ async fn attach(
     answers: &mut FramedWrite<OwnedWriteHalf, LinesCodec>,
     daemon: &Daemon,
     protocols: &Protocols,
-) -> Option<(Access, Attachment)> {
+) -> Option<(Admission, Attachment)> {
     let request = match requests.next().await? {
         Ok(text) => serde_json::from_str::<Request>(&text)
             .map_err(|error| Error::BadRequest { reason: error.to_string() }),
@@ -107,14 +108,14 @@ async fn attach(
     };
     let id = request.id.clone().unwrap_or(Value::Null);
     match admit(&request, daemon, protocols).await {
-        Ok((access, attachment)) => {
+        Ok((admission, attachment)) => {
             let attached = Attached {
                 version: daemon.version.to_owned(),
                 pid: std::process::id(),
-                principal: access.principal.clone(),
+                principal: admission.access.principal.clone(),
             };
             answers.send(answer(&id, Ok(attached))).await.ok()?;
-            Some((access, attachment))
+            Some((admission, attachment))
         }
         Err(error) => {
             answers.send(failure(&id, error)).await.ok();
@@ -128,11 +129,11 @@ async fn admit(
     request: &Request,
     daemon: &Daemon,
     protocols: &Protocols,
-) -> Result<(Access, Attachment), Error> {
+) -> Result<(Admission, Attachment), Error> {
     let taken = protocols.iter().find_map(|protocol| protocol.attach(request));
     let attachment = taken.unwrap_or(Err(Error::Unauthorized))?;
     let admission = daemon.tokens.admit(&attachment.token, Timestamp::now()).await;
-    Ok((admission.ok_or(Error::Unauthorized)?.access, attachment))
+    Ok((admission.ok_or(Error::Unauthorized)?, attachment))
 }
 
 /// Why a line could not be read.

@@ -145,10 +145,11 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
     let shown = shown(&request, &token_in_address);
     match admission(&daemon, shown.as_deref()).await {
         Some(admission) => {
-            request.extensions_mut().insert(admission.access);
+            request.extensions_mut().insert(admission.access.clone());
+            request.extensions_mut().insert(admission.clone());
             // Other streams have no end of their own; what the daemon waits for are answers.
             let under_way = (request.method() == Method::POST).then(|| daemon.answering.token());
-            let response = next.run(request).await;
+            let response = next.run(request).await.map(|body| limited(body, admission));
             match under_way {
                 Some(token) => response.map(|body| held(body, token)),
                 None => response,
@@ -166,7 +167,7 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
 async fn admission(daemon: &Daemon, shown: Option<&str>) -> Option<Admission> {
     let shown = shown?;
     match browser::access_of(&daemon.tokens, shown) {
-        Some(access) => Some(Admission::unlimited(access)),
+        Some(access) => Some(access.into()),
         None => daemon.tokens.admit(shown, Timestamp::now()).await,
     }
 }
@@ -211,6 +212,15 @@ fn held(body: Body, token: TaskTrackerToken) -> Body {
         let _held = &token;
         piece
     }))
+}
+
+/// An answer that is a stream ends with the credentials that it was asked with; who asks again is refused.
+fn limited(body: Body, admission: Admission) -> Body {
+    if admission.expires_at.is_none() {
+        return body;
+    }
+    let expired = Box::pin(async move { admission.expired().await });
+    Body::from_stream(body.into_data_stream().take_until(expired))
 }
 
 /// The Host or Origin that is not this machine's, if there is one.

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::Response;
 use futures::future::{BoxFuture, join_all};
-use mainstay_model::{Access, Error};
+use mainstay_model::Error;
 use mainstay_protocol::json_rpc::{Method, Request, params};
 
+use crate::admission::Admission;
 use crate::daemon::Daemon;
 use crate::local_socket::LocalStream;
 
@@ -59,7 +60,8 @@ pub trait Protocol: Send + Sync + 'static {
 /// What a protocol serves on the daemon's port.
 #[derive(Default)]
 pub struct Paths {
-    /// Paths that want a token. Their requests have the [`Access`] of its principal as an extension. One protocol at most may bring a fallback.
+    /// Paths that want a token. Their requests have the [`Access`](mainstay_model::Access) of its principal and the [`Admission`] as extensions. A
+    /// connection that is upgraded ends once the admission has expired. One protocol at most may bring a fallback.
     pub guarded: Router,
     /// Paths that want none: what they answer is the same for everybody.
     pub public: Router,
@@ -83,15 +85,15 @@ pub struct Attachment {
     serve: Serve,
 }
 
-type Serve = Box<dyn FnOnce(Daemon, Access, LocalStream) -> BoxFuture<'static, ()> + Send>;
+type Serve = Box<dyn FnOnce(Daemon, Admission, LocalStream) -> BoxFuture<'static, ()> + Send>;
 
 impl Attachment {
-    /// Of a client that shows this token; `serve` has the connection from then on.
+    /// Of a client that shows this token; `serve` has the connection from then on, and ends it once the [`Admission`] has expired.
     pub fn new<F: Future<Output = ()> + Send + 'static>(
         token: String,
-        serve: impl FnOnce(Daemon, Access, LocalStream) -> F + Send + 'static,
+        serve: impl FnOnce(Daemon, Admission, LocalStream) -> F + Send + 'static,
     ) -> Self {
-        let serve: Serve = Box::new(|daemon, access, stream| Box::pin(serve(daemon, access, stream)));
+        let serve: Serve = Box::new(|daemon, admission, stream| Box::pin(serve(daemon, admission, stream)));
         Self { token, serve }
     }
 
@@ -103,9 +105,9 @@ impl Attachment {
         (request.method == M::NAME).then(|| params::<M>(request).map(attachment))
     }
 
-    /// Serves the connection to its end, for a client that has this access.
-    pub(crate) async fn serve(self, daemon: Daemon, access: Access, stream: LocalStream) {
-        (self.serve)(daemon, access, stream).await;
+    /// Serves the connection to its end, for a client that was admitted so. It ends with the credentials at the latest.
+    pub(crate) async fn serve(self, daemon: Daemon, admission: Admission, stream: LocalStream) {
+        (self.serve)(daemon, admission, stream).await;
     }
 }
 

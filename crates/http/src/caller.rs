@@ -4,11 +4,12 @@ use axum::extract::{Extension, FromRequestParts};
 use axum::http::request::Parts;
 use mainstay_engine::{Client, CommandStatus};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Access, Action, CommandId, Error, IdempotencyKey, Session, SessionId};
+use mainstay_model::{Action, CommandId, Error, IdempotencyKey, Session, SessionId};
 
 use super::coding;
 use super::daemon::HttpDaemon;
 use super::media::Media;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::problem::Problem;
 use mainstay_gateway::trace::within;
 
@@ -22,6 +23,8 @@ const NAME_HEADER: &str = "mainstay-client";
 pub(super) struct Caller {
     pub(super) daemon: HttpDaemon,
     pub(super) client: Client,
+    /// Until when it may be told something.
+    pub(super) admission: Admission,
     /// Whether it takes what is compressed.
     pub(super) takes_gzip: bool,
     /// How it takes what it is told; none where it would like something else.
@@ -34,16 +37,19 @@ impl FromRequestParts<HttpDaemon> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, daemon: &HttpDaemon) -> Result<Self, Problem> {
-        let Extension(access) = Extension::<Access>::from_request_parts(parts, daemon)
+        let Extension(admission) = Extension::<Admission>::from_request_parts(parts, daemon)
             .await
             .map_err(|_| Problem::from(Error::Unauthorized))?;
         let name = parts.headers.get(NAME_HEADER).and_then(|name| name.to_str().ok()).unwrap_or("http");
         let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARACTERS).collect();
-        let client = daemon.engine.attach(access, if name.trim().is_empty() { "http" } else { &name });
+        let client = daemon
+            .engine
+            .attach(admission.access.clone(), if name.trim().is_empty() { "http" } else { &name });
         let client = within(client, parts);
         let takes_gzip = coding::takes_gzip(&parts.headers);
         let takes = Media::accepted(&parts.headers);
-        Ok(Self { daemon: daemon.clone(), client, takes_gzip, takes, reference: reference_of(parts) })
+        let reference = reference_of(parts);
+        Ok(Self { daemon: daemon.clone(), client, admission, takes_gzip, takes, reference })
     }
 }
 

@@ -22,6 +22,7 @@ use super::flow::{ChunkSource, KEEP_ALIVE, PIECE_BYTES, Pace};
 use super::media::Media;
 use super::params::QueryParams;
 use super::streams::{After, Completions, Diagnostics, EventChunks, Kinds, Status};
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::daemon::LAST_ANSWERS;
 use mainstay_gateway::problem::Problem;
 
@@ -34,6 +35,7 @@ const BUFFER_BYTES: usize = 4 * 1024;
 const NORMAL: u16 = 1000;
 const GOING_AWAY: u16 = 1001;
 const UNSUPPORTED: u16 = 1003;
+const POLICY: u16 = 1008;
 
 /// What is to be told.
 #[derive(Deserialize, JsonSchema)]
@@ -128,7 +130,8 @@ fn answer(
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(SAID_BYTES)
         .max_frame_size(SAID_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, daemon, media, pace, tells)))
+    let admission = caller.admission.clone();
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, daemon, admission, (media, pace), tells)))
 }
 
 /// Why a socket is closed.
@@ -139,11 +142,19 @@ enum CloseReason {
     ShutDown,
     /// Its client says something.
     Spoken,
+    /// Its client's credentials have expired.
+    Expired,
     /// Its client is gone.
     Gone,
 }
 
-async fn serve(socket: WebSocket, daemon: HttpDaemon, media: Media, pace: Pace, tells: impl ChunkSource) {
+async fn serve(
+    socket: WebSocket,
+    daemon: HttpDaemon,
+    admission: Admission,
+    (media, pace): (Media, Pace),
+    tells: impl ChunkSource,
+) {
     let _answering = daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let stopped = daemon.stopped.clone();
@@ -152,12 +163,14 @@ async fn serve(socket: WebSocket, daemon: HttpDaemon, media: Media, pace: Pace, 
         tokio::select! {
             end = telling.all(tells) => end,
             end = heard(stream) => end,
+            () = admission.expired() => CloseReason::Expired,
             () = too_late(&stopped) => CloseReason::Gone,
         }
     };
     let (code, reason) = match end {
         CloseReason::Over => (NORMAL, "There is nothing more to tell"),
         CloseReason::ShutDown => (GOING_AWAY, "Server shutting down"),
+        CloseReason::Expired => (POLICY, "The credentials have expired"),
         CloseReason::Spoken => (UNSUPPORTED, "This socket only tells; commands go in with POST"),
         // It may have said so, and then waits for the same of us.
         CloseReason::Gone => return drop(tokio::time::timeout(LAST_ANSWERS, sink.flush()).await),

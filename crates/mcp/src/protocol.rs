@@ -69,8 +69,8 @@ impl Protocol for Mcp {
         Attachment::of(request, |AttachMcp { token, working_directory, session, environment }| {
             let (shared, context) =
                 (Arc::clone(&self.shared), ClientContext { working_directory, session, environment });
-            Attachment::new(token, move |daemon, access, (read, write)| {
-                serve_stream(read, write, McpDaemon::new(daemon, shared), access, context)
+            Attachment::new(token, move |daemon, admission, (read, write)| {
+                serve_stream(read, write, McpDaemon::new(daemon, shared), admission, context)
             })
         })
     }

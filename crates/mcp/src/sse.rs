@@ -28,6 +28,7 @@ use uuid::Uuid;
 use super::call::folder_of;
 use super::daemon::McpDaemon;
 use super::transport::serve_stream;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::local_socket::ClientContext;
 use mainstay_gateway::problem::Problem;
 
@@ -90,16 +91,20 @@ impl Drop for StreamGuard {
 }
 
 /// Serves the older transport's stream at `GET /sse`.
-async fn open(State(held): State<SseState>, Extension(access): Extension<Access>, uri: Uri) -> Response {
+async fn open(
+    State(held): State<SseState>,
+    Extension(admission): Extension<Admission>,
+    uri: Uri,
+) -> Response {
     let SseState { daemon, streams } = held;
-    let (place, mut said) = streams.open(access.principal.clone());
+    let (place, mut said) = streams.open(admission.access.principal.clone());
     let (answers, events) = duplex(BUFFER_BYTES);
     let lines = StreamReader::new(poll_fn(move |context| said.poll_recv(context)));
     let folder = uri.query().and_then(folder_of);
     let answering = daemon.answering.token();
     tokio::spawn(async move {
         let context = ClientContext { working_directory: folder, ..ClientContext::default() };
-        serve_stream(lines, answers, daemon, access, context).await;
+        serve_stream(lines, answers, daemon, admission, context).await;
         drop(answering);
     });
     let body = Body::from_stream(told(place, events));

@@ -9,7 +9,6 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use mainstay_model::Access;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -27,6 +26,7 @@ use super::ended::EndedSessions;
 use super::lines::Lines;
 use super::resumption::Sessions;
 use super::server::Server;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::local_socket::ClientContext;
 use mainstay_gateway::port::OWN_NAMES;
 
@@ -34,19 +34,29 @@ use mainstay_gateway::port::OWN_NAMES;
 /// no sound either, so this is also how long one may take there.
 const HTTP_SESSION_LIFE: Duration = Duration::from_hours(6);
 
-/// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`).
-pub async fn serve_stream<R, W>(read: R, write: W, daemon: McpDaemon, access: Access, context: ClientContext)
-where
+/// Serves MCP, one message a line, until the client goes, its credentials have expired, or the daemon stops (`mainstay mcp`).
+pub async fn serve_stream<R, W>(
+    read: R,
+    write: W,
+    daemon: McpDaemon,
+    admission: impl Into<Admission>,
+    context: ClientContext,
+) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let stopped = daemon.stopped.clone();
+    let (admission, stopped) = (admission.into(), daemon.stopped.clone());
     let closing = CancellationToken::new();
     let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
     let ClientContext { working_directory, session, environment } = context;
-    let server = Server::for_connection(daemon, access, (working_directory, environment), closing.clone());
+    let server = Server::for_connection(
+        daemon,
+        admission.access.clone(),
+        (working_directory, environment),
+        closing.clone(),
+    );
     let left = server.clone();
-    let transport = Watched { inner: lines, closing, left, stopped, unanswered: Arc::default() };
+    let transport = Watched { inner: lines, closing, left, admission, stopped, unanswered: Arc::default() };
     if let Some(session) = session {
         Box::pin(server.use_again(session)).await;
     }
@@ -126,6 +136,7 @@ struct Watched<T> {
     closing: CancellationToken,
     /// Told when the client has left.
     left: Server,
+    admission: Admission,
     stopped: CancellationToken,
     unanswered: Arc<watch::Sender<HashSet<RequestId>>>,
 }
@@ -186,6 +197,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
         let message = tokio::select! {
             message = self.inner.receive() => message,
             () = self.stopped.cancelled() => None,
+            () = self.admission.expired() => None,
         };
         match &message {
             Some(message) => self.note(message),

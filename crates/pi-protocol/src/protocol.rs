@@ -76,8 +76,8 @@ impl Protocol for PiProtocol {
         Attachment::of(request, |AttachPi { token, working_directory, environment }| {
             let (shared, context) =
                 (Arc::clone(&self.shared), ClientContext { working_directory, environment, session: None });
-            Attachment::new(token, move |daemon, access, (read, write)| {
-                serve_stream(read, write, PiDaemon::new(daemon, shared), access, context)
+            Attachment::new(token, move |daemon, admission, (read, write)| {
+                serve_stream(read, write, PiDaemon::new(daemon, shared), admission, context)
             })
         })
     }

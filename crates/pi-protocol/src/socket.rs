@@ -8,7 +8,7 @@ use axum::extract::{Extension, State};
 use axum::response::Response;
 use axum::routing::any;
 use futures::{SinkExt, StreamExt, stream};
-use mainstay_model::Access;
+use mainstay_gateway::admission::Admission;
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
 use super::daemon::PiDaemon;
@@ -19,6 +19,7 @@ const PONG: Duration = Duration::from_secs(10);
 
 /// Codes of RFC 6455, 7.4.1.
 const GOING_AWAY: u16 = 1001;
+const POLICY: u16 = 1008;
 const TRY_AGAIN_LATER: u16 = 1013;
 
 /// The protocol at a path.
@@ -28,16 +29,16 @@ pub(crate) fn routes(path: &str) -> Router<PiDaemon> {
 
 async fn upgrade(
     State(daemon): State<PiDaemon>,
-    Extension(access): Extension<Access>,
+    Extension(admission): Extension<Admission>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
     // A little more than may be, so that one that is too large is answered and not cut off.
     let upgrade = upgrade.max_message_size(limit.saturating_mul(2)).max_frame_size(limit.saturating_mul(2));
-    upgrade.on_upgrade(move |socket| converse(daemon, access, socket))
+    upgrade.on_upgrade(move |socket| converse(daemon, admission, socket))
 }
 
-async fn converse(daemon: PiDaemon, access: Access, socket: WebSocket) {
+async fn converse(daemon: PiDaemon, admission: Admission, socket: WebSocket) {
     let _answering = daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let limit = daemon.engine.limits().connections;
@@ -47,7 +48,7 @@ async fn converse(daemon: PiDaemon, access: Access, socket: WebSocket) {
         sink.send(Message::Close(Some(close))).await.ok();
         return;
     };
-    let client = daemon.engine.attach(access, "pi").as_connection();
+    let client = daemon.engine.attach(admission.access.clone(), "pi").as_connection();
     // Nothing is known here of the environment that the client is in.
     let folder = std::env::var("HOME").unwrap_or_else(|_| "/".to_owned());
     let (frames, mut leaving) = outbox();
@@ -80,12 +81,14 @@ async fn converse(daemon: PiDaemon, access: Access, socket: WebSocket) {
             return Some((incoming, stream));
         }
     });
-    let end = serve(daemon, Peer { client, folder, reads_on: false }, Box::pin(incoming), frames).await;
+    let end =
+        serve(daemon, Peer { client, folder, admission, reads_on: false }, Box::pin(incoming), frames).await;
     let Ok(mut sink) = writer.await else { return };
     let close = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     match end {
         End::Gone => {}
         End::ShutDown => drop(sink.send(close(GOING_AWAY, "Server shutting down")).await),
+        End::Expired => drop(sink.send(close(POLICY, "The credentials have expired")).await),
         End::Slow => drop(sink.send(close(TRY_AGAIN_LATER, "Too slow to be told what happens")).await),
     }
 }

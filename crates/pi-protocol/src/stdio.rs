@@ -1,26 +1,27 @@
 //! The protocol as lines: what `mainstay pi` carries between its own input and output and the daemon's socket. Lines end at LF alone.
 
 use futures::{SinkExt, StreamExt};
-use mainstay_model::Access;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::connection::{End, Incoming, Peer, outbox, serve};
 use super::daemon::PiDaemon;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::local_socket::ClientContext;
 
-/// Serves the protocol over a stream until the client goes.
+/// Serves the protocol over a stream until the client goes, or its credentials have expired.
 pub async fn serve_stream(
     read: impl AsyncRead + Send + Unpin,
     write: impl AsyncWrite + Send + Unpin + 'static,
     daemon: PiDaemon,
-    access: Access,
+    admission: impl Into<Admission>,
     context: ClientContext,
 ) {
-    let limit = daemon.engine.limits().message_bytes;
+    let (admission, limit) = (admission.into(), daemon.engine.limits().message_bytes);
     let ClientContext { working_directory, environment, .. } = context;
-    let client = daemon.engine.attach(access, "pi").as_connection().with_environment(environment);
+    let client =
+        daemon.engine.attach(admission.access.clone(), "pi").as_connection().with_environment(environment);
     let folder = working_directory.unwrap_or_else(|| "/".to_owned());
     let (frames, mut leaving) = outbox();
     let mut lines = FramedWrite::new(write, LinesCodec::new());
@@ -34,8 +35,8 @@ pub async fn serve_stream(
     let frames_in = FramedRead::new(read, Frames { lines: LinesCodec::new_with_max_length(limit), limit });
     let incoming = frames_in.filter_map(|frame| std::future::ready(frame.ok()));
     // Whatever ended it, the end of the stream says so.
-    let (End::Gone | End::ShutDown | End::Slow) =
-        serve(daemon, Peer { client, folder, reads_on: true }, Box::pin(incoming), frames).await;
+    let (End::Gone | End::ShutDown | End::Slow | End::Expired) =
+        serve(daemon, Peer { client, folder, admission, reads_on: true }, Box::pin(incoming), frames).await;
     writer.await.ok();
 }
 

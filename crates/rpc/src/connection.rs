@@ -14,6 +14,7 @@ use super::dispatch::dispatch;
 use super::follow::follow;
 use super::handlers::call::Call;
 use super::trace;
+use mainstay_gateway::admission::Admission;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_gateway::local_socket::{LocalStream, unreadable};
 use mainstay_protocol::json_rpc::{Method, Outgoing, Request, Version, answer, failure, line, params};
@@ -27,9 +28,9 @@ const OUTBOX: usize = 64;
 /// Places that are kept for what passes everything: one who has filled all others can still cancel and answer.
 const URGENT: usize = 16;
 
-/// Serves one connection until the client goes. When the daemon stops it stays open until all is answered, so that its end
+/// Serves one connection until the client goes, or its credentials have expired. When the daemon stops it stays open until all is answered, so that its end
 /// tells clients that the daemon is gone.
-pub(super) async fn serve(stream: LocalStream, daemon: Daemon, client: Client) {
+pub(super) async fn serve(stream: LocalStream, daemon: Daemon, client: Client, admission: &Admission) {
     let (read, write) = stream;
     let limit = daemon.engine.limits().message_bytes;
     let mut requests = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
@@ -56,6 +57,10 @@ pub(super) async fn serve(stream: LocalStream, daemon: Daemon, client: Client) {
                 }
                 Ok(Ok(())) | Err(_) => continue,
             },
+            () = admission.expired() => {
+                connection.send(failure(&Value::Null, Error::Unauthorized)).await;
+                break;
+            }
             () = connection.daemon.stopped.cancelled() => {
                 tasks.finish().await;
                 break;

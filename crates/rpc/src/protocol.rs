@@ -18,10 +18,10 @@ impl Protocol for Rpc {
 
     fn attach(&self, request: &Request) -> Option<Result<Attachment, Error>> {
         Attachment::of(request, |Attach { token, name, environment }| {
-            Attachment::new(token, move |daemon, access, stream| async move {
-                let client = daemon.engine.attach(access, &shown_name(&name));
+            Attachment::new(token, move |daemon, admission, stream| async move {
+                let client = daemon.engine.attach(admission.access.clone(), &shown_name(&name));
                 let client = client.as_connection().with_environment(environment);
-                connection::serve(stream, daemon, client).await;
+                connection::serve(stream, daemon, client, &admission).await;
             })
         })
     }

@@ -1,21 +1,20 @@
 //! How a session of dialect A is opened, or found again. Source: draft-arcp-01, 7 to 9.
 
+use futures::Stream;
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
 use mainstay_arcp_protocol::a::session::{
-    Auth, AuthScheme, Identity, SessionAccepted, SessionLease, SessionOpen, SessionRejected,
-    SessionUnauthenticated, TrustLevel,
+    Identity, SessionAccepted, SessionLease, SessionOpen, SessionRejected, TrustLevel,
 };
 use mainstay_arcp_protocol::a::{DecodeError, Envelope, ErrorCode, Message, decode};
 use mainstay_engine::Client;
-use mainstay_gateway::jwt::is_jwt;
 use mainstay_model::{Error, Timestamp};
 
 use super::translator::encoded;
-use super::{capabilities, errors, ids};
+use super::{authentication, capabilities, errors, ids};
 use crate::fold_place::Reached;
-use crate::frames::Outbox;
-use crate::peer::Peer;
+use crate::frames::{Incoming, Outbox};
+use crate::peer::{AdmittedClient, Peer};
 use crate::session::{Opened, Session};
 use crate::stored_session::{Opening, StoredSession};
 
@@ -31,12 +30,21 @@ pub(super) struct Handshake {
 }
 
 /// Opens the session that the first frame asks for; none where that is refused, which the client is told.
-pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Handshake> {
+pub(super) async fn open(
+    peer: &Peer,
+    outbox: &Outbox,
+    incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
+    first: &str,
+) -> Option<Handshake> {
     let (answers, refusal) = match decode(first) {
         Ok(Envelope { id, session_id, message: Message::SessionOpen(open), .. }) => {
-            match try_open(peer, session_id, id.clone(), open).await {
-                Ok(opened) => return Some(opened),
-                Err(refusal) => (Some(id), *refusal),
+            let answers = id.clone();
+            match credentials_of(peer, outbox, incoming, id, open).await {
+                Ok((id, open)) => match try_open(peer, session_id, id.clone(), open).await {
+                    Ok(opened) => return Some(opened),
+                    Err(refusal) => (Some(id), *refusal),
+                },
+                Err(refusal) => (Some(answers), *refusal?),
             }
         }
         Ok(Envelope { id, .. }) => {
@@ -51,6 +59,21 @@ pub(super) async fn open(peer: &Peer, outbox: &Outbox, first: &str) -> Option<Ha
     None
 }
 
+/// The opening with credentials, and the message that has them. A client that shows none is asked for them once.
+async fn credentials_of(
+    peer: &Peer,
+    outbox: &Outbox,
+    incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
+    id: String,
+    open: SessionOpen,
+) -> Result<(String, SessionOpen), Option<Box<Message>>> {
+    if !authentication::is_to_be_challenged(peer, open.auth.as_ref()) {
+        return Ok((id, open));
+    }
+    let (id, auth) = authentication::challenge(peer, outbox, incoming, &id).await?;
+    Ok((id, SessionOpen { auth: Some(auth), ..open }))
+}
+
 fn id_of(error: &DecodeError) -> Option<String> {
     errors::undecoded(error).1.map(str::to_owned)
 }
@@ -63,7 +86,7 @@ async fn try_open(
 ) -> Result<Handshake, Box<Message>> {
     let SessionOpen { auth, client: identity, capabilities: offered } = open;
     let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
-    let client = client_of(peer, auth.as_ref(), identity.as_ref(), &name).await?;
+    let admitted = authentication::admit(peer, auth.as_ref(), identity.as_ref(), &name).await?;
     let offered = offered.unwrap_or_default();
     let features = capabilities::negotiate(&offered).map_err(|lacks| {
         Box::new(Message::SessionRejected(SessionRejected {
@@ -74,55 +97,23 @@ async fn try_open(
     })?;
     let heartbeat_sec = capabilities::heartbeat_sec(&offered, peer.settings.heartbeat_interval_sec);
     let version = identity.and_then(|identity| identity.version).unwrap_or_default();
-    let found = find_again(peer, &client, session).await.map_err(failed)?;
+    let found = find_again(peer, &admitted, session).await.map_err(failed)?;
     let comes_back = found.is_some();
     let opened = match found {
         Some(opened) => opened,
-        None => new_session(peer, client, format!("{name} {version}"), features).await.map_err(failed)?,
+        None => new_session(peer, admitted, format!("{name} {version}"), features).await.map_err(failed)?,
     };
     Ok(Handshake { opened, message, heartbeat_sec, comes_back })
 }
 
-/// The client whose credentials are good. A bearer token may be a signed JWT too.
-async fn client_of(
-    peer: &Peer,
-    auth: Option<&Auth>,
-    identity: Option<&Identity>,
-    name: &str,
-) -> Result<Client, Box<Message>> {
-    let scheme = auth.map_or(AuthScheme::None, |auth| auth.scheme);
-    let token = match scheme {
-        AuthScheme::Bearer => auth.and_then(|auth| auth.token.as_deref()),
-        AuthScheme::SignedJwt => {
-            let token = auth.and_then(|auth| auth.token.as_deref()).filter(|token| is_jwt(token));
-            Some(token.ok_or_else(unauthenticated)?)
-        }
-        // Who is attached has shown the daemon's token, and needs no other.
-        AuthScheme::None => None,
-        AuthScheme::Mtls if identity.is_none_or(|identity| identity.fingerprint.is_none()) => {
-            let reason = "the scheme mtls wants the fingerprint of the client";
-            return Err(Box::new(rejected(ErrorCode::InvalidArgument, reason)));
-        }
-        AuthScheme::Mtls | AuthScheme::Oauth2 => {
-            let reason = "this runtime takes the schemes bearer and signed_jwt alone";
-            return Err(Box::new(rejected(ErrorCode::Unimplemented, reason)));
-        }
-    };
-    peer.client_of(token, name).await.ok_or_else(unauthenticated)
-}
-
-/// The same answer whatever is wrong with the credentials.
-fn unauthenticated() -> Box<Message> {
-    let error = Error::Unauthorized;
-    let message = format!("{error}; {}", error.next_step());
-    let code = ErrorCode::Unauthenticated;
-    Box::new(Message::SessionUnauthenticated(SessionUnauthenticated { code, message }))
-}
-
 /// The session of the same principal that the client comes back to. What it missed is told once it asks for that.
-async fn find_again(peer: &Peer, client: &Client, id: Option<String>) -> Result<Option<Opened>, Error> {
+async fn find_again(
+    peer: &Peer,
+    admitted: &AdmittedClient,
+    id: Option<String>,
+) -> Result<Option<Opened>, Error> {
     match id {
-        Some(id) => Ok(resume(peer, client, &id, Reached::All).await?.map(welcomed)),
+        Some(id) => Ok(resume(peer, admitted, &id, Reached::All).await?.map(welcomed)),
         None => Ok(None),
     }
 }
@@ -136,7 +127,7 @@ fn welcomed(mut opened: Opened) -> Opened {
 /// The session of this name, where the client may resume it.
 pub(super) async fn resume(
     peer: &Peer,
-    client: &Client,
+    AdmittedClient { client, credentials }: &AdmittedClient,
     id: &str,
     reached: Reached,
 ) -> Result<Option<Opened>, Error> {
@@ -145,7 +136,8 @@ pub(super) async fn resume(
     }
     let held = Some(peer.live.hold(id).await);
     let stored = to_be_resumed(client, id).await?;
-    Ok(stored.map(|stored| Opened { client: client.clone(), stored, token: None, reached, held }))
+    let (client, credentials) = (client.clone(), credentials.clone());
+    Ok(stored.map(|stored| Opened { client, credentials, stored, token: None, reached, held }))
 }
 
 /// Whether the client may resume a session of this name.
@@ -160,7 +152,7 @@ async fn to_be_resumed(client: &Client, id: &str) -> Result<Option<StoredSession
 
 async fn new_session(
     peer: &Peer,
-    client: Client,
+    AdmittedClient { client, credentials }: AdmittedClient,
     name: String,
     features: Vec<String>,
 ) -> Result<Opened, Error> {
@@ -169,12 +161,14 @@ async fn new_session(
     let opening = Opening { client: name, features, chunk_bytes: peer.settings.chunk_bytes, since };
     let (stored, token) = StoredSession::open(Dialect::A, opening, Timestamp::now());
     let held = Some(peer.live.hold(&stored.id).await);
-    Ok(Opened { client, stored, token: Some(token), reached: Reached::Seq(0), held })
+    Ok(Opened { client, credentials, stored, token: Some(token), reached: Reached::Seq(0), held })
 }
 
 /// What the client of an opened session is welcomed with.
 pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
     let window = SignedDuration::from_secs(session.settings.resume_window_sec.into());
+    let window = Timestamp::now().checked_add(window).unwrap_or(Timestamp::MAX);
+    let expires_at = session.credentials.admission.expires_at.map_or(window, |at| at.min(window));
     SessionAccepted {
         session_id: session.stored.id.clone(),
         runtime: Some(Identity {
@@ -189,9 +183,7 @@ pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
             session.dialect.heartbeat.as_secs(),
             &session.settings,
         )),
-        lease: Some(SessionLease {
-            expires_at: Timestamp::now().checked_add(window).unwrap_or(Timestamp::MAX),
-        }),
+        lease: Some(SessionLease { expires_at }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Dialect A: draft-arcp-01. Protocol version 1.0.
 
 mod artifacts;
+mod authentication;
 mod capabilities;
 mod closing;
 mod errors;
@@ -19,8 +20,8 @@ use futures::Stream;
 use mainstay_arcp_protocol::a::DecodeError;
 use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat};
+use mainstay_arcp_protocol::a::session::{SessionEvicted, SessionRefresh};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
-use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 use tokio::time::Instant;
 
@@ -30,7 +31,7 @@ use self::translator::{ATranslator, encoded, wire_state};
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
-use crate::peer::{End, Peer};
+use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::resume_token::ResumeToken;
 use crate::session::{Opened, Served, Session, Updates};
@@ -70,7 +71,9 @@ pub(crate) async fn serve(
     outbox: Outbox,
     first: &str,
 ) -> End {
-    let Some(opened) = handshake::open(&peer, &outbox, first).await else { return End::Refused };
+    let Some(opened) = handshake::open(&peer, &outbox, &mut incoming, first).await else {
+        return End::Refused;
+    };
     let Handshake { opened, message, heartbeat_sec, comes_back } = opened;
     let heartbeat = Duration::from_secs(heartbeat_sec);
     let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
@@ -97,7 +100,13 @@ pub(crate) async fn serve(
 }
 
 /// Tells what a session was told behind a number, and nothing else.
-pub(crate) async fn replay(peer: &Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
+pub(crate) async fn replay(
+    peer: &Peer,
+    client: AdmittedClient,
+    stored: StoredSession,
+    after: u64,
+    outbox: Outbox,
+) {
     let opened = Opened::to_be_replayed(client, stored, after);
     begin(peer, opened, outbox, Duration::ZERO, String::new()).0.replay().await;
 }
@@ -158,7 +167,9 @@ async fn resumed(
     session.gone().await;
     // It is given up first: two clients that want each other's sessions would wait for each other.
     drop(session.held.take());
-    match handshake::resume(peer, &session.client, &wanted, reached).await {
+    let admitted =
+        AdmittedClient { client: session.client.clone(), credentials: session.credentials.clone() };
+    match handshake::resume(peer, &admitted, &wanted, reached).await {
         Ok(Some(opened)) => {
             let heartbeat = session.dialect.heartbeat;
             let (mut again, updates) = begin(peer, opened, session.outbox.clone(), heartbeat, message);
@@ -226,6 +237,7 @@ fn carried_over(
 ) -> (Session<A>, Updates) {
     let opened = Opened {
         client: session.client.clone(),
+        credentials: session.credentials.clone(),
         stored,
         token: session.greeting.take(),
         reached,
@@ -322,6 +334,21 @@ impl Dialect for A {
 
     fn failed(session: &Session<Self>, error: &Error) -> String {
         encoded(&session.envelope(None, Message::Nack(errors::of_error(error))))
+    }
+
+    fn refresh(session: &Session<Self>, deadline: Timestamp) -> Option<String> {
+        let reason = Some("the credentials expire".to_owned());
+        let refresh = Message::SessionRefresh(SessionRefresh { deadline, reason });
+        Some(encoded(&session.envelope(None, refresh)))
+    }
+
+    fn evicted(session: &Session<Self>) -> String {
+        let evicted = SessionEvicted {
+            code: Some(ErrorCode::Unauthenticated),
+            reason: Some("unauthenticated".to_owned()),
+            message: Some("the credentials have expired; the jobs go on".to_owned()),
+        };
+        encoded(&session.envelope(None, Message::SessionEvicted(evicted)))
     }
 
     fn expired(session: &Session<Self>) -> String {

@@ -87,8 +87,11 @@ impl Session<A> {
             Message::ArtifactRelease(release) if self.has("artifacts") => {
                 self.release_artifact(&id, &release.artifact_id).await?;
             }
-            Message::SessionOpen(_) | Message::SessionAuthenticate(_) => {
-                let reason = "the session is open, and its credentials are good";
+            Message::SessionAuthenticate(authenticate) => {
+                return self.authenticate(id, &authenticate.auth).await;
+            }
+            Message::SessionOpen(_) => {
+                let reason = "the session is open already";
                 self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
             }
             other => {

@@ -15,7 +15,7 @@ use crate::agents::inventory;
 use crate::fold_place::Reached;
 use crate::frames::Outbox;
 use crate::live_sessions::LiveSessions;
-use crate::peer::Peer;
+use crate::peer::{AdmittedClient, Peer};
 use crate::resume_token::ResumeToken;
 use crate::session::Opened;
 use crate::settings::Settings;
@@ -60,16 +60,17 @@ async fn try_open(peer: &Peer, first: &str) -> Result<(Opened, Peculiarities), E
         }
         _ => return Err(refused(ErrorCode::InvalidRequest, "the first message opens or resumes a session")),
     };
-    let client = attach(peer, &hello).await?;
+    let admitted = attach(peer, &hello).await?;
     let peculiarities = Peculiarities::of(&hello);
     let opened = match resume {
-        Some(resume) => resumed(client, &peer.live, &resume).await?,
-        None => new_session(peer, client, &hello).await.map_err(|error| errors::payload(&error))?,
+        Some(resume) => resumed(admitted, &peer.live, &resume).await?,
+        None => new_session(peer, admitted, &hello).await.map_err(|error| errors::payload(&error))?,
     };
     Ok((opened, peculiarities))
 }
 
-async fn new_session(peer: &Peer, client: Client, hello: &Hello) -> Result<Opened, Error> {
+async fn new_session(peer: &Peer, admitted: AdmittedClient, hello: &Hello) -> Result<Opened, Error> {
+    let AdmittedClient { client, credentials } = admitted;
     StoredSession::make_room(&client, &peer.live, peer.settings.sessions, Timestamp::now()).await?;
     let features = intersection(&FEATURES, &hello.capabilities.features);
     let opening = Opening {
@@ -80,23 +81,28 @@ async fn new_session(peer: &Peer, client: Client, hello: &Hello) -> Result<Opene
     };
     let (stored, token) = StoredSession::open(Dialect::B, opening, Timestamp::now());
     let held = Some(peer.live.hold(&stored.id).await);
-    Ok(Opened { client, stored, token: Some(token), reached: Reached::Seq(0), held })
+    Ok(Opened { client, credentials, stored, token: Some(token), reached: Reached::Seq(0), held })
 }
 
 /// The client whose credentials are good.
-async fn attach(peer: &Peer, hello: &Hello) -> Result<Client, ErrorPayload> {
+async fn attach(peer: &Peer, hello: &Hello) -> Result<AdmittedClient, ErrorPayload> {
     let shown = hello.auth.as_ref().and_then(|auth| auth.token.as_deref());
-    let client = peer.client_of(shown, &hello.client.name).await;
-    client.ok_or_else(|| errors::payload(&Error::Unauthorized))
+    let admitted = peer.client_of(shown, &hello.client.name).await;
+    admitted.ok_or_else(|| errors::payload(&Error::Unauthorized))
 }
 
-async fn resumed(client: Client, live: &LiveSessions, resume: &Resume) -> Result<Opened, ErrorPayload> {
+async fn resumed(
+    admitted: AdmittedClient,
+    live: &LiveSessions,
+    resume: &Resume,
+) -> Result<Opened, ErrorPayload> {
+    let AdmittedClient { client, credentials } = admitted;
     let id = found(&client, resume).await?.id;
     // The token is good: the connection before is given up, and may have used up the token until it is.
     let held = Some(live.hold(&id).await);
     let mut stored = found(&client, resume).await?;
     let token = Some(stored.rotate(&resume.resume_token));
-    Ok(Opened { client, stored, token, reached: Reached::Seq(resume.last_event_seq), held })
+    Ok(Opened { client, credentials, stored, token, reached: Reached::Seq(resume.last_event_seq), held })
 }
 
 /// The session that is to be resumed, where this may be.

@@ -14,7 +14,6 @@ use std::time::Duration;
 use futures::Stream;
 use mainstay_arcp_protocol::DialectError;
 use mainstay_arcp_protocol::b::{Accepted, Envelope, Feature, Message, Ping, decode};
-use mainstay_engine::Client;
 use mainstay_model::{CommandId, Error, Timestamp};
 
 use self::lease::ShownLease;
@@ -23,7 +22,7 @@ use self::translator::BTranslator;
 use crate::dialect::Dialect;
 use crate::frames::{Incoming, Outbox};
 use crate::new_id::new_ulid;
-use crate::peer::{End, Peer};
+use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::resume_token::ResumeToken;
 use crate::session::{Opened, Served, Session, Updates};
@@ -56,7 +55,13 @@ pub(crate) async fn serve(
 }
 
 /// Tells what a session was told behind a number, and nothing else.
-pub(crate) async fn replay(peer: &Peer, client: Client, stored: StoredSession, after: u64, outbox: Outbox) {
+pub(crate) async fn replay(
+    peer: &Peer,
+    client: AdmittedClient,
+    stored: StoredSession,
+    after: u64,
+    outbox: Outbox,
+) {
     let opened = Opened::to_be_replayed(client, stored, after);
     begin(peer, opened, outbox, Peculiarities::default()).0.replay().await;
 }
@@ -185,6 +190,15 @@ impl Dialect for B {
 
     fn failed(session: &Session<Self>, error: &Error) -> String {
         session.frame(Message::SessionError(errors::payload(error)))
+    }
+
+    /// The draft has no message for it.
+    fn refresh(_: &Session<Self>, _: Timestamp) -> Option<String> {
+        None
+    }
+
+    fn evicted(session: &Session<Self>) -> String {
+        Self::failed(session, &Error::Unauthorized)
     }
 
     fn expired(session: &Session<Self>) -> String {

@@ -16,7 +16,7 @@ use crate::job_origin::{Acceptance, JobOrigin, trace_of_job};
 use crate::job_outcome::JobState;
 use crate::live_sessions::LiveSessions;
 use crate::message_id::place_of_ulid;
-use crate::peer::Peer;
+use crate::peer::{AdmittedClient, Peer};
 use crate::session::Session;
 use crate::session_change::{Change, History};
 use crate::stored_session::StoredSession;
@@ -116,7 +116,7 @@ impl Session<B> {
             live: LiveSessions::default(),
             attached: None,
         };
-        let client = self.client.clone();
+        let client = AdmittedClient { client: self.client.clone(), credentials: self.credentials.clone() };
         let told_all = tokio::spawn(async move { replay(&peer, client, stored, 0, outbox).await });
         let mut last = History::All;
         while let Some(message) = told.recv().await.and_then(|frame| decode(&frame).ok()) {

@@ -8,4 +8,5 @@ mod a_observers;
 mod b;
 mod b_bounds;
 mod b_leases;
+mod credentials;
 mod support;

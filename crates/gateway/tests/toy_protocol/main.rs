@@ -181,3 +181,14 @@ async fn a_token_that_an_issuer_has_signed_lets_its_principal_in_by_every_way() 
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said["result"]["principal"], json!("ada"));
 }
+
+#[tokio::test]
+async fn a_connection_of_the_local_socket_ends_with_its_credentials() {
+    let home = Home::on_port(0).await;
+    let token = token_for("ada", 4);
+    let attach = json!({ "id": 1, "method": "toy/attach", "params": { "token": token } });
+    let mut lines = home.connect(&attach).await;
+    let attached: Value = serde_json::from_str(&lines.next().await.unwrap().unwrap()).unwrap();
+    assert_eq!(attached["result"]["principal"], json!("ada"));
+    assert!(lines.next().await.is_none());
+}

@@ -12,6 +12,7 @@ use axum::routing::post;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Client;
 use mainstay_gateway::Daemon;
+use mainstay_gateway::admission::Admission as Admitted;
 use mainstay_gateway::command::anonymous;
 use mainstay_gateway::local_socket::LocalStream;
 use mainstay_gateway::problem::Problem;
@@ -59,9 +60,9 @@ impl Protocol for Toy {
     fn attach(&self, request: &Request) -> Option<Result<Attachment, Error>> {
         let toy = self.clone();
         Attachment::of(request, |AttachToy { token }| {
-            Attachment::new(token, move |daemon, access, stream| async move {
+            Attachment::new(token, move |daemon, admission, stream| async move {
                 // The end of the connection says that something failed.
-                toy.converse(&daemon, access, stream).await.ok();
+                toy.converse(&daemon, admission, stream).await.ok();
             })
         })
     }
@@ -76,10 +77,10 @@ impl Toy {
     async fn converse(
         &self,
         daemon: &Daemon,
-        access: Access,
+        admission: Admitted,
         (read, write): LocalStream,
     ) -> Result<(), Error> {
-        let client = daemon.engine.attach(access, "toy").as_connection();
+        let client = daemon.engine.attach(admission.access.clone(), "toy").as_connection();
         let session = self.create(&client).await?;
         let mut lines = FramedRead::new(read, LinesCodec::new());
         let mut answers = FramedWrite::new(write, LinesCodec::new());
@@ -87,6 +88,7 @@ impl Toy {
             let line = tokio::select! {
                 line = lines.next() => line,
                 () = daemon.stopped.cancelled() => None,
+                () = admission.expired() => None,
             };
             let Some(Ok(code)) = line else { return Ok(()) };
             let answer = eval(&client, session, code).await.unwrap_or_else(|error| error.to_string());

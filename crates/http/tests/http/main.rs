@@ -7,6 +7,7 @@ mod browsers;
 mod commands;
 mod compression;
 mod connections;
+mod credentials;
 mod history;
 mod import_export;
 mod notebooks;

@@ -17,10 +17,10 @@ const TOKEN: (&str, &str) = ("authorization", "Bearer secret");
 const BARE: (&str, &str) = ("accept", "application/bare");
 
 /// A client's end of a web socket.
-struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// What a request for a socket comes to.
-async fn request(
+pub(crate) async fn request(
     home: &Home,
     path: &str,
     headers: &[(&'static str, &str)],
@@ -83,7 +83,7 @@ impl Socket {
     }
 
     /// The code with which it is closed.
-    async fn closed(&mut self) -> u16 {
+    pub(crate) async fn closed(&mut self) -> u16 {
         loop {
             match self.message().await {
                 Some(Message::Close(Some(close))) => return close.code.into(),

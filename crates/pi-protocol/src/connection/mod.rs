@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::{Stream, StreamExt};
 use mainstay_engine::Client;
+use mainstay_gateway::admission::Admission;
 use mainstay_model::CommandId;
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -49,6 +50,8 @@ pub(super) enum End {
     ShutDown,
     /// The client does not read what all are told.
     Slow,
+    /// The client's credentials have expired.
+    Expired,
 }
 
 /// Who is connected, and how.
@@ -56,6 +59,8 @@ pub(super) struct Peer {
     pub(super) client: Client,
     /// Where sessions work whose creator does not say.
     pub(super) folder: String,
+    /// Until when the client may stay.
+    pub(super) admission: Admission,
     /// Whether it still reads once it has sent its last.
     pub(super) reads_on: bool,
 }
@@ -102,6 +107,7 @@ pub(super) async fn serve(
                 Err(broadcast::error::RecvError::Lagged(_)) => return End::Slow,
                 Err(broadcast::error::RecvError::Closed) => return End::ShutDown,
             },
+            () = connection.peer.admission.expired() => return End::Expired,
             () = stop.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 let limit = connection.daemon.engine.limits().drain_ms;

@@ -1,0 +1,172 @@
+//! How a client of dialect A shows who it is: when the session opens, by a challenge, and again before its credentials expire. Source: draft-arcp-01,
+//! 8.1, 8.2 and 8.4.
+
+use futures::{Stream, StreamExt};
+use jiff::SignedDuration;
+use mainstay_arcp_protocol::a::session::{
+    Auth, AuthScheme, Identity, SessionAuthenticate, SessionChallenge, SessionRejected,
+    SessionUnauthenticated,
+};
+use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, decode};
+use mainstay_gateway::admission::Admission;
+use mainstay_gateway::jwt::is_jwt;
+use mainstay_model::{Error, Source, Timestamp};
+use tokio::time::timeout;
+
+use super::translator::encoded;
+use super::{A, Resume, handshake, ids};
+use crate::credentials::Credentials;
+use crate::fold_place::Reached;
+use crate::frames::{Incoming, Outbox};
+use crate::peer::{AdmittedClient, Peer};
+use crate::session::{Served, Session};
+
+/// The schemes by which a client can show who it is.
+const SCHEMES: [AuthScheme; 2] = [AuthScheme::Bearer, AuthScheme::SignedJwt];
+
+/// The client whose credentials are good.
+pub(super) async fn admit(
+    peer: &Peer,
+    auth: Option<&Auth>,
+    identity: Option<&Identity>,
+    name: &str,
+) -> Result<AdmittedClient, Box<Message>> {
+    let token = token_of(auth, identity)?;
+    peer.client_of(token, name).await.ok_or_else(unauthenticated)
+}
+
+/// The token that is shown by a scheme that is served. A bearer token may be a signed JWT too.
+fn token_of<'a>(
+    auth: Option<&'a Auth>,
+    identity: Option<&Identity>,
+) -> Result<Option<&'a str>, Box<Message>> {
+    let token = auth.and_then(|auth| auth.token.as_deref());
+    match auth.map_or(AuthScheme::None, |auth| auth.scheme) {
+        AuthScheme::Bearer => Ok(token),
+        AuthScheme::SignedJwt => token.filter(|token| is_jwt(token)).map(Some).ok_or_else(unauthenticated),
+        // Who is attached has shown the daemon's token, and needs no other.
+        AuthScheme::None => Ok(None),
+        AuthScheme::Mtls if identity.is_none_or(|identity| identity.fingerprint.is_none()) => {
+            let reason = "the scheme mtls wants the fingerprint of the client";
+            Err(rejected(ErrorCode::InvalidArgument, reason))
+        }
+        AuthScheme::Mtls | AuthScheme::Oauth2 => {
+            let reason = "this runtime takes the schemes bearer and signed_jwt alone";
+            Err(rejected(ErrorCode::Unimplemented, reason))
+        }
+    }
+}
+
+fn rejected(code: ErrorCode, message: &str) -> Box<Message> {
+    Box::new(Message::SessionRejected(SessionRejected {
+        code,
+        message: message.to_owned(),
+        unsupported: None,
+    }))
+}
+
+/// The same answer whatever is wrong with the credentials.
+fn unauthenticated() -> Box<Message> {
+    let error = Error::Unauthorized;
+    let message = format!("{error}; {}", error.next_step());
+    let code = ErrorCode::Unauthenticated;
+    Box::new(Message::SessionUnauthenticated(SessionUnauthenticated { code, message }))
+}
+
+/// Whether a client that opens a session shows no credentials at all, and is asked for them.
+pub(super) fn is_to_be_challenged(peer: &Peer, auth: Option<&Auth>) -> bool {
+    let has_none = auth.is_none_or(|auth| SCHEMES.contains(&auth.scheme) && auth.token.is_none());
+    has_none && peer.attached.is_none()
+}
+
+/// What a client answers to a challenge: the credentials, and the message that has them. Whatever else it sends meanwhile is dropped.
+///
+/// # Errors
+/// What the client is told that does not answer in time; none where it is gone.
+pub(super) async fn challenge(
+    peer: &Peer,
+    outbox: &Outbox,
+    incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
+    opening: &str,
+) -> Result<(String, Auth), Option<Box<Message>>> {
+    let (now, patience) = (Timestamp::now(), peer.settings.handshake());
+    let deadline =
+        SignedDuration::try_from(patience).ok().and_then(|patience| now.checked_add(patience).ok());
+    let challenge = Message::SessionChallenge(SessionChallenge {
+        challenge: None,
+        schemes: Some(SCHEMES.to_vec()),
+        expires_at: deadline,
+    });
+    let id = ids::at(0, now, rand::random());
+    let envelope = Envelope { correlation_id: Some(opening.to_owned()), ..Envelope::new(id, now, challenge) };
+    outbox.send(encoded(&envelope)).await;
+    match timeout(patience, answer(incoming)).await {
+        Ok(answer) => answer.ok_or(None),
+        Err(_) => Err(Some(unauthenticated())),
+    }
+}
+
+/// The credentials that the client sends; none where it is gone.
+async fn answer(incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin)) -> Option<(String, Auth)> {
+    loop {
+        match incoming.next().await? {
+            Incoming::Text(text) => match decode(&text) {
+                Ok(Envelope {
+                    id,
+                    message: Message::SessionAuthenticate(SessionAuthenticate { auth }),
+                    ..
+                }) => {
+                    return Some((id, auth));
+                }
+                Ok(_) | Err(_) => tracing::debug!("a message before the session's acceptance is dropped"),
+            },
+            Incoming::Ended => return None,
+            Incoming::Binary | Incoming::TooLarge | Incoming::Alive => {}
+        }
+    }
+}
+
+impl Session<A> {
+    /// Takes new credentials of the same principal in place of those that the session has. Wrong ones change nothing: the client may try again until the
+    /// others expire.
+    pub(super) async fn authenticate(&mut self, id: String, auth: &Auth) -> Result<Option<Served>, Error> {
+        let now = Timestamp::now();
+        let admission = match token_of(Some(auth), None) {
+            Ok(Some(token)) => self.daemon.tokens.admit(token, now).await.ok_or_else(unauthenticated),
+            Ok(None) => Err(unauthenticated()),
+            Err(refusal) => Err(refusal),
+        };
+        let is_same = |admission: &Admission| admission.access.principal == *self.client.principal();
+        match admission {
+            Ok(admission) if is_same(&admission) => {
+                let has_other_rights = admission.access != self.credentials.admission.access;
+                self.credentials = Credentials::shown(admission, now, self.settings.refresh());
+                let accepted = Message::SessionAccepted(handshake::accepted(self));
+                self.answer(&id, accepted).await;
+                Ok(if has_other_rights { Some(self.change_rights(id)) } else { None })
+            }
+            Ok(_) => {
+                self.answer(&id, *unauthenticated()).await;
+                Ok(None)
+            }
+            Err(refusal) => {
+                self.answer(&id, *refusal).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Has the session go on from here with the rights of its new credentials.
+    fn change_rights(&mut self, message: String) -> Served {
+        let name = match self.client.source() {
+            Source::Client { name, .. } => name,
+            _ => String::new(),
+        };
+        let access = self.credentials.admission.access.clone();
+        let client = self.daemon.engine.attach(access, &name).as_connection();
+        self.client = client.with_environment(self.client.environment().cloned());
+        let (session, reached) = (self.stored.id.clone(), Reached::Seq(self.sent));
+        self.dialect.resume = Some(Resume { message, session, reached });
+        Served::Resumes
+    }
+}

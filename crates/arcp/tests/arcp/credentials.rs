@@ -1,0 +1,131 @@
+//! Credentials that expire while their connection lives. Each test waits for what its client is told, which is bound to come.
+
+use serde_json::{Value, json};
+
+use crate::a::{ask, invoke, is_end, open};
+use crate::b::hello;
+use crate::support::{Home, Peer, token_for};
+
+/// As long as a connection takes to be opened on a busy machine, and no longer: each test waits so long.
+const SHORT: i64 = 4;
+
+fn signed(token: &str) -> Value {
+    json!({ "scheme": "signed_jwt", "token": token })
+}
+
+fn opening(token: &str) -> Value {
+    let mut open = open("");
+    open["payload"]["auth"] = signed(token);
+    open
+}
+
+async fn opened(home: &Home, open: Value) -> (Peer, Value) {
+    let mut peer = home.connect().await;
+    peer.send(open).await;
+    let accepted = peer.first("session.accepted").await;
+    (peer, accepted)
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_refresh_in_time_is_evicted_and_its_jobs_go_on() {
+    let home = Home::new().await;
+    let (mut peer, accepted) = opened(&home, opening(&token_for("ada", SHORT))).await;
+    let until = accepted["payload"]["lease"]["expires_at"].clone();
+    invoke(&mut peer, home.code("wait")).await;
+    let refresh = peer.first("session.refresh").await;
+    assert_eq!(refresh["payload"]["deadline"], until);
+    for wrong in
+        [signed(&token_for("ada", -1)), signed(&token_for("bob", 600)), json!({ "scheme": "bearer" })]
+    {
+        let id = ask(&mut peer, "session.authenticate", json!({ "auth": wrong })).await;
+        let refused = peer.first("session.unauthenticated").await;
+        assert_eq!(
+            (&refused["correlation_id"], &refused["payload"]["code"]),
+            (&json!(id), &json!("UNAUTHENTICATED"))
+        );
+    }
+    // The daemon's own token is another principal's.
+    ask(&mut peer, "session.authenticate", json!({ "auth": { "scheme": "bearer", "token": "secret" } }))
+        .await;
+    peer.first("session.unauthenticated").await;
+    let evicted = peer.first("session.evicted").await;
+    assert_eq!(evicted["payload"]["code"], "UNAUTHENTICATED");
+    assert_eq!(peer.next().await, None, "the connection is closed");
+    let mut again = opening(&token_for("ada", 600));
+    again["session_id"] = accepted["session_id"].clone();
+    let (mut peer, _) = opened(&home, again).await;
+    ask(&mut peer, "resume", json!({})).await;
+    home.cancel_jobs().await;
+    let told = peer.until_it(is_end).await;
+    assert_eq!(told.last().unwrap()["type"], "job.cancelled", "it had gone on until now");
+}
+
+#[tokio::test]
+async fn a_client_that_refreshes_stays_with_the_rights_of_its_new_credentials() {
+    let home = Home::new().await;
+    let (mut peer, accepted) = opened(&home, opening(&token_for("ada", SHORT))).await;
+    peer.first("session.refresh").await;
+    let auth = json!({ "auth": signed(&token_for("ada", SHORT + 2)) });
+    let id = ask(&mut peer, "session.authenticate", auth).await;
+    let renewed = peer.first("session.accepted").await;
+    assert_eq!((&renewed["correlation_id"], &renewed["session_id"]), (&json!(id), &accepted["session_id"]));
+    // Those of before would have ended it by the time that it is asked again.
+    let told = peer.until("session.refresh").await;
+    assert!(told.iter().all(|envelope| envelope["type"] != "session.evicted"), "{told:#?}");
+    let auth = json!({ "auth": { "scheme": "bearer", "token": "hers" } });
+    ask(&mut peer, "session.authenticate", auth).await;
+    peer.first("session.accepted").await;
+    invoke(&mut peer, home.code("1")).await;
+    peer.until_it(is_end).await;
+}
+
+#[tokio::test]
+async fn a_client_that_shows_nothing_is_challenged_once() {
+    let home = Home::new().await;
+    let open = |auth: Value| {
+        let mut open = open("");
+        open["payload"]["auth"] = auth;
+        open
+    };
+    for auth in [Value::Null, json!({ "scheme": "bearer" }), json!({ "scheme": "signed_jwt" })] {
+        let mut peer = home.connect().await;
+        let id = peer.send(open(auth.clone())).await;
+        let challenge = peer.first("session.challenge").await;
+        assert_eq!(challenge["correlation_id"], json!(id), "{auth}");
+        assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt"]));
+        assert!(challenge["payload"]["expires_at"].is_string());
+        // What comes before the acceptance is dropped.
+        invoke(&mut peer, home.code("1")).await;
+        let auth = json!({ "auth": signed(&token_for("ada", 600)) });
+        let id = ask(&mut peer, "session.authenticate", auth).await;
+        let told = peer.until("session.accepted").await;
+        assert_eq!((told.len(), &told[0]["correlation_id"]), (1, &json!(id)));
+        ask(&mut peer, "ping", json!({})).await;
+        assert_eq!(peer.next().await.unwrap()["type"], "pong");
+    }
+    let mut peer = home.connect().await;
+    peer.send(open(Value::Null)).await;
+    peer.first("session.challenge").await;
+    ask(&mut peer, "session.authenticate", json!({ "auth": { "scheme": "bearer" } })).await;
+    assert_eq!(peer.next().await.unwrap()["type"], "session.unauthenticated");
+    assert_eq!(peer.next().await, None);
+}
+
+#[tokio::test]
+async fn dialect_b_ends_a_connection_with_its_credentials() {
+    let home = Home::new().await;
+    let mut peer = home.connect().await;
+    peer.send(hello(&token_for("ada", SHORT))).await;
+    let welcome = peer.first("session.welcome").await;
+    let error = peer.first("session.error").await;
+    assert_eq!(error["payload"]["code"], "UNAUTHENTICATED");
+    assert_eq!(peer.next().await, None, "the connection is closed");
+    let mut again = hello(&token_for("ada", 600));
+    again["payload"]["resume"] = json!({
+        "session_id": welcome["payload"]["session_id"], "resume_token": welcome["payload"]["resume_token"],
+        "last_event_seq": 0,
+    });
+    let mut peer = home.connect().await;
+    peer.send(again).await;
+    peer.first("session.welcome").await;
+}
