@@ -1,7 +1,10 @@
 //! Who is connected, to what, and how that ends.
 
+use std::sync::Arc;
+
 use mainstay_engine::Client;
 use mainstay_gateway::admission::Admission;
+use mainstay_gateway::client_certificate::ClientCertificate;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::Timestamp;
 use mainstay_runner::Environment;
@@ -34,17 +37,20 @@ pub(crate) struct Peer {
     pub(crate) live: LiveSessions,
     /// What is known of a client that was let in before its first frame.
     pub(crate) attached: Option<Attached>,
+    /// The certificate that the client has shown for its connection.
+    pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl Peer {
-    /// The client that shows this token, and calls itself this; none where the token is not good.
+    /// The client that shows this token, and calls itself this; without a token the one that was let in before its first frame, or whose certificate is
+    /// good.
     pub(crate) async fn client_of(&self, token: Option<&str>, name: &str) -> Option<AdmittedClient> {
         let now = Timestamp::now();
         let admission = match (&self.attached, token) {
             // Whoever started the bridge has shown the token for it.
             (Some(attached), None | Some("")) => attached.admission.clone(),
             (_, Some(token)) => self.daemon.tokens.admit(token, now).await?,
-            (None, None) => return None,
+            (None, None) => self.daemon.tokens.admit_certificate(self.certificate.as_ref()?)?,
         };
         let access = admission.access.clone();
         let credentials = Credentials::shown(admission, now, self.settings.refresh());

@@ -53,7 +53,7 @@ impl Protocol for Arcp {
             Attachment::new(token, move |daemon, admission, streams| {
                 serve_stream(
                     streams,
-                    Peer { daemon, settings, live, attached: Some(attached(admission)) },
+                    Peer { daemon, settings, live, attached: Some(attached(admission)), certificate: None },
                     purpose,
                 )
             })

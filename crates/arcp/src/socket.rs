@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use axum::routing::any;
 use futures::{SinkExt, StreamExt, stream};
+use mainstay_gateway::client_certificate::ClientCertificate;
 use mainstay_gateway::daemon::Daemon;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -44,6 +45,7 @@ pub(crate) fn routes(daemon: Daemon, settings: Settings, live: LiveSessions) -> 
 
 async fn upgrade(
     State((daemon, settings, live, places)): State<(Daemon, Settings, LiveSessions, Arc<Semaphore>)>,
+    certificate: Option<Extension<Arc<ClientCertificate>>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
@@ -52,7 +54,13 @@ async fn upgrade(
         .max_message_size(limit.saturating_mul(2))
         .max_frame_size(limit.saturating_mul(2))
         .read_buffer_size(READ_BUFFER);
-    let peer = Peer { daemon, settings, live, attached: None };
+    let peer = Peer {
+        daemon,
+        settings,
+        live,
+        attached: None,
+        certificate: certificate.map(|Extension(shown)| shown),
+    };
     let place = places.try_acquire_owned();
     upgrade.on_upgrade(move |socket| async move {
         match place {

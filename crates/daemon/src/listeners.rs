@@ -1,11 +1,13 @@
 //! What the daemon listens on: its port, the port of the pi protocol where there is one, and its local socket.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use mainstay_gateway::authorities::Authorities;
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::{Daemon, local_socket, port};
 use mainstay_home::Home;
-use mainstay_home::config::{DEFAULT_PORT, Ports};
+use mainstay_home::config::{DEFAULT_PORT, Ports, Remote};
 use mainstay_model::Error;
 use mainstay_pi_protocol::PiProtocol;
 use tokio::net::{TcpListener, UnixListener};
@@ -17,6 +19,8 @@ pub(crate) struct Listeners {
     pub(crate) port: u16,
     /// The listener and the port of the pi protocol, where it has a port of its own.
     pub(crate) pi: Option<(TcpListener, u16)>,
+    /// The listener for other machines, its address, and what it is served with, where there is one.
+    pub(crate) remote: Option<(TcpListener, SocketAddr, Remote)>,
     local: UnixListener,
     /// The path of the local socket.
     pub(crate) socket: PathBuf,
@@ -26,16 +30,23 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Opens all of them, and empties the folder of the sockets.
-    pub(crate) async fn open(home: &Home, ports: Ports) -> Result<Self, Error> {
+    pub(crate) async fn open(home: &Home, ports: Ports, remote: Option<Remote>) -> Result<Self, Error> {
         let (own, port) = listen(home, ports.own).await?;
         let pi = match ports.pi {
             Some(port) => Some(port::listen(port).await?),
             None => None,
         };
+        let remote = match remote {
+            Some(remote) => {
+                let (listener, address) = port::listen_remote(remote.address).await?;
+                Some((listener, address, remote))
+            }
+            None => None,
+        };
         let folder = home.empty_run_folder()?;
         let socket = folder.join("daemon.sock");
         let local = local_socket::listen(&socket)?;
-        Ok(Self { own, port, pi, local, socket, folder })
+        Ok(Self { own, port, pi, remote, local, socket, folder })
     }
 
     /// Serves them in tasks, until the daemon stops.
@@ -45,6 +56,12 @@ impl Listeners {
             tracing::info!(port, "the pi protocol is served");
             let (daemon, protocols) = (daemon.clone(), protocols.clone());
             tasks.spawn(port::serve_alone(listener, port, daemon, protocols, PiProtocol::NAME));
+        }
+        if let Some((listener, address, Remote { tls, names, .. })) = self.remote {
+            tracing::info!(%address, ?names, "other machines are served");
+            let (daemon, protocols) = (daemon.clone(), protocols.clone());
+            let reached = Authorities::remote(names, address.port());
+            tasks.spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
         }
         tasks.spawn(local_socket::serve(self.local, daemon.clone(), protocols.clone()));
     }

@@ -8,7 +8,7 @@ use mainstay_arcp::Arcp;
 use mainstay_engine::{Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_home::config::{Config, DaemonConfig, Ports, Watch};
+use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, Watch};
 use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
 use mainstay_http::Http;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -42,6 +42,8 @@ const FEWEST_FILES: u64 = 128;
 pub struct ServeOptions {
     /// The ports asked for; without them the configured ones.
     pub ports: Ports,
+    /// Where other machines reach it; without that as configured.
+    pub remote: RemoteOptions,
     /// Whether no file is watched, whatever is configured.
     pub no_watch: bool,
     /// Whether whoever started it reads one line of its state, and its log goes to a file.
@@ -115,7 +117,8 @@ async fn run(
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let tokens = config.tokens(&home.ensure_token()?, home)?;
-    let listeners = Listeners::open(home, options.ports.or(&config.daemon)).await?;
+    let remote = options.remote.or(&config.remote).read(home.folder(), &tokens)?;
+    let listeners = Listeners::open(home, options.ports.or(&config.daemon), remote).await?;
     let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;
@@ -136,20 +139,13 @@ async fn run(
     let mut tasks = JoinSet::new();
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     tasks.spawn(watcher::watch(engine.clone(), watch, config.limits));
-    let record = DaemonRecord {
-        pid: std::process::id(),
-        port: listeners.port,
-        version: VERSION.to_owned(),
-        started_at: Timestamp::now(),
-        socket: listeners.socket.clone(),
-        begins_anew: false,
-        failure: None,
-    };
+    let record = record_of(&listeners);
     let daemon = Daemon {
         engine,
         tokens: Arc::new(tokens),
         version: VERSION,
         port: listeners.port,
+        remote: None,
         own_ports: Arc::new(listeners.pi.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),
         links: Arc::default(),
         started_at: record.started_at,
@@ -182,6 +178,20 @@ async fn run(
         mainstay_shim::see_off_all(&shims).await;
     }
     Ok(begins_anew.map_or(Ended::Stopped, Ended::BeginsAnew))
+}
+
+/// What is known of this daemon to its clients.
+fn record_of(listeners: &Listeners) -> DaemonRecord {
+    DaemonRecord {
+        pid: std::process::id(),
+        port: listeners.port,
+        remote: listeners.remote.as_ref().map(|(_, address, _)| *address),
+        version: VERSION.to_owned(),
+        started_at: Timestamp::now(),
+        socket: listeners.socket.clone(),
+        begins_anew: false,
+        failure: None,
+    }
 }
 
 /// Shuts the daemon down. Its record goes with it, or says before any client misses it that it begins anew.

@@ -75,7 +75,8 @@ fn start(options: &ServeOptions) -> std::io::Result<Child> {
     if options.announce {
         command.arg("--announce");
     }
-    command.args(options.ports.arguments()).args(options.no_watch.then_some("--no-watch"));
+    command.args(options.ports.arguments()).args(options.remote.arguments());
+    command.args(options.no_watch.then_some("--no-watch"));
     command.args(options.environment_note.as_ref().map(|note| format!("--environment-note={note}")));
     command.spawn()
 }

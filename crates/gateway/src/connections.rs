@@ -4,20 +4,26 @@
 //! is kept. Of what is sent a client that does not read costs a few buffers and no more: ours, and [`SOCKET_BYTES`] of the system's.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use mainstay_model::Error;
 use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 use crate::bounded_listener::BoundedListener;
+use crate::client_certificate::ClientCertificate;
 use crate::daemon::{Daemon, LAST_ANSWERS};
 use crate::problem::Problem;
+use crate::tls::Tls;
 
 /// Headers of a request.
 const HEADERS: usize = 100;
@@ -27,18 +33,25 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const SOCKET_BYTES: usize = 128 * 1024;
 
 /// Serves connections until the daemon stops; then those that are there come to their end.
-pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router) {
+pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router, tls: Option<Tls>) {
     let limit = daemon.engine.limits().http_connections;
+    // What other machines may have leaves as much to this one.
+    let limit = if tls.is_some() { (limit / 2).max(1) } else { limit };
     let served = TaskTracker::new();
     // Those that are accepted have it from the listener.
     if let Err(error) = sockopt::set_socket_send_buffer_size(&listener, SOCKET_BYTES) {
         tracing::warn!(%error, "the system keeps as much as it likes for clients that do not read");
     }
-    let door = BoundedListener::new(listener, limit, full(limit));
+    let door = BoundedListener::new(listener, limit, if tls.is_some() { Vec::new() } else { full(limit) });
     while let Some((stream, place)) = door.next(&daemon.stop).await {
-        let (daemon, router) = (daemon.clone(), router.clone());
+        let (daemon, router, tls) = (daemon.clone(), router.clone(), tls.clone());
         served.spawn(async move {
-            connection(stream, daemon, router).await;
+            // An answer is several small writes; the last must not wait for the client to acknowledge the first.
+            stream.set_nodelay(true).ok();
+            match tls {
+                Some(tls) => secure_connection(stream, &tls, daemon, router).await,
+                None => connection(stream, None, daemon, router).await,
+            }
             drop(place);
         });
     }
@@ -47,18 +60,44 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
     served.wait().await;
 }
 
-/// One connection, to its end.
-async fn connection(stream: TcpStream, daemon: Daemon, router: Router) {
-    // An answer is several small writes; the last must not wait for the client to acknowledge the first.
-    stream.set_nodelay(true).ok();
+/// One connection over TLS, to its end. A client that does not come to terms within `request-ms` is let go.
+async fn secure_connection(stream: TcpStream, tls: &Tls, daemon: Daemon, router: Router) {
     let patience = Duration::from_millis(daemon.engine.limits().request_ms);
+    let accepted = tokio::select! {
+        accepted = tokio::time::timeout(patience, tls.accept(stream)) => accepted,
+        () = daemon.stop.cancelled() => return,
+    };
+    match accepted {
+        Ok(Ok((stream, certificate))) => {
+            connection(stream, certificate.map(Arc::new), daemon, router).await;
+        }
+        Ok(Err(error)) => tracing::debug!(%error, "a connection does not come to terms over TLS"),
+        Err(_) => tracing::debug!("a connection does not begin TLS in time"),
+    }
+}
+
+/// One connection, to its end. Its requests have the certificate of its client as an extension.
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    certificate: Option<Arc<ClientCertificate>>,
+    daemon: Daemon,
+    router: Router,
+) {
+    let patience = Duration::from_millis(daemon.engine.limits().request_ms);
+    let answers = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        if let Some(certificate) = &certificate {
+            request.extensions_mut().insert(Arc::clone(certificate));
+        }
+        answers.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_headers(HEADERS)
         .max_header_size(BUFFER_BYTES)
         .max_buf_size(BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Kinds;
+use crate::authorities::Authorities;
 use crate::browser::Links;
 use crate::tokens::Tokens;
 
@@ -30,6 +31,8 @@ pub struct Daemon {
     pub version: &'static str,
     /// The loopback port it listens on.
     pub port: u16,
+    /// By which names other machines reach this, where it is the daemon as they see it.
+    pub remote: Option<Arc<Authorities>>,
     /// The ports on which one protocol is served alone, by the protocol's name.
     pub own_ports: Arc<BTreeMap<&'static str, u16>>,
     /// Since when it runs.
@@ -89,6 +92,20 @@ impl BeginsAnew {
 }
 
 impl Daemon {
+    /// The daemon as other machines see it, which reach it so: nobody there is the user that it runs as.
+    pub(crate) fn for_others(&self, reached: Authorities) -> Self {
+        let tokens = Arc::new(self.tokens.for_others());
+        Self { tokens, remote: Some(Arc::new(reached)), ..self.clone() }
+    }
+
+    /// By which names and at which port it is reached.
+    pub fn authorities(&self) -> Authorities {
+        match &self.remote {
+            Some(reached) => reached.as_ref().clone(),
+            None => Authorities::loopback(self.port),
+        }
+    }
+
     /// Ends the daemon, which begins anew as a program, its own where none is named. What was asked first counts.
     pub fn restart(&self, program: Option<PathBuf>) {
         let mut wanted = self.begins_anew.wanted();

@@ -80,6 +80,11 @@ impl Identities {
         Self { subjects: subjects.into_iter().collect(), groups: by_group }
     }
 
+    /// Whether it knows nobody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.subjects.is_empty() && self.groups.is_empty()
+    }
+
     /// How many groups there are.
     pub(crate) fn groups(&self) -> usize {
         self.groups.len()

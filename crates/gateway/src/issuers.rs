@@ -19,6 +19,11 @@ impl Issuers {
         Self { issuers: issuers.into_iter().collect(), identities }
     }
 
+    /// Whether nobody can come in by an issuer.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.issuers.is_empty() || self.identities.is_empty()
+    }
+
     /// How many principals may come by groups, as far as that is known.
     pub(crate) fn groups(&self) -> usize {
         self.identities.groups()

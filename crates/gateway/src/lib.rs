@@ -5,8 +5,10 @@
 //! show of sessions and evals, [`notebook`] runs files cell by cell, [`trace`] says where requests become part of traces.
 
 pub mod admission;
+pub mod authorities;
 mod bounded_listener;
 pub mod browser;
+pub mod client_certificate;
 pub mod command;
 mod connections;
 pub mod daemon;
@@ -22,6 +24,7 @@ pub mod port;
 pub mod problem;
 pub mod protocol;
 pub mod session_file;
+pub mod tls;
 pub mod tokens;
 pub mod trace;
 pub mod view;

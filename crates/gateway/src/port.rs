@@ -1,7 +1,8 @@
-//! The loopback port: who may come in, and where each path leads.
+//! The ports: who may come in, and where each path leads.
 //!
 //! Every request must name this machine in Host (a page that resolves its own name to 127.0.0.1 does not), must come from no
-//! page or one of this machine's (Origin), and must show the token, unless its path is public: the same for everybody.
+//! page or one of this machine's (Origin), and must show the token, unless its path is public: the same for everybody. The port that other machines
+//! reach is the same over TLS, where nobody is the user that the daemon runs as.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,15 +20,15 @@ use tokio::net::TcpListener;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::admission::Admission;
+use crate::authorities::Authorities;
 use crate::browser;
+use crate::client_certificate::ClientCertificate;
 use crate::connections;
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 use crate::protocol::{Pages, Protocols};
+use crate::tls::Tls;
 use crate::trace::trace;
-
-/// The names of this machine that a request may be addressed to.
-pub const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Listens on the loopback interface; port 0 takes any free one.
 ///
@@ -57,13 +58,42 @@ fn refused(port: u16, error: &io::Error) -> Error {
 /// Serves the daemon's port until it stops.
 pub async fn serve(listener: TcpListener, daemon: Daemon, protocols: Protocols) {
     let router = router(&daemon, &protocols);
-    connections::serve(listener, &daemon, router).await;
+    connections::serve(listener, &daemon, router, None).await;
+}
+
+/// Listens on an address that other machines can reach; port 0 takes any free one.
+///
+/// # Errors
+/// [`Error::PortTaken`]; [`Error::InvalidArgument`] where this user may not have the port, or the machine has no such address.
+pub async fn listen_remote(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            let reason = format!("this machine has no address {}", address.ip());
+            Error::InvalidArgument { argument: "listen".to_owned(), reason }
+        }
+        _ => refused(address.port(), &error),
+    })?;
+    let address = listener.local_addr().unwrap_or(address);
+    Ok((listener, address))
+}
+
+/// Serves the daemon over TLS on a port that other machines reach by these names, until it stops.
+pub async fn serve_remote(
+    listener: TcpListener,
+    tls: Tls,
+    reached: Authorities,
+    daemon: &Daemon,
+    protocols: Protocols,
+) {
+    let daemon = daemon.for_others(reached);
+    let router = router(&daemon, &protocols);
+    connections::serve(listener, &daemon, router, Some(tls)).await;
 }
 
 /// Serves these paths alone, until the daemon stops. It checks no token: whoever brings them does.
 pub async fn serve_only(listener: TcpListener, daemon: Daemon, paths: Router) {
-    let paths = local_only(paths, daemon.port, None);
-    connections::serve(listener, &daemon, paths).await;
+    let paths = local_only(paths, daemon.authorities(), None);
+    connections::serve(listener, &daemon, paths, None).await;
 }
 
 /// Serves the protocol of this name alone, on a port of its own, until the daemon stops.
@@ -75,7 +105,8 @@ pub async fn serve_alone(listener: TcpListener, port: u16, daemon: Daemon, proto
     };
     let pages = pages_of(&protocols);
     let guarded = paths.layer(from_fn_with_state(Guard::new(&daemon, &protocols, pages), require_token));
-    connections::serve(listener, &daemon, local_only(guarded, port, pages)).await;
+    let paths = local_only(guarded, Authorities::loopback(port), pages);
+    connections::serve(listener, &daemon, paths, None).await;
 }
 
 /// Every path of every protocol, behind its checks.
@@ -92,7 +123,7 @@ fn router(daemon: &Daemon, protocols: &Protocols) -> Router {
         .layer(limit)
         .layer(from_fn(trace))
         .layer(from_fn_with_state(Guard::new(daemon, protocols, pages), require_token));
-    local_only(public.merge(guarded), daemon.port, pages)
+    local_only(public.merge(guarded), daemon.authorities(), pages)
 }
 
 /// What people see who are refused.
@@ -100,9 +131,9 @@ fn pages_of(protocols: &Protocols) -> Option<Pages> {
     protocols.iter().find_map(|protocol| protocol.pages())
 }
 
-/// The same paths, for what is addressed to this port of this machine, from this machine.
-fn local_only(router: Router, port: u16, pages: Option<Pages>) -> Router {
-    router.layer(from_fn_with_state((port, pages), require_local))
+/// The same paths, for what is addressed to a listener by a name of its own, from no page or one of its own.
+fn local_only(router: Router, authorities: Authorities, pages: Option<Pages>) -> Router {
+    router.layer(from_fn_with_state((Arc::new(authorities), pages), require_local))
 }
 
 /// What the check of tokens needs to know.
@@ -122,14 +153,14 @@ impl Guard {
     }
 }
 
-/// Lets through what is addressed to this machine, from this machine.
+/// Lets through what is addressed to a listener by a name of its own, from no page or one of its own.
 async fn require_local(
-    State((port, pages)): State<(u16, Option<Pages>)>,
+    State((authorities, pages)): State<(Arc<Authorities>, Option<Pages>)>,
     request: Request,
     next: Next,
 ) -> Response {
     let pages = pages.filter(|_| takes_html(request.headers()));
-    let response = match foreign_name(request.headers(), port) {
+    let response = match authorities.foreign_name(request.headers()) {
         Some(origin) => Problem::from(Error::ForbiddenOrigin { origin }).into_response(),
         None => next.run(request).await,
     };
@@ -143,7 +174,11 @@ async fn require_local(
 async fn require_token(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let Guard { daemon, token_in_address, pages } = guard;
     let shown = shown(&request, &token_in_address);
-    match admission(&daemon, shown.as_deref()).await {
+    let admission = match &shown {
+        Some(shown) => admission(&daemon, shown).await,
+        None => by_certificate(&daemon, &request),
+    };
+    match admission {
         Some(admission) => {
             request.extensions_mut().insert(admission.access.clone());
             request.extensions_mut().insert(admission.clone());
@@ -163,13 +198,20 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
     }
 }
 
-/// Whom a request stands for by what it shows: a token, or the secret of a browser.
-async fn admission(daemon: &Daemon, shown: Option<&str>) -> Option<Admission> {
-    let shown = shown?;
+/// Whom a token stands for, or the secret of a browser.
+async fn admission(daemon: &Daemon, shown: &str) -> Option<Admission> {
     match browser::access_of(&daemon.tokens, shown) {
         Some(access) => Some(access.into()),
         None => daemon.tokens.admit(shown, Timestamp::now()).await,
     }
+}
+
+/// Whom a request stands for by the certificate of its connection.
+fn by_certificate(daemon: &Daemon, request: &Request) -> Option<Admission> {
+    let certificate = request.extensions().get::<Arc<ClientCertificate>>()?;
+    // A browser shows its certificate to whatever page asks.
+    let from_elsewhere = request.headers().get("sec-fetch-site").is_some_and(|site| site != "same-origin");
+    daemon.tokens.admit_certificate(certificate).filter(|_| !from_elsewhere)
 }
 
 /// Whether a browser opens an address of the page.
@@ -223,65 +265,9 @@ fn limited(body: Body, admission: Admission) -> Body {
     Body::from_stream(body.into_data_stream().take_until(expired))
 }
 
-/// The Host or Origin that is not this machine's, if there is one.
-fn foreign_name(headers: &HeaderMap, port: u16) -> Option<String> {
-    // Of a header that is there twice nobody knows which the other side meant.
-    let all = |name| -> Vec<_> {
-        headers
-            .get_all(name)
-            .iter()
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-            .collect()
-    };
-    let (hosts, origins) = (all(header::HOST), all(header::ORIGIN));
-    if hosts.is_empty() {
-        return Some(String::new());
-    }
-    let is_own_origin =
-        |origin: &String| origin.strip_prefix("http://").is_some_and(|own| is_own_authority(own, port));
-    let foreign_host = hosts.into_iter().find(|host| !is_own_authority(host, port));
-    foreign_host.or_else(|| origins.into_iter().find(|origin| !is_own_origin(origin)))
-}
-
-fn is_own_authority(authority: &str, port: u16) -> bool {
-    OWN_NAMES.iter().any(|name| {
-        authority
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.strip_prefix(':').is_some_and(|p| p.parse() == Ok(port)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn foreign(host: &str, origin: Option<&str>) -> bool {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, host.parse().unwrap());
-        if let Some(origin) = origin {
-            headers.insert(header::ORIGIN, origin.parse().unwrap());
-        }
-        foreign_name(&headers, 37749).is_some()
-    }
-
-    #[test]
-    fn only_this_machine_by_its_own_names_is_let_in() {
-        assert!(!foreign("127.0.0.1:37749", None));
-        assert!(!foreign("localhost:37749", Some("http://localhost:37749")));
-        for host in [
-            "evil.example:37749",
-            "127.0.0.1.evil.example:37749",
-            "127.0.0.1:1",
-            "127.0.0.1",
-            "",
-            "localhost:377490",
-        ] {
-            assert!(foreign(host, None), "{host}");
-        }
-        for origin in ["http://evil.example", "null", "https://localhost:37749", "http://localhost:8080"] {
-            assert!(foreign("localhost:37749", Some(origin)), "{origin}");
-        }
-    }
 
     #[test]
     fn a_port_is_called_taken_only_where_someone_has_it() {

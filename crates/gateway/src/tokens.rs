@@ -1,20 +1,25 @@
 //! Tokens: the secret that a client shows, and whom it stands for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mainstay_model::{Access, Principal, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::admission::Admission;
+use crate::client_certificate::ClientCertificate;
+use crate::identities::IssuedName;
 use crate::issuers::Issuers;
 use crate::jwt::is_jwt;
 
 /// The tokens that are accepted.
 #[derive(Clone, Debug)]
 pub struct Tokens {
+    /// Hash of the daemon's own token, of which keys are made.
+    own: TokenHash,
     entries: Vec<(TokenHash, Access)>,
     issuers: Issuers,
+    certificates: BTreeMap<IssuedName, Access>,
 }
 
 /// The SHA-256 of a token, as 64 hexadecimal digits: what a configuration has of it.
@@ -25,14 +30,44 @@ pub struct TokenHash([u8; 32]);
 impl Tokens {
     /// The daemon's own token, which stands for the local principal, and those of others.
     pub fn new(local: &str, others: impl IntoIterator<Item = (TokenHash, Access)>) -> Self {
-        let local = (TokenHash::of(local), Access::local());
-        Self { entries: std::iter::once(local).chain(others).collect(), issuers: Issuers::default() }
+        let own = TokenHash::of(local);
+        let entries = std::iter::once((own.clone(), Access::local())).chain(others).collect();
+        Self { own, entries, issuers: Issuers::default(), certificates: BTreeMap::new() }
     }
 
     /// The same, and the tokens that these issuers have signed.
     #[must_use]
     pub fn with_issuers(self, issuers: Issuers) -> Self {
         Self { issuers, ..self }
+    }
+
+    /// The same, and the certificates that have these names.
+    #[must_use]
+    pub fn with_certificates(self, certificates: impl IntoIterator<Item = (IssuedName, Access)>) -> Self {
+        Self { certificates: certificates.into_iter().collect(), ..self }
+    }
+
+    /// The same without the daemon's own token: it is for this machine alone.
+    pub(crate) fn for_others(&self) -> Self {
+        let local = Principal::local();
+        let entries = self.entries.iter().filter(|(_, access)| access.principal != local).cloned().collect();
+        Self { entries, ..self.clone() }
+    }
+
+    /// Whether anybody but the user of the daemon could come in.
+    pub fn has_others(&self) -> bool {
+        self.entries.len() > 1 || !self.issuers.is_empty() || !self.certificates.is_empty()
+    }
+
+    /// The client whose connection has this certificate, until that expires. None where no principal has a name of it, or several have.
+    pub fn admit_certificate(&self, certificate: &ClientCertificate) -> Option<Admission> {
+        let mut found = certificate.names.iter().filter_map(|name| self.certificates.get(name));
+        let access = found.next()?;
+        if found.any(|other| other.principal != access.principal) {
+            tracing::info!("a certificate is refused: it has names of several principals");
+            return None;
+        }
+        Some(Admission { access: access.clone(), expires_at: Some(certificate.expires_at) })
     }
 
     /// The client that shows this token at this time: one that is known here, or one that an issuer has signed. None where it is not good; why, only
@@ -66,8 +101,7 @@ impl Tokens {
 
     /// A key for one purpose, made of the daemon's own token.
     pub fn key(&self, purpose: &str) -> [u8; 32] {
-        let local = self.entries.first().map(|(TokenHash(hash), _)| *hash).unwrap_or_default();
-        blake3::derive_key(purpose, &local)
+        blake3::derive_key(purpose, &self.own.0)
     }
 
     /// Whom a token stands for that is known here. It takes the same time whatever was shown.

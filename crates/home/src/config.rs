@@ -4,6 +4,8 @@
 
 mod authentication;
 pub mod bounds;
+mod files;
+mod remote;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::authentication::{GroupConfig, IssuerConfig, PrincipalConfig};
+pub use self::remote::{Remote, RemoteConfig, RemoteOptions};
 use crate::Home;
 use crate::environment::EnvironmentSource;
 
@@ -27,6 +30,8 @@ pub const DEFAULT_PORT: u16 = 37749;
 pub struct Config {
     /// The daemon: its ports, its log file and its environment.
     pub daemon: DaemonConfig,
+    /// The port that other machines reach, over TLS alone. See [Remote access](../how-to/remote-access.md).
+    pub remote: RemoteConfig,
     /// F# sessions: the SDK, projects and watched files.
     pub fsharp: FsharpConfig,
     /// Sessions of pi, the coding agent.
@@ -259,6 +264,7 @@ fn upstream_limits(text: &str) -> Result<Limits, toml::de::Error> {
 /// Rejects settings that the daemon could not work with, and says which.
 fn check(config: &Config) -> Result<(), String> {
     authentication::check(config)?;
+    config.remote.check()?;
     bounds::check(config)
 }
 
@@ -292,7 +298,7 @@ mod tests {
         let lines =
             format!("[principals.a]\ntoken-sha256 = '{hash}'\n[principals.b]\ntoken-sha256 = '{hash}'\n");
         let refused = check(&toml::from_str(&lines).unwrap()).unwrap_err();
-        assert_eq!(refused, "the principals `a` and `b` have the same token or subject");
+        assert_eq!(refused, "the principals `a` and `b` have the same token, subject or certificate");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which daemon of a home runs, and what a starting daemon writes for the process that started it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use mainstay_model::{Position, Timestamp};
@@ -18,6 +19,9 @@ pub struct DaemonRecord {
     pub pid: u32,
     /// The loopback port it listens on.
     pub port: u16,
+    /// The address by which other machines reach it, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<SocketAddr>,
     /// The version of the daemon.
     pub version: String,
     /// Since when it runs.

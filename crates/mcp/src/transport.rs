@@ -28,7 +28,6 @@ use super::resumption::Sessions;
 use super::server::Server;
 use mainstay_gateway::admission::Admission;
 use mainstay_gateway::local_socket::ClientContext;
-use mainstay_gateway::port::OWN_NAMES;
 
 /// How long a client of the older protocols may be silent before its transport session is forgotten. A running eval makes
 /// no sound either, so this is also how long one may take there.
@@ -82,7 +81,7 @@ pub fn http_routes_of<H: ServerHandler>(
     handler: impl Fn(Server) -> H + Send + Sync + 'static,
 ) -> Router {
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
+        .with_allowed_hosts(daemon.authorities().hosts())
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
         .with_json_response(true)
         // It would begin streams alike for all versions of the protocol; the sessions do it for those that know it.

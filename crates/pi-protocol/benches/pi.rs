@@ -171,6 +171,7 @@ async fn main() {
         home: folder.path().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
+        remote: None,
         own_ports: Arc::default(),
         links: Arc::default(),
         answering: TaskTracker::new(),

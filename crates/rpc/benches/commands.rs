@@ -108,6 +108,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
         port: 0,
+        remote: None,
         own_ports: Arc::default(),
         links: Arc::default(),
         started_at: Timestamp::now(),

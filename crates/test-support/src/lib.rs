@@ -5,6 +5,7 @@
 //! - [`browser`] drives a real Chromium.
 //! - [`scripted_kernel`] and [`scripted_agent`] are runners in the test's own process: a kernel that knows a few submissions, and an agent that does
 //!   what the test says.
+//! - [`tls`] makes certificates, and connects with them.
 //! - [`signed_token`] has tokens that an issuer has signed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
@@ -14,3 +15,4 @@ pub mod provided;
 pub mod scripted_agent;
 pub mod scripted_kernel;
 pub mod signed_token;
+pub mod tls;

@@ -21,8 +21,8 @@ use crate::frames::{Incoming, Outbox};
 use crate::peer::{AdmittedClient, Peer};
 use crate::session::{Served, Session};
 
-/// The schemes by which a client can show who it is.
-const SCHEMES: [AuthScheme; 2] = [AuthScheme::Bearer, AuthScheme::SignedJwt];
+/// The schemes by which a client shows who it is with a token.
+const WITH_TOKEN: [AuthScheme; 2] = [AuthScheme::Bearer, AuthScheme::SignedJwt];
 
 /// The client whose credentials are good.
 pub(super) async fn admit(
@@ -31,28 +31,48 @@ pub(super) async fn admit(
     identity: Option<&Identity>,
     name: &str,
 ) -> Result<AdmittedClient, Box<Message>> {
-    let token = token_of(auth, identity)?;
+    let token = match shown(auth, identity)? {
+        Shown::Token(token) => Some(token),
+        Shown::Nothing if peer.attached.is_some() => None,
+        Shown::Certificate(said) => {
+            let certificate = peer.certificate.as_ref();
+            let is_it = certificate.is_some_and(|certificate| certificate.has_fingerprint(said));
+            if is_it { None } else { return Err(unauthenticated()) }
+        }
+        Shown::Nothing => return Err(unauthenticated()),
+    };
     peer.client_of(token, name).await.ok_or_else(unauthenticated)
 }
 
-/// The token that is shown by a scheme that is served. A bearer token may be a signed JWT too.
-fn token_of<'a>(
-    auth: Option<&'a Auth>,
-    identity: Option<&Identity>,
-) -> Result<Option<&'a str>, Box<Message>> {
+/// What a client shows by a scheme that is served.
+enum Shown<'a> {
+    Token(&'a str),
+    /// The certificate of its connection, which has this fingerprint.
+    Certificate(&'a str),
+    Nothing,
+}
+
+/// What is shown by a scheme that is served. A bearer token may be a signed JWT too.
+fn shown<'a>(auth: Option<&'a Auth>, identity: Option<&'a Identity>) -> Result<Shown<'a>, Box<Message>> {
     let token = auth.and_then(|auth| auth.token.as_deref());
     match auth.map_or(AuthScheme::None, |auth| auth.scheme) {
-        AuthScheme::Bearer => Ok(token),
-        AuthScheme::SignedJwt => token.filter(|token| is_jwt(token)).map(Some).ok_or_else(unauthenticated),
-        // Who is attached has shown the daemon's token, and needs no other.
-        AuthScheme::None => Ok(None),
-        AuthScheme::Mtls if identity.is_none_or(|identity| identity.fingerprint.is_none()) => {
-            let reason = "the scheme mtls wants the fingerprint of the client";
-            Err(rejected(ErrorCode::InvalidArgument, reason))
+        AuthScheme::Bearer => {
+            Ok(token.filter(|token| !token.is_empty()).map_or(Shown::Nothing, Shown::Token))
         }
-        AuthScheme::Mtls | AuthScheme::Oauth2 => {
-            let reason = "this runtime takes the schemes bearer and signed_jwt alone";
-            Err(rejected(ErrorCode::Unimplemented, reason))
+        AuthScheme::SignedJwt => {
+            token.filter(|token| is_jwt(token)).map(Shown::Token).ok_or_else(unauthenticated)
+        }
+        // Who is attached has shown the daemon's token, and needs no other.
+        AuthScheme::None => Ok(Shown::Nothing),
+        AuthScheme::Mtls => match identity.and_then(|identity| identity.fingerprint.as_deref()) {
+            Some(fingerprint) => Ok(Shown::Certificate(fingerprint)),
+            None => {
+                let reason = "the scheme mtls wants the fingerprint of the client's certificate";
+                Err(rejected(ErrorCode::InvalidArgument, reason))
+            }
+        },
+        AuthScheme::Oauth2 => {
+            Err(rejected(ErrorCode::Unimplemented, "this runtime does not serve the scheme oauth2"))
         }
     }
 }
@@ -75,7 +95,7 @@ fn unauthenticated() -> Box<Message> {
 
 /// Whether a client that opens a session shows no credentials at all, and is asked for them.
 pub(super) fn is_to_be_challenged(peer: &Peer, auth: Option<&Auth>) -> bool {
-    let has_none = auth.is_none_or(|auth| SCHEMES.contains(&auth.scheme) && auth.token.is_none());
+    let has_none = auth.is_none_or(|auth| WITH_TOKEN.contains(&auth.scheme) && auth.token.is_none());
     has_none && peer.attached.is_none()
 }
 
@@ -89,12 +109,14 @@ pub(super) async fn challenge(
     incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
     opening: &str,
 ) -> Result<(String, Auth), Option<Box<Message>>> {
+    let certificate = peer.certificate.as_ref().map(|_| AuthScheme::Mtls);
+    let schemes = WITH_TOKEN.into_iter().chain(certificate).collect();
     let (now, patience) = (Timestamp::now(), peer.settings.handshake());
     let deadline =
         SignedDuration::try_from(patience).ok().and_then(|patience| now.checked_add(patience).ok());
     let challenge = Message::SessionChallenge(SessionChallenge {
         challenge: None,
-        schemes: Some(SCHEMES.to_vec()),
+        schemes: Some(schemes),
         expires_at: deadline,
     });
     let id = ids::at(0, now, rand::random());
@@ -131,9 +153,10 @@ impl Session<A> {
     /// others expire.
     pub(super) async fn authenticate(&mut self, id: String, auth: &Auth) -> Result<Option<Served>, Error> {
         let now = Timestamp::now();
-        let admission = match token_of(Some(auth), None) {
-            Ok(Some(token)) => self.daemon.tokens.admit(token, now).await.ok_or_else(unauthenticated),
-            Ok(None) => Err(unauthenticated()),
+        let admission = match shown(Some(auth), None) {
+            Ok(Shown::Token(token)) => self.daemon.tokens.admit(token, now).await.ok_or_else(unauthenticated),
+            // A certificate is that of the connection, and is no newer than it was.
+            Ok(Shown::Certificate(_) | Shown::Nothing) => Err(unauthenticated()),
             Err(refusal) => Err(refusal),
         };
         let is_same = |admission: &Admission| admission.access.principal == *self.client.principal();

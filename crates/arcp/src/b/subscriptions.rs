@@ -115,6 +115,7 @@ impl Session<B> {
             settings: self.settings,
             live: LiveSessions::default(),
             attached: None,
+            certificate: None,
         };
         let client = AdmittedClient { client: self.client.clone(), credentials: self.credentials.clone() };
         let told_all = tokio::spawn(async move { replay(&peer, client, stored, 0, outbox).await });

@@ -2,6 +2,10 @@
 
 use serde_json::{Value, json};
 
+use mainstay_gateway::client_certificate::ClientCertificate;
+use mainstay_test_support::tls::{Authority, Certificate, connect};
+use tokio_tungstenite::client_async;
+
 use crate::a::{ask, invoke, is_end, open};
 use crate::b::hello;
 use crate::support::{Home, Peer, token_for};
@@ -128,4 +132,54 @@ async fn dialect_b_ends_a_connection_with_its_credentials() {
     let mut peer = home.connect().await;
     peer.send(again).await;
     peer.first("session.welcome").await;
+}
+
+#[tokio::test]
+async fn a_client_on_another_machine_is_known_by_its_certificate() {
+    let (home, authority) = (Home::new().await, Authority::new());
+    let port = home.serve_remote(&authority).await;
+    let dial = async |shown: Option<&Certificate>| {
+        let stream = connect(port, &authority, shown).await.unwrap();
+        Peer::of(client_async(format!("wss://localhost:{port}/arcp"), stream).await.unwrap().0)
+    };
+    let opening = |fingerprint: &str| {
+        let mut open = open("");
+        open["payload"]["auth"] = json!({ "scheme": "mtls" });
+        open["payload"]["client"]["fingerprint"] = json!(fingerprint);
+        open
+    };
+    let ada = authority.client("ada", "ada@example.com", 600);
+    let eve = authority.client("eve", "eve@example.com", 600);
+    let fingerprint = |made: &Certificate| ClientCertificate::of_der(&made.der()).unwrap().fingerprint;
+    for (shown, said) in [
+        (Some(&ada), fingerprint(&eve)),
+        (Some(&ada), String::new()),
+        (Some(&eve), fingerprint(&eve)),
+        (None, fingerprint(&ada)),
+    ] {
+        let mut peer = dial(shown).await;
+        peer.send(opening(&said)).await;
+        assert_eq!(peer.next().await.unwrap()["type"], "session.unauthenticated", "{said}");
+    }
+    // The daemon's own token is for the daemon's machine alone.
+    let mut peer = dial(None).await;
+    peer.send(open("secret")).await;
+    assert_eq!(peer.next().await.unwrap()["type"], "session.unauthenticated");
+    let mut peer = dial(None).await;
+    peer.send(open("hers")).await;
+    peer.first("session.accepted").await;
+    let mut nothing = open("");
+    nothing["payload"]["auth"] = Value::Null;
+    let mut peer = dial(Some(&ada)).await;
+    peer.send(nothing).await;
+    let challenge = peer.first("session.challenge").await;
+    assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt", "mtls"]));
+    let ada = authority.client("ada", "ada@example.com", SHORT);
+    let mut peer = dial(Some(&ada)).await;
+    peer.send(opening(&fingerprint(&ada))).await;
+    peer.first("session.accepted").await;
+    peer.send(json!({ "arcp": "1.0", "type": "tool.invoke", "payload": { "tool": "fsharp", "arguments": home.code("1") } })).await;
+    peer.until_it(is_end).await;
+    let evicted = peer.first("session.evicted").await;
+    assert_eq!(evicted["payload"]["code"], "UNAUTHENTICATED", "the certificate has expired");
 }

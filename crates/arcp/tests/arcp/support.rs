@@ -7,11 +7,13 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use mainstay_arcp::{Arcp, Settings};
 use mainstay_engine::Engine;
+use mainstay_gateway::authorities::Authorities;
 use mainstay_gateway::identities::Identities;
 use mainstay_gateway::issuers::Issuers;
 use mainstay_gateway::jwt::Issuer;
 use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
+use mainstay_gateway::tls::{ClientAuthority, Tls};
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Daemon, Kinds, port};
 use mainstay_log::SessionFilter;
@@ -21,8 +23,10 @@ use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand,
 use mainstay_runner::RunnerFactory;
 use mainstay_test_support::scripted_kernel::Scripted;
 use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET, signed_token};
+use mainstay_test_support::tls::Authority;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -141,6 +145,21 @@ impl Home {
         }
     }
 
+    /// Serves other machines too, with a certificate of this authority, which signs those of clients. It is Ada who is called `ada`.
+    pub(crate) async fn serve_remote(&self, authority: &Authority) -> u16 {
+        let certificate = authority.machine(&["localhost"]);
+        let clients = ClientAuthority { pem: authority.pem.clone().into_bytes(), is_required: false };
+        let tls = Tls::new(certificate.pem.as_bytes(), certificate.key.as_bytes(), Some(&clients)).unwrap();
+        let (listener, address) = port::listen_remote("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let reached = Authorities::remote(tls.names().to_vec(), address.port());
+        let mut daemon = self.daemon.clone().unwrap();
+        let named = [("cn:ada".parse().unwrap(), daemon.tokens.access_of("hers").unwrap())];
+        daemon.tokens = Arc::new(Tokens::clone(&daemon.tokens).with_certificates(named));
+        let protocols = Protocols::from(Arcp::new(self.settings));
+        tokio::spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
+        address.port()
+    }
+
     pub(crate) async fn connect(&self) -> Peer {
         self.request(&[]).await.unwrap()
     }
@@ -169,6 +188,7 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
         ),
         version: "0.0.0",
         port,
+        remote: None,
         own_ports: Arc::default(),
         links: Arc::default(),
         started_at: Timestamp::now(),
@@ -206,14 +226,18 @@ pub(crate) fn token_for(subject: &str, seconds: i64) -> String {
 }
 
 /// A client's end of a connection.
-pub(crate) struct Peer {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+pub(crate) struct Peer<S = MaybeTlsStream<TcpStream>> {
+    socket: WebSocketStream<S>,
 }
 
 /// The number of the last message that was sent in this test.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
-impl Peer {
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
+    pub(crate) fn of(socket: WebSocketStream<S>) -> Self {
+        Self { socket }
+    }
+
     /// Sends an envelope, whose id it gives where it has none.
     pub(crate) async fn send(&mut self, mut envelope: Value) -> String {
         let number = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;

@@ -2,6 +2,7 @@
 //! docs/contributing.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod remote;
 mod toy;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ impl Home {
             links: Arc::default(),
             version: "0.0.0",
             port,
+            remote: None,
             own_ports: Arc::default(),
             started_at: Timestamp::now(),
             kind_resolver: Default::default(),

@@ -1,9 +1,9 @@
 //! Who is let in: principals, the issuers of signed tokens, and groups.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use mainstay_gateway::client_certificate::ClientCertificate;
 use mainstay_gateway::identities::{Identities, IssuedName};
 use mainstay_gateway::issuers::Issuers;
 use mainstay_gateway::jwt::Issuer;
@@ -14,10 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
+use super::files::{read_file, unusable};
 use crate::Home;
-
-/// The largest file of keys.
-const KEY_BYTES: u64 = 1024 * 1024;
 
 /// A principal, and how it shows who it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +28,9 @@ pub struct PrincipalConfig {
     /// What issuers call it, each as `ISSUER:SUBJECT`, with the issuer's name in these settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<IssuedName>,
+    /// The names of its certificates, each with its kind: `email:`, `dns:`, `uri:`, `cn:`, or `sha256:` with the certificate's hash. See `client-ca-file` in `[remote]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<IssuedName>,
     /// Whether it may do everything that the user of the daemon may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
@@ -125,7 +126,11 @@ impl Config {
             .filter_map(|(name, config)| Some((config.token_sha256.clone()?, config.access(name))));
         let read = |(name, config): (&String, &IssuerConfig)| config.read(name, home.folder());
         let issuers = self.issuers.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Tokens::new(own, by_token).with_issuers(Issuers::new(issuers, self.identities())))
+        let certificates = self.principals.iter().flat_map(|(name, config)| {
+            config.certificates.iter().map(|certificate| (certificate.clone(), config.access(name)))
+        });
+        let issuers = Issuers::new(issuers, self.identities());
+        Ok(Tokens::new(own, by_token).with_issuers(issuers).with_certificates(certificates))
     }
 
     fn identities(&self) -> Identities {
@@ -173,23 +178,6 @@ impl IssuerConfig {
     }
 }
 
-fn unusable(file: &Path, reason: &impl ToString) -> Error {
-    Error::InvalidArgument { argument: file.display().to_string(), reason: reason.to_string() }
-}
-
-/// What a file has that the settings name; a path that is not absolute begins in Mainstay's home.
-fn read_file(home: &Path, file: &Path, is_secret: bool) -> Result<Vec<u8>, Error> {
-    let path = home.join(file);
-    let found = std::fs::metadata(&path).map_err(|error| unusable(&path, &error))?;
-    if is_secret && found.permissions().mode() & 0o077 != 0 {
-        return Err(unusable(&path, &"others can read this secret; `chmod 600` closes it to them"));
-    }
-    if found.len() > KEY_BYTES {
-        return Err(unusable(&path, &"it is too large for a file of keys"));
-    }
-    std::fs::read(&path).map_err(|error| unusable(&path, &error))
-}
-
 /// Rejects principals, issuers and groups that contradict each other, and says which.
 pub(super) fn check(config: &Config) -> Result<(), String> {
     if config.principals.contains_key(&Principal::local()) {
@@ -199,9 +187,7 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
     }
     check_issuers(&config.issuers)?;
     for (name, principal) in &config.principals {
-        if principal.token_sha256.is_none() && principal.subjects.is_empty() {
-            return Err(format!("the principal `{name}` needs `token-sha256` or `subjects`"));
-        }
+        check_ways_in(name, principal)?;
         let issuer = name.as_str().split_once(':').map(|(issuer, _)| issuer);
         if issuer.is_some_and(|issuer| config.issuers.contains_key(issuer)) {
             return Err(format!(
@@ -210,7 +196,9 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
         }
         let mut before = config.principals.iter().take_while(|(other, _)| *other != name);
         if let Some((other, _)) = before.find(|(_, other)| have_the_same(principal, other)) {
-            return Err(format!("the principals `{other}` and `{name}` have the same token or subject"));
+            return Err(format!(
+                "the principals `{other}` and `{name}` have the same token, subject or certificate"
+            ));
         }
     }
     let subjects = config.principals.values().flat_map(|principal| &principal.subjects);
@@ -221,9 +209,25 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
     }
 }
 
+/// Rejects a principal that could never show who it is.
+fn check_ways_in(name: &Principal, principal: &PrincipalConfig) -> Result<(), String> {
+    let PrincipalConfig { token_sha256, subjects, certificates, .. } = principal;
+    if token_sha256.is_none() && subjects.is_empty() && certificates.is_empty() {
+        return Err(format!("the principal `{name}` needs `token-sha256`, `subjects` or `certificates`"));
+    }
+    match certificates.iter().find(|name| !ClientCertificate::KINDS.contains(&name.issuer.as_str())) {
+        Some(certificate) => Err(format!(
+            "`{certificate}` must begin with the kind of the name: {}",
+            ClientCertificate::KINDS.map(|kind| format!("`{kind}:`")).join(", ")
+        )),
+        None => Ok(()),
+    }
+}
+
 fn have_the_same(one: &PrincipalConfig, other: &PrincipalConfig) -> bool {
     let tokens = one.token_sha256.is_some() && one.token_sha256 == other.token_sha256;
-    tokens || one.subjects.iter().any(|subject| other.subjects.contains(subject))
+    let certificates = one.certificates.iter().any(|name| other.certificates.contains(name));
+    tokens || certificates || one.subjects.iter().any(|subject| other.subjects.contains(subject))
 }
 
 fn check_issuers(issuers: &BTreeMap<String, IssuerConfig>) -> Result<(), String> {
@@ -248,6 +252,8 @@ fn check_issuers(issuers: &BTreeMap<String, IssuerConfig>) -> Result<(), String>
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn config(text: &str) -> Result<Config, String> {
@@ -264,7 +270,7 @@ mod tests {
         for (text, said) in [
             (format!("{CORP}[principals.ada]\nsubjects = ['corp:ada@example.com']"), None),
             (format!("{CORP}[groups.dev]\nnames = ['corp:dev']\nadmin = true"), None),
-            ("[principals.ada]".to_owned(), Some("needs `token-sha256` or `subjects`")),
+            ("[principals.ada]".to_owned(), Some("needs `token-sha256`, `subjects` or")),
             ("[principals.ada]\nsubjects = ['corp:ada']".to_owned(), Some("which is not configured")),
             (format!("{CORP}[groups.dev]\nnames = ['other:dev']"), Some("which is not configured")),
             (format!("{CORP}[groups.dev]\nnames = ['dev']"), Some("`ISSUER:NAME`")),
@@ -273,6 +279,8 @@ mod tests {
                 format!("{CORP}[principals.a]\nsubjects = ['corp:x']\n[principals.b]\nsubjects = ['corp:x']"),
                 Some("`a` and `b` have the same"),
             ),
+            ("[principals.ada]\ncertificates = ['email:ada@example.com']".to_owned(), None),
+            ("[principals.ada]\ncertificates = ['ou:x']".to_owned(), Some("kind of the name")),
             (CORP.replace("corp", "a:b"), Some("expected")),
             (CORP.replace("corp", "'a:b'"), Some("letters, digits")),
             (CORP.replace("['HS256']", "[]"), Some("needs `issuer`, `audience` and `algorithms`")),

@@ -187,6 +187,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         tokens: Arc::new(Tokens::new(TOKEN, [])),
         version: "0.0.0",
         port,
+        remote: None,
         own_ports: Arc::default(),
         links: Arc::default(),
         started_at: Timestamp::now(),

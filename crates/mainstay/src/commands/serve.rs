@@ -1,5 +1,6 @@
 //! `mainstay serve`: the daemon in the foreground.
 
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -7,14 +8,16 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use mainstay_daemon::background::detach;
 use mainstay_daemon::{Ended, ServeOptions, serve, supervisor::supervise};
-use mainstay_home::config::Ports;
+use mainstay_home::config::{Ports, RemoteOptions};
 use mainstay_home::{DaemonRecord, Home, program};
 use mainstay_model::Error;
 use mainstay_terminal::note;
 
 /// Runs the daemon in the foreground.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mainstay serve\n  mainstay serve --port 0 --supervised")]
+#[command(
+    after_help = "Examples:\n  mainstay serve\n  mainstay serve --port 0 --supervised\n  mainstay serve --listen 0.0.0.0:37750 --certificate box.pem --key box.key"
+)]
 pub(super) struct Serve {
     /// The loopback port to listen on, 0 for any free one [default: 37749, or any free one where that is taken]
     #[arg(long)]
@@ -23,6 +26,18 @@ pub(super) struct Serve {
     /// A loopback port for the pi protocol alone, at `/`, 0 for any free one
     #[arg(long)]
     pi_port: Option<u16>,
+
+    /// The address and port on which other machines reach it over TLS, as in 0.0.0.0:37750
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+
+    /// The file with its certificate for other machines, in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+
+    /// The file with the private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 
     /// Start the daemon again after a crash, with back-off
     #[arg(long)]
@@ -48,12 +63,17 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let ports = Ports { own: self.port, pi: self.pi_port };
+        let Self { listen, certificate: certificate_file, key: key_file, .. } = self;
+        let remote = RemoteOptions { listen, certificate_file, key_file };
         if self.detach {
-            let arguments = ports.arguments().chain(self.supervised.then(|| "--supervised".to_owned()));
+            let arguments = ports
+                .arguments()
+                .chain(remote.arguments())
+                .chain(self.supervised.then(|| "--supervised".to_owned()));
             return detach(home, arguments.chain(self.no_watch.then(|| "--no-watch".to_owned())));
         }
         let Self { no_watch, announce, environment_note, .. } = self;
-        let options = ServeOptions { ports, no_watch, announce, environment_note };
+        let options = ServeOptions { ports, remote, no_watch, announce, environment_note };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -61,7 +81,10 @@ impl Serve {
         if self.supervised {
             runtime.block_on(supervise(home, options))
         } else {
-            let ready = |DaemonRecord { version, port, .. }: &DaemonRecord| {
+            let ready = |DaemonRecord { version, port, remote, .. }: &DaemonRecord| {
+                if let Some(remote) = remote {
+                    note(&format!("other machines reach it on {remote} over TLS"));
+                }
                 note(&format!("mainstay {version} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
             };
             let ended = runtime.block_on(serve(home, options, ready))?;

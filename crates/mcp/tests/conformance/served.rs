@@ -45,6 +45,7 @@ impl Served {
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
             port,
+            remote: None,
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),

@@ -80,6 +80,7 @@ impl Home {
             tokens: Arc::new(tokens()),
             version: "0.0.0",
             port,
+            remote: None,
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),

@@ -65,6 +65,7 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
             version: "0.0.0",
             port,
+            remote: None,
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),

@@ -46,6 +46,7 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
             port: 0,
+            remote: None,
             own_ports: Arc::default(),
             links: Arc::default(),
             started_at: Timestamp::now(),
