@@ -41,16 +41,32 @@ pub(crate) struct Peer {
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
+/// What a client shows of itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown<'a> {
+    Nothing,
+    Token(&'a str),
+    /// A token that only an issuer can have given.
+    IssuedToken(&'a str),
+    /// The certificate of its connection, with this fingerprint where it says that.
+    Certificate(Option<&'a str>),
+}
+
 impl Peer {
-    /// The client that shows this token, and calls itself this; without a token the one that was let in before its first frame, or whose certificate is
-    /// good.
-    pub(crate) async fn client_of(&self, token: Option<&str>, name: &str) -> Option<AdmittedClient> {
+    /// The client that shows this, and calls itself this; none where that is not good. Who was let in before its first frame need show nothing.
+    pub(crate) async fn client_of(&self, shown: Shown<'_>, name: &str) -> Option<AdmittedClient> {
         let now = Timestamp::now();
-        let admission = match (&self.attached, token) {
+        let tokens = &self.daemon.tokens;
+        let admission = match shown {
             // Whoever started the bridge has shown the token for it.
-            (Some(attached), None | Some("")) => attached.admission.clone(),
-            (_, Some(token)) => self.daemon.tokens.admit(token, now).await?,
-            (None, None) => self.daemon.tokens.admit_certificate(self.certificate.as_ref()?)?,
+            Shown::Nothing => self.attached.as_ref()?.admission.clone(),
+            Shown::Token(token) => tokens.admit(token, now).await?,
+            Shown::IssuedToken(token) => tokens.admit_issued(token, now).await?,
+            Shown::Certificate(said) => {
+                let certificate = self.certificate.as_ref()?;
+                let is_it = said.is_none_or(|said| certificate.has_fingerprint(said));
+                tokens.admit_certificate(certificate).filter(|_| is_it)?
+            }
         };
         let access = admission.access.clone();
         let credentials = Credentials::shown(admission, now, self.settings.refresh());

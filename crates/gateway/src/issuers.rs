@@ -1,22 +1,80 @@
 //! Clients that show a token of an issuer: whom they stand for, and until when.
 
+use std::sync::Arc;
+
 use mainstay_model::Timestamp;
 
 use crate::admission::Admission;
 use crate::identities::Identities;
-use crate::jwt::{Issuer, JwtRefusal, claimed_issuer};
+use crate::introspection::Introspection;
+use crate::jwt::{Claims, Issuer, JwtRefusal, claimed_issuer, is_jwt};
+use crate::key_cache::KeyCache;
 
 /// The issuers whose tokens are accepted, and who the principals are that these vouch for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Issuers {
-    issuers: Vec<Issuer>,
+    issuers: Vec<Arc<KnownIssuer>>,
     identities: Identities,
+}
+
+/// An issuer, and how it is asked.
+pub struct KnownIssuer {
+    /// What its tokens must say, and the keys that are known of it.
+    pub issuer: Issuer,
+    /// The keys that it publishes.
+    pub published: Option<KeyCache>,
+    /// How it is asked about tokens, where it is. A signed token must be good by its signature, too, where there are keys.
+    pub introspection: Option<Introspection>,
+}
+
+impl From<Issuer> for KnownIssuer {
+    /// An issuer that is asked nothing.
+    fn from(issuer: Issuer) -> Self {
+        Self { issuer, published: None, introspection: None }
+    }
+}
+
+impl KnownIssuer {
+    fn has_keys(&self) -> bool {
+        !self.issuer.keys.is_empty() || self.published.is_some()
+    }
+
+    /// What a token says that this issuer has signed. For a key that is not known the published ones are fetched again.
+    async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+        let Some(published) = &self.published else { return self.issuer.verify(token, now) };
+        let keys = published.keys(now, false).await;
+        match self.issuer.verify_with(&keys, token, now) {
+            Err(JwtRefusal::UnknownKey) => {
+                let keys = published.keys(now, true).await;
+                self.issuer.verify_with(&keys, token, now)
+            }
+            verified => verified,
+        }
+    }
+
+    /// What the issuer says of a token, where it is asked.
+    async fn introspect(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+        let introspection = self.introspection.as_ref().ok_or(JwtRefusal::Inactive)?;
+        let claims = introspection.claims_of(token, now).await.ok_or(JwtRefusal::Inactive)?;
+        self.issuer.check_introspected(&claims, now)
+    }
+
+    async fn claims_of_signed(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+        match (self.has_keys(), &self.introspection) {
+            (true, None) => self.verify(token, now).await,
+            (true, Some(_)) => {
+                self.verify(token, now).await?;
+                self.introspect(token, now).await
+            }
+            (false, _) => self.introspect(token, now).await,
+        }
+    }
 }
 
 impl Issuers {
     /// These issuers; no two have the same `iss`.
-    pub fn new(issuers: impl IntoIterator<Item = Issuer>, identities: Identities) -> Self {
-        Self { issuers: issuers.into_iter().collect(), identities }
+    pub fn new<I: Into<KnownIssuer>>(issuers: impl IntoIterator<Item = I>, identities: Identities) -> Self {
+        Self { issuers: issuers.into_iter().map(|issuer| Arc::new(issuer.into())).collect(), identities }
     }
 
     /// Whether nobody can come in by an issuer.
@@ -29,16 +87,34 @@ impl Issuers {
         self.identities.groups()
     }
 
-    /// Whom a token stands for at this time.
+    /// Whether a token could be one of these issuers'.
+    pub(crate) fn may_know(&self, token: &str) -> bool {
+        is_jwt(token) || self.issuers.iter().any(|known| known.introspection.is_some())
+    }
+
+    /// Whom a token stands for at this time. What says nothing of its issuer is shown to those that are asked about tokens.
     ///
     /// # Errors
     /// [`JwtRefusal`]; what it says is for the log.
-    pub fn admit(&self, token: &str, now: Timestamp) -> Result<Admission, JwtRefusal> {
-        let claimed = claimed_issuer(token)?;
-        let issuer = self.issuers.iter().find(|issuer| issuer.issuer == claimed);
-        let issuer = issuer.ok_or(JwtRefusal::UnknownIssuer)?;
-        let claims = issuer.verify(token, now)?;
-        let access = self.identities.access_of(&issuer.name, &claims.subject, &claims.groups);
+    pub async fn admit(&self, token: &str, now: Timestamp) -> Result<Admission, JwtRefusal> {
+        if is_jwt(token) {
+            let claimed = claimed_issuer(token)?;
+            let known = self.issuers.iter().find(|known| known.issuer.issuer == claimed);
+            let known = known.ok_or(JwtRefusal::UnknownIssuer)?;
+            return self.admitted(known, known.claims_of_signed(token, now).await?);
+        }
+        let mut refusal = JwtRefusal::Malformed;
+        for known in self.issuers.iter().filter(|known| known.introspection.is_some()) {
+            match known.introspect(token, now).await {
+                Ok(claims) => return self.admitted(known, claims),
+                Err(why) => refusal = why,
+            }
+        }
+        Err(refusal)
+    }
+
+    fn admitted(&self, known: &KnownIssuer, claims: Claims) -> Result<Admission, JwtRefusal> {
+        let access = self.identities.access_of(&known.issuer.name, &claims.subject, &claims.groups);
         Ok(Admission { access: access.ok_or(JwtRefusal::Nobody)?, expires_at: Some(claims.expires_at) })
     }
 }

@@ -82,6 +82,9 @@ pub enum JwtRefusal {
     /// It is not good yet.
     #[error("it is not valid yet")]
     TooEarly,
+    /// Its issuer does not say that it is good.
+    #[error("its issuer does not say that it is good")]
+    Inactive,
     /// Its subject is no principal.
     #[error("its subject is no principal, and in no group that is one")]
     Nobody,
@@ -108,34 +111,67 @@ impl Issuer {
     /// # Errors
     /// [`JwtRefusal`].
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+        self.verify_with(&[], token, now)
+    }
+
+    /// The same, where the issuer has these keys too.
+    ///
+    /// # Errors
+    /// [`JwtRefusal`].
+    pub(crate) fn verify_with(
+        &self,
+        published: &[JwtKey],
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Claims, JwtRefusal> {
         if !is_jwt(token) {
             return Err(JwtRefusal::Malformed);
         }
-        let claims = self.signed_claims(token)?;
+        let claims = self.signed_claims(published, token)?;
         if text(&claims, "iss") != Some(&self.issuer) {
             return Err(JwtRefusal::UnknownIssuer);
         }
-        if !is_for(&claims, &self.audience)? {
+        self.check(&claims, now)
+    }
+
+    /// What the issuer says of a token that it was asked about. It need not say that it is itself.
+    ///
+    /// # Errors
+    /// [`JwtRefusal`].
+    pub(crate) fn check_introspected(
+        &self,
+        claims: &Map<String, Value>,
+        now: Timestamp,
+    ) -> Result<Claims, JwtRefusal> {
+        match claims.get("iss") {
+            Some(issuer) if issuer.as_str() != Some(&self.issuer) => Err(JwtRefusal::UnknownIssuer),
+            Some(_) | None => self.check(claims, now),
+        }
+    }
+
+    /// Checks what is said of a token by whom that is believed.
+    fn check(&self, claims: &Map<String, Value>, now: Timestamp) -> Result<Claims, JwtRefusal> {
+        if !is_for(claims, &self.audience)? {
             return Err(JwtRefusal::Audience);
         }
         let (now, leeway) = (now.as_second(), i64::from(self.leeway_sec));
-        let until = date(&claims, "exp")?.ok_or(JwtRefusal::Claim("exp"))?.saturating_add(leeway);
+        let until = date(claims, "exp")?.ok_or(JwtRefusal::Claim("exp"))?.saturating_add(leeway);
         let expires_at = Timestamp::from_second(until).map_err(|_| JwtRefusal::Claim("exp"))?;
         if until <= now {
             return Err(JwtRefusal::Expired);
         }
         for claim in ["nbf", "iat"] {
-            if date(&claims, claim)?.is_some_and(|from| from.saturating_sub(leeway) > now) {
+            if date(claims, claim)?.is_some_and(|from| from.saturating_sub(leeway) > now) {
                 return Err(JwtRefusal::TooEarly);
             }
         }
-        let subject = text(&claims, &self.subject_claim).filter(|subject| is_name(subject));
+        let subject = text(claims, &self.subject_claim).filter(|subject| is_name(subject));
         let subject = subject.ok_or(JwtRefusal::Claim("subject"))?.to_owned();
         Ok(Claims { subject, groups: groups(claims.get(&self.groups_claim)), expires_at })
     }
 
     /// The claims of a token whose signature is good.
-    fn signed_claims(&self, token: &str) -> Result<Map<String, Value>, JwtRefusal> {
+    fn signed_claims(&self, published: &[JwtKey], token: &str) -> Result<Map<String, Value>, JwtRefusal> {
         // Algorithms that the library does not know, `none` among them, are no header for it.
         let header = decode_header(token).map_err(|_| JwtRefusal::Algorithm)?;
         let allowed = self.algorithms.iter().find(|algorithm| algorithm.of_library() == header.alg);
@@ -143,7 +179,7 @@ impl Issuer {
         if header.crit.is_some() {
             return Err(JwtRefusal::Critical);
         }
-        let keys = self.keys_of(algorithm, header.kid.as_deref());
+        let keys = self.keys_of(published, algorithm, header.kid.as_deref());
         if keys.is_empty() {
             return Err(JwtRefusal::UnknownKey);
         }
@@ -156,8 +192,13 @@ impl Issuer {
     }
 
     /// The keys that may have signed: those of the token's algorithm with the name that the token gives. Keys without a name may have any.
-    fn keys_of(&self, algorithm: SignatureAlgorithm, id: Option<&str>) -> Vec<&JwtKey> {
-        let of_algorithm = self.keys.iter().filter(|key| key.algorithm == algorithm);
+    fn keys_of<'a>(
+        &'a self,
+        published: &'a [JwtKey],
+        algorithm: SignatureAlgorithm,
+        id: Option<&str>,
+    ) -> Vec<&'a JwtKey> {
+        let of_algorithm = self.keys.iter().chain(published).filter(|key| key.algorithm == algorithm);
         let is_it = |key: &&JwtKey| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
         of_algorithm.filter(is_it).collect()
     }

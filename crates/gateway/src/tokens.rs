@@ -10,10 +10,9 @@ use crate::admission::Admission;
 use crate::client_certificate::ClientCertificate;
 use crate::identities::IssuedName;
 use crate::issuers::Issuers;
-use crate::jwt::is_jwt;
 
 /// The tokens that are accepted.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tokens {
     /// Hash of the daemon's own token, of which keys are made.
     own: TokenHash,
@@ -76,13 +75,18 @@ impl Tokens {
         if let Some(access) = self.access_of(shown) {
             return Some(access.into());
         }
-        if !is_jwt(shown) {
+        self.admit_issued(shown, now).await
+    }
+
+    /// The client that shows this token of an issuer at this time; none where it is not good, or is no issuer's.
+    pub async fn admit_issued(&self, shown: &str, now: Timestamp) -> Option<Admission> {
+        if !self.issuers.may_know(shown) {
             return None;
         }
-        match self.issuers.admit(shown, now) {
+        match self.issuers.admit(shown, now).await {
             Ok(admission) => Some(admission),
             Err(refusal) => {
-                tracing::info!(%refusal, "a signed token is refused");
+                tracing::info!(%refusal, "a token is refused");
                 None
             }
         }

@@ -18,11 +18,11 @@ use super::{A, Resume, handshake, ids};
 use crate::credentials::Credentials;
 use crate::fold_place::Reached;
 use crate::frames::{Incoming, Outbox};
-use crate::peer::{AdmittedClient, Peer};
+use crate::peer::{AdmittedClient, Peer, Shown};
 use crate::session::{Served, Session};
 
 /// The schemes by which a client shows who it is with a token.
-const WITH_TOKEN: [AuthScheme; 2] = [AuthScheme::Bearer, AuthScheme::SignedJwt];
+const WITH_TOKEN: [AuthScheme; 3] = [AuthScheme::Bearer, AuthScheme::SignedJwt, AuthScheme::Oauth2];
 
 /// The client whose credentials are good.
 pub(super) async fn admit(
@@ -31,49 +31,27 @@ pub(super) async fn admit(
     identity: Option<&Identity>,
     name: &str,
 ) -> Result<AdmittedClient, Box<Message>> {
-    let token = match shown(auth, identity)? {
-        Shown::Token(token) => Some(token),
-        Shown::Nothing if peer.attached.is_some() => None,
-        Shown::Certificate(said) => {
-            let certificate = peer.certificate.as_ref();
-            let is_it = certificate.is_some_and(|certificate| certificate.has_fingerprint(said));
-            if is_it { None } else { return Err(unauthenticated()) }
-        }
-        Shown::Nothing => return Err(unauthenticated()),
-    };
-    peer.client_of(token, name).await.ok_or_else(unauthenticated)
+    peer.client_of(shown(auth, identity)?, name).await.ok_or_else(unauthenticated)
 }
 
-/// What a client shows by a scheme that is served.
-enum Shown<'a> {
-    Token(&'a str),
-    /// The certificate of its connection, which has this fingerprint.
-    Certificate(&'a str),
-    Nothing,
-}
-
-/// What is shown by a scheme that is served. A bearer token may be a signed JWT too.
+/// What is shown by its scheme. A bearer token may be that of an issuer too.
 fn shown<'a>(auth: Option<&'a Auth>, identity: Option<&'a Identity>) -> Result<Shown<'a>, Box<Message>> {
-    let token = auth.and_then(|auth| auth.token.as_deref());
+    let token = auth.and_then(|auth| auth.token.as_deref()).filter(|token| !token.is_empty());
     match auth.map_or(AuthScheme::None, |auth| auth.scheme) {
-        AuthScheme::Bearer => {
-            Ok(token.filter(|token| !token.is_empty()).map_or(Shown::Nothing, Shown::Token))
-        }
+        AuthScheme::Bearer => Ok(token.map_or(Shown::Nothing, Shown::Token)),
         AuthScheme::SignedJwt => {
-            token.filter(|token| is_jwt(token)).map(Shown::Token).ok_or_else(unauthenticated)
+            token.filter(|token| is_jwt(token)).map(Shown::IssuedToken).ok_or_else(unauthenticated)
         }
+        AuthScheme::Oauth2 => token.map(Shown::IssuedToken).ok_or_else(unauthenticated),
         // Who is attached has shown the daemon's token, and needs no other.
         AuthScheme::None => Ok(Shown::Nothing),
         AuthScheme::Mtls => match identity.and_then(|identity| identity.fingerprint.as_deref()) {
-            Some(fingerprint) => Ok(Shown::Certificate(fingerprint)),
+            Some(fingerprint) => Ok(Shown::Certificate(Some(fingerprint))),
             None => {
                 let reason = "the scheme mtls wants the fingerprint of the client's certificate";
                 Err(rejected(ErrorCode::InvalidArgument, reason))
             }
         },
-        AuthScheme::Oauth2 => {
-            Err(rejected(ErrorCode::Unimplemented, "this runtime does not serve the scheme oauth2"))
-        }
     }
 }
 
@@ -155,6 +133,9 @@ impl Session<A> {
         let now = Timestamp::now();
         let admission = match shown(Some(auth), None) {
             Ok(Shown::Token(token)) => self.daemon.tokens.admit(token, now).await.ok_or_else(unauthenticated),
+            Ok(Shown::IssuedToken(token)) => {
+                self.daemon.tokens.admit_issued(token, now).await.ok_or_else(unauthenticated)
+            }
             // A certificate is that of the connection, and is no newer than it was.
             Ok(Shown::Certificate(_) | Shown::Nothing) => Err(unauthenticated()),
             Err(refusal) => Err(refusal),

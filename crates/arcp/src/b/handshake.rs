@@ -15,7 +15,7 @@ use crate::agents::inventory;
 use crate::fold_place::Reached;
 use crate::frames::Outbox;
 use crate::live_sessions::LiveSessions;
-use crate::peer::{AdmittedClient, Peer};
+use crate::peer::{AdmittedClient, Peer, Shown};
 use crate::resume_token::ResumeToken;
 use crate::session::Opened;
 use crate::settings::Settings;
@@ -86,7 +86,12 @@ async fn new_session(peer: &Peer, admitted: AdmittedClient, hello: &Hello) -> Re
 
 /// The client whose credentials are good.
 async fn attach(peer: &Peer, hello: &Hello) -> Result<AdmittedClient, ErrorPayload> {
-    let shown = hello.auth.as_ref().and_then(|auth| auth.token.as_deref());
+    let token = hello.auth.as_ref().and_then(|auth| auth.token.as_deref()).filter(|token| !token.is_empty());
+    let shown = match token {
+        Some(token) => Shown::Token(token),
+        None if peer.attached.is_some() => Shown::Nothing,
+        None => Shown::Certificate(None),
+    };
     let admitted = peer.client_of(shown, &hello.client.name).await;
     admitted.ok_or_else(|| errors::payload(&Error::Unauthorized))
 }

@@ -96,7 +96,7 @@ async fn a_client_that_shows_nothing_is_challenged_once() {
         let id = peer.send(open(auth.clone())).await;
         let challenge = peer.first("session.challenge").await;
         assert_eq!(challenge["correlation_id"], json!(id), "{auth}");
-        assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt"]));
+        assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt", "oauth2"]));
         assert!(challenge["payload"]["expires_at"].is_string());
         // What comes before the acceptance is dropped.
         invoke(&mut peer, home.code("1")).await;
@@ -173,7 +173,7 @@ async fn a_client_on_another_machine_is_known_by_its_certificate() {
     let mut peer = dial(Some(&ada)).await;
     peer.send(nothing).await;
     let challenge = peer.first("session.challenge").await;
-    assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt", "mtls"]));
+    assert_eq!(challenge["payload"]["schemes"], json!(["bearer", "signed_jwt", "oauth2", "mtls"]));
     let ada = authority.client("ada", "ada@example.com", SHORT);
     let mut peer = dial(Some(&ada)).await;
     peer.send(opening(&fingerprint(&ada))).await;

@@ -2,6 +2,7 @@
 //! docs/contributing.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod oauth;
 mod remote;
 mod toy;
 

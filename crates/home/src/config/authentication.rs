@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use mainstay_gateway::client_certificate::ClientCertificate;
 use mainstay_gateway::identities::{Identities, IssuedName};
-use mainstay_gateway::issuers::Issuers;
+use mainstay_gateway::introspection::Introspection;
+use mainstay_gateway::issuers::{Issuers, KnownIssuer};
 use mainstay_gateway::jwt::Issuer;
 use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
+use mainstay_gateway::key_cache::KeyCache;
+use mainstay_gateway::outbound::{Address, Outbound};
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_model::{Access, Error, NamePattern, Principal, Rights};
 use schemars::JsonSchema;
@@ -51,6 +54,7 @@ pub struct IssuerConfig {
     /// What its tokens must have as `aud`, or in the list that this is.
     pub audience: String,
     /// The algorithms with which its tokens may be signed: `HS256`, `RS256`, `ES256`, `EdDSA`. None is allowed unless it is named.
+    #[serde(default)]
     pub algorithms: Vec<SignatureAlgorithm>,
     /// A file with the secret for `HS256`, of at least 32 bytes, which only you can read. A line end at its end does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +65,21 @@ pub struct IssuerConfig {
     /// A file with a JSON Web Key Set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_file: Option<PathBuf>,
+    /// Where the issuer publishes its public keys as a JSON Web Key Set, over HTTPS. They are fetched every hour, and for a token with a key that is not known, at most once a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jwks_url: Option<String>,
+    /// Where the issuer says of a token whether it is good (RFC 7662), over HTTPS. An answer counts for a minute at most. Without keys every token of the issuer is asked about, otherwise those that are good by their signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection_url: Option<String>,
+    /// As whom this daemon asks at `introspection-url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The file with the secret of `client-id`, which only you can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret_file: Option<PathBuf>,
+    /// The file with the certificates of the authorities that are trusted for these addresses, in PEM. Without it those that the system trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
     /// The claim that says whom a token is for, `sub` unless set.
     #[serde(default = "subject_claim")]
     pub subject_claim: String,
@@ -146,7 +165,28 @@ impl Config {
 }
 
 impl IssuerConfig {
-    fn read(&self, name: &str, home: &Path) -> Result<Issuer, Error> {
+    fn read(&self, name: &str, home: &Path) -> Result<KnownIssuer, Error> {
+        let outbound = || {
+            let trusted = self.ca_file.as_ref().map(|file| read_file(home, file, false)).transpose()?;
+            Outbound::trusting(trusted.as_deref()).map_err(|error| refused("ca-file", &error))
+        };
+        let published = match &self.jwks_url {
+            Some(url) => Some(KeyCache::new(address("jwks-url", url)?, outbound()?)),
+            None => None,
+        };
+        let introspection = match (&self.introspection_url, &self.client_id, &self.client_secret_file) {
+            (Some(url), Some(client), Some(file)) => {
+                let secret = String::from_utf8_lossy(&read_file(home, file, true)?).trim_end().to_owned();
+                let asked = address("introspection-url", url)?;
+                let introspection = Introspection::new(asked, outbound()?, client, &secret);
+                Some(introspection.ok_or_else(|| unusable(file, &"it is no secret that can be sent"))?)
+            }
+            _ => None,
+        };
+        Ok(KnownIssuer { issuer: self.issuer(name, home)?, published, introspection })
+    }
+
+    fn issuer(&self, name: &str, home: &Path) -> Result<Issuer, Error> {
         Ok(Issuer {
             name: name.to_owned(),
             issuer: self.issuer.clone(),
@@ -176,6 +216,14 @@ impl IssuerConfig {
         }
         Ok(keys)
     }
+}
+
+fn address(setting: &str, url: &str) -> Result<Address, Error> {
+    Address::parse(url).map_err(|error| refused(setting, &error))
+}
+
+fn refused(setting: &str, reason: &impl ToString) -> Error {
+    Error::InvalidArgument { argument: setting.to_owned(), reason: reason.to_string() }
 }
 
 /// Rejects principals, issuers and groups that contradict each other, and says which.
@@ -230,18 +278,36 @@ fn have_the_same(one: &PrincipalConfig, other: &PrincipalConfig) -> bool {
     tokens || certificates || one.subjects.iter().any(|subject| other.subjects.contains(subject))
 }
 
+/// Rejects an issuer whose tokens could not be checked.
+fn check_issuer(name: &str, issuer: &IssuerConfig) -> Result<(), String> {
+    if issuer.issuer.is_empty() || issuer.audience.is_empty() {
+        return Err(format!("the issuer `{name}` needs `issuer` and `audience`"));
+    }
+    let IssuerConfig { secret_file, key_files, jwks_file, jwks_url, introspection_url, .. } = issuer;
+    let has_keys =
+        secret_file.is_some() || jwks_file.is_some() || jwks_url.is_some() || !key_files.is_empty();
+    if !has_keys && introspection_url.is_none() {
+        let ways = "`secret-file`, `key-files`, `jwks-file`, `jwks-url` or `introspection-url`";
+        return Err(format!("the issuer `{name}` needs {ways}"));
+    }
+    if has_keys == issuer.algorithms.is_empty() {
+        return Err(format!("the issuer `{name}` needs `algorithms` for its keys, and none without keys"));
+    }
+    let asks = introspection_url.is_some();
+    if asks != issuer.client_id.is_some() || asks != issuer.client_secret_file.is_some() {
+        let together = "`introspection-url`, `client-id` and `client-secret-file`";
+        return Err(format!("the issuer `{name}` needs {together} together"));
+    }
+    Ok(())
+}
+
 fn check_issuers(issuers: &BTreeMap<String, IssuerConfig>) -> Result<(), String> {
     for (name, issuer) in issuers {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 24 || !name.chars().all(is_plain) {
             return Err(format!("the issuer `{name}` must be called by 1 to 24 letters, digits, `-` or `_`"));
         }
-        if issuer.issuer.is_empty() || issuer.audience.is_empty() || issuer.algorithms.is_empty() {
-            return Err(format!("the issuer `{name}` needs `issuer`, `audience` and `algorithms`"));
-        }
-        if issuer.secret_file.is_none() && issuer.key_files.is_empty() && issuer.jwks_file.is_none() {
-            return Err(format!("the issuer `{name}` needs `secret-file`, `key-files` or `jwks-file`"));
-        }
+        check_issuer(name, issuer)?;
         let mut before = issuers.iter().take_while(|(other, _)| *other != name);
         if let Some((other, _)) = before.find(|(_, other)| other.issuer == issuer.issuer) {
             return Err(format!("the issuers `{other}` and `{name}` have the same `issuer`"));
@@ -283,7 +349,9 @@ mod tests {
             ("[principals.ada]\ncertificates = ['ou:x']".to_owned(), Some("kind of the name")),
             (CORP.replace("corp", "a:b"), Some("expected")),
             (CORP.replace("corp", "'a:b'"), Some("letters, digits")),
-            (CORP.replace("['HS256']", "[]"), Some("needs `issuer`, `audience` and `algorithms`")),
+            (CORP.replace("['HS256']", "[]"), Some("needs `algorithms` for its keys")),
+            (format!("{CORP}introspection-url = 'https://id.example/i'"), Some("together")),
+            (format!("{CORP}jwks-url = 'https://id.example/keys'"), None),
             (CORP.replace("HS256", "none"), Some("none")),
             (CORP.replace("secret-file = 'secret'\n", ""), Some("needs `secret-file`")),
             (format!("{CORP}{}", CORP.replace("corp", "two")), Some("have the same `issuer`")),
