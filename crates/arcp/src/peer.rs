@@ -45,6 +45,8 @@ pub(crate) struct Peer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shown<'a> {
     Nothing,
+    /// Nothing, where it knows that it is to stand for nobody in particular.
+    Anonymous,
     Token(&'a str),
     /// A token that only an issuer can have given.
     IssuedToken(&'a str),
@@ -59,7 +61,11 @@ impl Peer {
         let tokens = &self.daemon.tokens;
         let admission = match shown {
             // Whoever started the bridge has shown the token for it.
-            Shown::Nothing => self.attached.as_ref()?.admission.clone(),
+            Shown::Nothing => match &self.attached {
+                Some(attached) => attached.admission.clone(),
+                None => return None,
+            },
+            Shown::Anonymous => tokens.anonymous()?,
             Shown::Token(token) => tokens.admit(token, now).await?,
             Shown::IssuedToken(token) => tokens.admit_issued(token, now).await?,
             Shown::Certificate(said) => {

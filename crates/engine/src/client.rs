@@ -131,7 +131,7 @@ impl Client {
     /// Who else is there, as far as this client may know.
     pub fn clients(&self) -> Vec<ClientInfo> {
         let mut clients = self.engine.clients();
-        if let Rights::Some { .. } = self.access.rights {
+        if self.access.rights != Rights::All {
             clients.retain(|client| client.principal == self.access.principal);
         }
         clients
@@ -239,7 +239,7 @@ impl Client {
     /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`], [`Error::StoreFailed`].
     pub async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
         let mut candidates = self.engine.resolve(reference).await?;
-        if let Rights::Some { .. } = self.access.rights {
+        if self.access.rights != Rights::All {
             let mut seen = Vec::new();
             for session in candidates {
                 if self.sees(session).await? {

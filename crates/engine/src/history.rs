@@ -15,9 +15,10 @@ impl Client {
     /// Keeps a line; one that is sent again under its id is kept once.
     ///
     /// # Errors
-    /// [`Error::SessionNotFound`] where the line's session may not be seen, what is wrong with the line's form, and
+    /// [`Error::NotPermitted`], [`Error::SessionNotFound`] where the line's session may not be seen, what is wrong with the line's form, and
     /// [`Error::StoreFailed`].
     pub async fn add_history(&self, line: NewLine) -> Result<LineNumber, Error> {
+        self.must_write("keep lines in the history")?;
         let shared = &self.engine().shared;
         validate_code(&line.text, &shared.limits)?;
         if let Some(session) = line.session {

@@ -117,6 +117,13 @@ fn principal_of(issuer: &str, subject: &str) -> Option<Principal> {
 fn both(one: Rights, other: Rights) -> Rights {
     match (one, other) {
         (Rights::All, _) | (_, Rights::All) => Rights::All,
+        (Rights::ReadOnly { see }, Rights::ReadOnly { see: sees }) => {
+            Rights::ReadOnly { see: joined(see, sees) }
+        }
+        (Rights::ReadOnly { see: sees }, Rights::Some { see, drive })
+        | (Rights::Some { see, drive }, Rights::ReadOnly { see: sees }) => {
+            Rights::Some { see: joined(see, sees), drive }
+        }
         (Rights::Some { see, drive }, Rights::Some { see: sees, drive: drives }) => {
             Rights::Some { see: joined(see, sees), drive: joined(drive, drives) }
         }

@@ -174,9 +174,12 @@ async fn require_local(
 async fn require_token(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let Guard { daemon, token_in_address, pages } = guard;
     let shown = shown(&request, &token_in_address);
+    let is_visit = shown.is_none() && pages.as_ref().is_some_and(|pages| is_visit(&request, pages));
     let admission = match &shown {
         Some(shown) => admission(&daemon, shown).await,
-        None => by_certificate(&daemon, &request),
+        None => {
+            by_certificate(&daemon, &request).or_else(|| without_credentials(&daemon, &request, is_visit))
+        }
     };
     match admission {
         Some(admission) => {
@@ -191,7 +194,7 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
             }
         }
         // A browser shows no token when it opens an address. What it is given then does, and has nothing in it.
-        None => match pages.filter(|pages| shown.is_none() && is_visit(&request, pages)) {
+        None => match pages.filter(|_| is_visit) {
             Some(pages) => (pages.shell)(),
             None => Problem::from(Error::Unauthorized).into_response(),
         },
@@ -209,9 +212,17 @@ async fn admission(daemon: &Daemon, shown: &str) -> Option<Admission> {
 /// Whom a request stands for by the certificate of its connection.
 fn by_certificate(daemon: &Daemon, request: &Request) -> Option<Admission> {
     let certificate = request.extensions().get::<Arc<ClientCertificate>>()?;
-    // A browser shows its certificate to whatever page asks.
-    let from_elsewhere = request.headers().get("sec-fetch-site").is_some_and(|site| site != "same-origin");
-    daemon.tokens.admit_certificate(certificate).filter(|_| !from_elsewhere)
+    daemon.tokens.admit_certificate(certificate).filter(|_| !is_of_another_page(request))
+}
+
+/// Whom a request stands for that shows nothing, where that is allowed. A browser is first given what lets it in.
+fn without_credentials(daemon: &Daemon, request: &Request, is_visit: bool) -> Option<Admission> {
+    daemon.tokens.anonymous().filter(|_| !is_visit && !is_of_another_page(request))
+}
+
+/// Whether a browser asks for a page that is not the daemon's: what a client need not show for itself, any page would have.
+fn is_of_another_page(request: &Request) -> bool {
+    request.headers().get("sec-fetch-site").is_some_and(|site| site != "same-origin")
 }
 
 /// Whether a browser opens an address of the page.

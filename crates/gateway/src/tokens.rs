@@ -19,6 +19,7 @@ pub struct Tokens {
     entries: Vec<(TokenHash, Access)>,
     issuers: Issuers,
     certificates: BTreeMap<IssuedName, Access>,
+    anonymous: Option<Access>,
 }
 
 /// The SHA-256 of a token, as 64 hexadecimal digits: what a configuration has of it.
@@ -31,7 +32,7 @@ impl Tokens {
     pub fn new(local: &str, others: impl IntoIterator<Item = (TokenHash, Access)>) -> Self {
         let own = TokenHash::of(local);
         let entries = std::iter::once((own.clone(), Access::local())).chain(others).collect();
-        Self { own, entries, issuers: Issuers::default(), certificates: BTreeMap::new() }
+        Self { own, entries, issuers: Issuers::default(), certificates: BTreeMap::new(), anonymous: None }
     }
 
     /// The same, and the tokens that these issuers have signed.
@@ -46,11 +47,22 @@ impl Tokens {
         Self { certificates: certificates.into_iter().collect(), ..self }
     }
 
-    /// The same without the daemon's own token: it is for this machine alone.
+    /// The same, where a client of this machine that shows nothing stands for this principal.
+    #[must_use]
+    pub fn with_anonymous(self, anonymous: Option<Access>) -> Self {
+        Self { anonymous, ..self }
+    }
+
+    /// Whom a client stands for that shows nothing at all; none where that is not allowed.
+    pub fn anonymous(&self) -> Option<Admission> {
+        self.anonymous.clone().map(Admission::from)
+    }
+
+    /// The same without the daemon's own token, and for nobody who shows nothing: those are for this machine alone.
     pub(crate) fn for_others(&self) -> Self {
         let local = Principal::local();
         let entries = self.entries.iter().filter(|(_, access)| access.principal != local).cloned().collect();
-        Self { entries, ..self.clone() }
+        Self { entries, anonymous: None, ..self.clone() }
     }
 
     /// Whether anybody but the user of the daemon could come in.

@@ -16,7 +16,7 @@ use mainstay_model::{Error, Limits, Principal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::authentication::{GroupConfig, IssuerConfig, PrincipalConfig};
+pub use self::authentication::{AnonymousConfig, GroupConfig, IssuerConfig, PrincipalConfig};
 pub use self::remote::{Remote, RemoteConfig, RemoteOptions};
 use crate::Home;
 use crate::environment::EnvironmentSource;
@@ -50,6 +50,8 @@ pub struct Config {
     pub issuers: BTreeMap<String, IssuerConfig>,
     /// Groups of an issuer, one table each: `[groups.NAME]`. A subject that no principal names is a principal of its own with the rights of its groups, and is refused where it is in none.
     pub groups: BTreeMap<String, GroupConfig>,
+    /// Clients of this machine that show no credentials.
+    pub anonymous: AnonymousConfig,
 }
 
 /// Settings of the daemon.

@@ -40,6 +40,11 @@ pub enum Rights {
         /// Whom it may drive, and see.
         drive: Vec<NamePattern>,
     },
+    /// To see the sessions that are named here, and nothing else.
+    ReadOnly {
+        /// Whom it may see.
+        see: Vec<NamePattern>,
+    },
 }
 
 impl Access {

@@ -24,14 +24,19 @@ use crate::session::{Served, Session};
 /// The schemes by which a client shows who it is with a token.
 const WITH_TOKEN: [AuthScheme; 3] = [AuthScheme::Bearer, AuthScheme::SignedJwt, AuthScheme::Oauth2];
 
-/// The client whose credentials are good.
+/// The client whose credentials are good. One that has none must have said that it wants to be anonymous (draft-arcp-01, 8.2).
 pub(super) async fn admit(
     peer: &Peer,
     auth: Option<&Auth>,
     identity: Option<&Identity>,
     name: &str,
+    is_anonymous: bool,
 ) -> Result<AdmittedClient, Box<Message>> {
-    peer.client_of(shown(auth, identity)?, name).await.ok_or_else(unauthenticated)
+    let shown = match shown(auth, identity)? {
+        Shown::Nothing if peer.attached.is_none() && is_anonymous => Shown::Anonymous,
+        shown => shown,
+    };
+    peer.client_of(shown, name).await.ok_or_else(unauthenticated)
 }
 
 /// What is shown by its scheme. A bearer token may be that of an issuer too.
@@ -137,7 +142,7 @@ impl Session<A> {
                 self.daemon.tokens.admit_issued(token, now).await.ok_or_else(unauthenticated)
             }
             // A certificate is that of the connection, and is no newer than it was.
-            Ok(Shown::Certificate(_) | Shown::Nothing) => Err(unauthenticated()),
+            Ok(Shown::Certificate(_) | Shown::Nothing | Shown::Anonymous) => Err(unauthenticated()),
             Err(refusal) => Err(refusal),
         };
         let is_same = |admission: &Admission| admission.access.principal == *self.client.principal();

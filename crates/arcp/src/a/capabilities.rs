@@ -10,7 +10,10 @@ const SHARED: [&str; 7] =
     ["streaming", "durable_jobs", "human_input", "permissions", "subscriptions", "checkpoints", "artifacts"];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 5] = ["agent_handoff", "anonymous", "binary_streams", "interrupt", "scheduled_jobs"];
+const MISSING: [&str; 4] = ["agent_handoff", "binary_streams", "interrupt", "scheduled_jobs"];
+
+/// The capability of clients without credentials, which only some runtimes have.
+pub(super) const ANONYMOUS: &str = "anonymous";
 
 /// The field in which clients name what they cannot do without. The draft says that there is such a wish, and not where it stands.
 const REQUIRED: &str = "required";
@@ -19,12 +22,14 @@ const REQUIRED: &str = "required";
 ///
 /// # Errors
 /// What the client requires and this runtime lacks.
-pub(super) fn negotiate(offered: &Capabilities) -> Result<Vec<String>, Vec<String>> {
+pub(super) fn negotiate(offered: &Capabilities, allows_anonymous: bool) -> Result<Vec<String>, Vec<String>> {
+    let anonymous = allows_anonymous.then_some(ANONYMOUS);
+    let shared: Vec<&str> = SHARED.into_iter().chain(anonymous).collect();
     let required = offered.others.get(REQUIRED).and_then(Value::as_array).into_iter().flatten();
-    let lacks = required.filter_map(Value::as_str).filter(|name| !SHARED.contains(name)).map(str::to_owned);
+    let lacks = required.filter_map(Value::as_str).filter(|name| !shared.contains(name)).map(str::to_owned);
     let lacks: Vec<String> = lacks.collect();
     match lacks.is_empty() {
-        true => Ok(SHARED.iter().filter(|name| offered.has(name)).map(|name| (*name).to_owned()).collect()),
+        true => Ok(shared.into_iter().filter(|name| offered.has(name)).map(str::to_owned).collect()),
         false => Err(lacks),
     }
 }
@@ -36,7 +41,7 @@ pub(super) fn heartbeat_sec(offered: &Capabilities, own: u32) -> u64 {
 
 /// What a session can do that has these capabilities.
 pub(super) fn of_session(has: &[String], heartbeat_sec: u64, settings: &Settings) -> Capabilities {
-    let shared = SHARED.iter().map(|name| (*name, has.iter().any(|known| known == name)));
+    let shared = SHARED.iter().chain([&ANONYMOUS]).map(|name| (*name, has.iter().any(|known| known == name)));
     let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
     Capabilities {
         heartbeat_interval_seconds: Some(heartbeat_sec),
@@ -65,16 +70,18 @@ mod tests {
     proptest! {
         #[test]
         fn a_session_has_what_both_sides_have_and_nothing_else(
-            names in proptest::sample::subsequence([SHARED.as_slice(), &MISSING].concat(), 0..=11),
+            names in proptest::sample::subsequence([SHARED.as_slice(), &MISSING, &[ANONYMOUS]].concat(), 0..=11),
+            allows_anonymous: bool,
         ) {
-            let has = negotiate(&offered(&names, &[])).unwrap();
+            let has = negotiate(&offered(&names, &[]), allows_anonymous).unwrap();
+            let is_shared = |name: &&str| SHARED.contains(name) || allows_anonymous && *name == ANONYMOUS;
             for name in &has {
-                prop_assert!(SHARED.contains(&name.as_str()) && names.contains(&name.as_str()));
+                prop_assert!(is_shared(&name.as_str()) && names.contains(&name.as_str()));
             }
-            let wanted = names.iter().filter(|name| SHARED.contains(name)).count();
+            let wanted = names.iter().filter(|name| is_shared(name)).count();
             prop_assert_eq!(has.len(), wanted);
             let told = of_session(&has, 30, &Settings::default());
-            for name in SHARED.iter().chain(&MISSING) {
+            for name in SHARED.iter().chain(&MISSING).chain([&ANONYMOUS]) {
                 prop_assert_eq!(told.has(name), has.iter().any(|known| known == name));
             }
         }
@@ -90,6 +97,9 @@ mod tests {
 
     #[test]
     fn what_is_required_and_lacks_is_named() {
-        assert_eq!(negotiate(&offered(&[], &["interrupt", "streaming"])), Err(vec!["interrupt".to_owned()]));
+        assert_eq!(
+            negotiate(&offered(&[], &["interrupt", "streaming"]), false),
+            Err(vec!["interrupt".to_owned()])
+        );
     }
 }

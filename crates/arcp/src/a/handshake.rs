@@ -4,7 +4,7 @@ use futures::Stream;
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
 use mainstay_arcp_protocol::a::session::{
-    Identity, SessionAccepted, SessionLease, SessionOpen, SessionRejected, TrustLevel,
+    Auth, AuthScheme, Identity, SessionAccepted, SessionLease, SessionOpen, SessionRejected, TrustLevel,
 };
 use mainstay_arcp_protocol::a::{DecodeError, Envelope, ErrorCode, Message, decode};
 use mainstay_engine::Client;
@@ -74,6 +74,11 @@ async fn credentials_of(
     Ok((id, SessionOpen { auth: Some(auth), ..open }))
 }
 
+/// Whether a client says that it has no credentials.
+fn has_no_credentials(auth: Option<&Auth>) -> bool {
+    auth.is_some_and(|auth| auth.scheme == AuthScheme::None)
+}
+
 fn id_of(error: &DecodeError) -> Option<String> {
     errors::undecoded(error).1.map(str::to_owned)
 }
@@ -86,9 +91,11 @@ async fn try_open(
 ) -> Result<Handshake, Box<Message>> {
     let SessionOpen { auth, client: identity, capabilities: offered } = open;
     let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
-    let admitted = authentication::admit(peer, auth.as_ref(), identity.as_ref(), &name).await?;
     let offered = offered.unwrap_or_default();
-    let features = capabilities::negotiate(&offered).map_err(|lacks| {
+    let allows_anonymous = peer.daemon.tokens.anonymous().is_some();
+    let is_anonymous = has_no_credentials(auth.as_ref()) && offered.has(capabilities::ANONYMOUS);
+    let admitted = authentication::admit(peer, auth.as_ref(), identity.as_ref(), &name, is_anonymous).await?;
+    let features = capabilities::negotiate(&offered, allows_anonymous).map_err(|lacks| {
         Box::new(Message::SessionRejected(SessionRejected {
             code: ErrorCode::Unimplemented,
             message: format!("this runtime does not have {}", lacks.join(", ")),

@@ -183,3 +183,38 @@ async fn a_client_on_another_machine_is_known_by_its_certificate() {
     let evicted = peer.first("session.evicted").await;
     assert_eq!(evicted["payload"]["code"], "UNAUTHENTICATED", "the certificate has expired");
 }
+
+#[tokio::test]
+async fn a_client_without_credentials_must_be_allowed_and_say_so_and_can_only_look() {
+    let home = Home::new().await;
+    let opening = |says_so: bool| {
+        let mut open = open("");
+        open["payload"]["auth"] = json!({ "scheme": "none" });
+        open["payload"]["capabilities"]["anonymous"] = json!(says_so);
+        open
+    };
+    for (mut peer, says_so) in [(home.connect().await, true), (home.connect_to_open_house().await, false)] {
+        peer.send(opening(says_so)).await;
+        assert_eq!(peer.next().await.unwrap()["type"], "session.unauthenticated", "{says_so}");
+        assert_eq!(peer.next().await, None);
+    }
+    let mut peer = home.connect_to_open_house().await;
+    peer.send(opening(true)).await;
+    let accepted = peer.first("session.accepted").await;
+    assert_eq!(accepted["payload"]["capabilities"]["anonymous"], true);
+    let id = invoke(&mut peer, home.code("1")).await;
+    let refused = peer.first("nack").await;
+    assert_eq!(
+        (&refused["correlation_id"], &refused["payload"]["code"]),
+        (&json!(id), &json!("PERMISSION_DENIED"))
+    );
+    let content = json!({ "media_type": "text/plain", "content_base64": "YQ==" });
+    ask(&mut peer, "artifact.put", content).await;
+    peer.first("nack").await;
+    // A wrong token is no reason to be let in as nobody.
+    let mut peer = home.connect_to_open_house().await;
+    let mut wrong = opening(true);
+    wrong["payload"]["auth"] = json!({ "scheme": "bearer", "token": "wrong" });
+    peer.send(wrong).await;
+    assert_eq!(peer.next().await.unwrap()["type"], "session.unauthenticated");
+}

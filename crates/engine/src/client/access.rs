@@ -16,7 +16,15 @@ impl Client {
     pub fn require_all(&self, what: &str) -> Result<(), Error> {
         match self.access.rights {
             Rights::All => Ok(()),
-            Rights::Some { .. } => Err(self.not_permitted(what)),
+            Rights::Some { .. } | Rights::ReadOnly { .. } => Err(self.not_permitted(what)),
+        }
+    }
+
+    /// Refuses who may only look; `what` is what it wants to do.
+    pub(crate) fn must_write(&self, what: &str) -> Result<(), Error> {
+        match self.access.rights {
+            Rights::All | Rights::Some { .. } => Ok(()),
+            Rights::ReadOnly { .. } => Err(self.not_permitted(what)),
         }
     }
 
@@ -27,7 +35,8 @@ impl Client {
 
     /// Whether it may delete this session.
     pub fn may_delete(&self, session: &Session) -> bool {
-        self.access.rights == Rights::All || session.owner == self.access.principal
+        let is_own = session.owner == self.access.principal;
+        self.access.rights == Rights::All || is_own && self.drives(session)
     }
 
     pub(super) fn without_own_reasons<K: Ord>(
@@ -56,7 +65,9 @@ impl Client {
     pub(crate) fn seen(&self, filter: SessionFilter) -> SessionFilter {
         match self.access.rights {
             Rights::All => filter,
-            Rights::Some { .. } => SessionFilter { seen_by: Some((*self.access).clone()), ..filter },
+            Rights::Some { .. } | Rights::ReadOnly { .. } => {
+                SessionFilter { seen_by: Some((*self.access).clone()), ..filter }
+            }
         }
     }
 

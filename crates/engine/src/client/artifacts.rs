@@ -34,13 +34,14 @@ impl Client {
     /// Stores an artifact of this client's principal, whose artifacts may have so many bytes together.
     ///
     /// # Errors
-    /// [`Error::ArtifactsTooLarge`], [`Error::StoreFailed`].
+    /// [`Error::NotPermitted`], [`Error::ArtifactsTooLarge`], [`Error::StoreFailed`].
     pub async fn put_artifact(
         &self,
         content: ArtifactContent,
         limit: u64,
         now: Timestamp,
     ) -> Result<Artifact, Error> {
+        self.must_write("store an artifact")?;
         let ArtifactContent { id, media_type, bytes, sha256, expires_at } = content;
         let artifact = NewArtifact {
             id,

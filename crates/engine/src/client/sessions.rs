@@ -49,8 +49,9 @@ impl Client {
     /// it, which for an earlier creation with the same id or key is its stored outcome.
     ///
     /// # Errors
-    /// [`Error::CommandConflict`], [`Error::KeyConflict`], [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    /// [`Error::NotPermitted`], [`Error::CommandConflict`], [`Error::KeyConflict`], [`Error::SessionNotFound`], [`Error::StoreFailed`].
     pub async fn begin_creation(&self, creation: Creation) -> Result<AcceptedCommand, Error> {
+        self.must_write("create a session")?;
         if let CreationSource::Fork(fork) = &creation.beginning {
             self.must_see(fork.from).await?;
         }

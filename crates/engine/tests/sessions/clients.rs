@@ -64,6 +64,35 @@ async fn another_principals_session_is_not_there() {
 }
 
 #[tokio::test]
+async fn a_reader_sees_what_is_named_and_changes_nothing() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await.leave();
+    let reader = |see: &str| {
+        let rights = Rights::ReadOnly { see: vec![see.parse().unwrap()] };
+        daemon.engine.attach(Access { principal: Principal::new("guest").unwrap(), rights }, "test")
+    };
+    let refused = |what: &str| Error::NotPermitted {
+        principal: Principal::new("guest").unwrap(),
+        what: what.to_owned(),
+    };
+    let guest = reader("de*");
+    assert_eq!(guest.resolve("demo").await, Ok(session));
+    assert_eq!(guest.count_sessions(SessionFilter::default()).await, Ok(1));
+    assert!(!guest.events(session, Seq::ZERO, 1).await.unwrap().is_empty());
+    assert_eq!(guest.create(next_id(), create("own")).await.map(drop), Err(refused("create a session")));
+    let drive = Err(refused("drive this session"));
+    assert_eq!(guest.submit(session, to(&guest, renamed())).await.map(drop), drive);
+    assert_eq!(guest.submit(session, to(&guest, SessionCommand::Delete)).await.map(drop), drive);
+    assert_eq!(guest.check(session, "1".to_owned(), None).await.map(drop), drive);
+    assert!(guest.require_all("stop the daemon").is_err());
+    // A session that was its own when it could do more is not its own now.
+    let own = created(&of(&daemon, "guest", &[], &[]), "own").await;
+    assert_eq!(guest.status(own).await.map(drop), Err(Error::SessionNotFound { reference: own.to_string() }));
+    assert_eq!(guest.count_sessions(SessionFilter::default()).await, Ok(1));
+    assert_eq!(reader("x").count_sessions(SessionFilter::default()).await, Ok(0));
+}
+
+#[tokio::test]
 async fn who_may_only_see_a_session_does_not_drive_it() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await.leave();

@@ -156,3 +156,32 @@ fn what_cannot_be_served_says_why() {
     assert_eq!(refused(&one.pem, &one.key, Some("")), Some(TlsError::NoAuthority));
     assert!(matches!(refused(&one.pem, &other.key, None), Some(TlsError::Mismatch(_))));
 }
+
+#[tokio::test]
+async fn who_shows_nothing_is_let_in_on_this_machine_alone_and_only_where_that_is_allowed() {
+    let rights = Rights::ReadOnly { see: vec!["*".parse().unwrap()] };
+    let guest = Access { principal: Principal::new("guest").unwrap(), rights };
+    let mut remote = Remote::new(|_| None).await;
+    let (listener, port) = listening().await;
+    let tokens = Tokens::new("secret", []).with_anonymous(Some(guest));
+    remote.home.daemon.tokens = Arc::new(tokens);
+    let (daemon, protocols) = (remote.home.daemon.clone(), remote.home.protocols.clone());
+    tokio::spawn(port::serve(listener, Daemon { port, ..daemon.clone() }, protocols.clone()));
+    let address = format!("http://127.0.0.1:{port}/toy");
+    let (status, refused) = post(&address, None, "1 + 1").await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "it is let in, and may not create a session: {refused}");
+    assert!(refused.contains("not_permitted"), "{refused}");
+    assert_eq!(post(&address, Some("wrong"), "1 + 1").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(post(&address, Some("secret"), "1 + 1").await.0, StatusCode::OK);
+    let from_page =
+        reqwest::Client::new().post(&address).header("sec-fetch-site", "cross-site").body("1 + 1");
+    assert_eq!(from_page.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    // The same daemon, from another machine.
+    let Certificate { pem, key } = remote.authority.machine(&["localhost"]);
+    let tls = Tls::new(pem.as_bytes(), key.as_bytes(), None).unwrap();
+    let (listener, address) = port::listen_remote("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let reached = Authorities::remote(tls.names().to_vec(), address.port());
+    tokio::spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
+    let elsewhere = Remote { port: address.port(), ..remote };
+    assert_eq!(elsewhere.status(None, "").await, Some(401));
+}

@@ -108,6 +108,30 @@ pub struct GroupConfig {
     pub drive: Vec<NamePattern>,
 }
 
+/// Clients of this machine that show nothing. Without a principal there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AnonymousConfig {
+    /// Whom a client on this machine stands for that shows no credentials. Without it such a client is rejected.
+    #[schemars(with = "Option<String>")]
+    pub principal: Option<Principal>,
+    /// Patterns for the names of the sessions that it may see. Unless it may drive some it can only look, and creates no sessions.
+    pub see: Vec<NamePattern>,
+    /// Patterns for the names of the sessions that it may drive. If there are any it may create sessions, too: anybody on this machine then runs code as you.
+    pub drive: Vec<NamePattern>,
+}
+
+impl AnonymousConfig {
+    fn access(&self) -> Option<Access> {
+        let Self { principal, see, drive } = self.clone();
+        let rights = match drive.is_empty() {
+            true => Rights::ReadOnly { see },
+            false => Rights::Some { see, drive },
+        };
+        principal.map(|principal| Access { principal, rights })
+    }
+}
+
 fn subject_claim() -> String {
     "sub".to_owned()
 }
@@ -149,7 +173,8 @@ impl Config {
             config.certificates.iter().map(|certificate| (certificate.clone(), config.access(name)))
         });
         let issuers = Issuers::new(issuers, self.identities());
-        Ok(Tokens::new(own, by_token).with_issuers(issuers).with_certificates(certificates))
+        let tokens = Tokens::new(own, by_token).with_issuers(issuers).with_certificates(certificates);
+        Ok(tokens.with_anonymous(self.anonymous.access()))
     }
 
     fn identities(&self) -> Identities {
@@ -232,6 +257,13 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
         return Err(
             "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
         );
+    }
+    if let Some(principal) = &config.anonymous.principal
+        && (*principal == Principal::local() || config.principals.contains_key(principal))
+    {
+        return Err(format!(
+            "`{principal}` of `[anonymous]` is somebody who shows who it is; choose another name"
+        ));
     }
     check_issuers(&config.issuers)?;
     for (name, principal) in &config.principals {
@@ -366,6 +398,23 @@ mod tests {
         }
         let late = toml::from_str(&format!("{CORP}leeway-sec = 601")).unwrap();
         assert!(super::super::check(&late).unwrap_err().starts_with("`leeway-sec` is 601"));
+    }
+
+    #[test]
+    fn who_shows_nothing_is_nobody_unless_that_is_allowed_and_then_only_looks() {
+        let of = |text: &str| config(text).unwrap().anonymous.access();
+        assert_eq!(of(""), None);
+        assert_eq!(of("[anonymous]\nsee = ['*']"), None);
+        let guest = |rights| Some(Access { principal: Principal::new("guest").unwrap(), rights });
+        let all: Vec<NamePattern> = vec!["*".parse().unwrap()];
+        let read = Rights::ReadOnly { see: all.clone() };
+        assert_eq!(of("[anonymous]\nprincipal = 'guest'\nsee = ['*']"), guest(read));
+        let drives = Rights::Some { see: Vec::new(), drive: all };
+        assert_eq!(of("[anonymous]\nprincipal = 'guest'\ndrive = ['*']"), guest(drives));
+        assert!(config("[anonymous]\nprincipal = 'local'").unwrap_err().contains("choose another name"));
+        let hash = "ab".repeat(32);
+        let taken = format!("[principals.ada]\ntoken-sha256 = '{hash}'\n[anonymous]\nprincipal = 'ada'");
+        assert!(config(&taken).unwrap_err().contains("choose another name"));
     }
 
     #[test]

@@ -273,13 +273,7 @@ impl<'f> SessionClause<'f> {
         if *loaded {
             conditions.push("json_type(projection, '$.unloadedAt') IS NULL".to_owned());
         }
-        if let Some(Access { principal, rights: Rights::Some { see, drive } }) = seen_by {
-            chosen.values.push((":owner", Box::new(principal.as_str())));
-            let patterns: Vec<String> = see.iter().chain(drive).map(glob).collect();
-            chosen.values.push((":patterns", Box::new(serde_json::to_string(&patterns).unwrap_or_default())));
-            let named = "EXISTS (SELECT 1 FROM json_each(:patterns) WHERE name GLOB json_each.value)";
-            conditions.push(format!("(owner = :owner OR {named})"));
-        }
+        conditions.extend(seen_by.as_ref().and_then(|access| chosen.only_seen(access)));
         let from = match conditions.as_slice() {
             [] => "FROM head",
             _ => "FROM session JOIN head ON head.session = number",
@@ -287,6 +281,26 @@ impl<'f> SessionClause<'f> {
         conditions.push(if *with_deleted { "true" } else { "deleted_at IS NULL" }.to_owned());
         chosen.from = format!("{from} WHERE {}", conditions.join(" AND "));
         chosen
+    }
+
+    /// Of the sessions only those that somebody may see: the condition for it, whose values are added. None where that is all.
+    fn only_seen(&mut self, access: &'f Access) -> Option<String> {
+        let (owner, patterns): (_, Vec<String>) = match &access.rights {
+            Rights::All => return None,
+            Rights::Some { see, drive } => {
+                (Some(&access.principal), see.iter().chain(drive).map(glob).collect())
+            }
+            Rights::ReadOnly { see } => (None, see.iter().map(glob).collect()),
+        };
+        self.values.push((":patterns", Box::new(serde_json::to_string(&patterns).unwrap_or_default())));
+        let named = "EXISTS (SELECT 1 FROM json_each(:patterns) WHERE name GLOB json_each.value)";
+        Some(match owner {
+            Some(owner) => {
+                self.values.push((":owner", Box::new(owner.as_str())));
+                format!("(owner = :owner OR {named})")
+            }
+            None => named.to_owned(),
+        })
     }
 }
 

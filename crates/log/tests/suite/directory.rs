@@ -152,6 +152,13 @@ pub async fn sessions_are_found_by_their_asks_and_by_who_sees_them(store: &dyn S
         found(SessionFilter { asks, seen_by: Some(Access { principal, rights }), ..SessionFilter::default() })
             .await
     };
+    let read = async |principal: &str, pattern: &str| {
+        let principal = Principal::new(principal).unwrap();
+        let rights = Rights::ReadOnly { see: vec![pattern.parse().unwrap()] };
+        found(SessionFilter { seen_by: Some(Access { principal, rights }), ..SessionFilter::default() }).await
+    };
+    assert_eq!(read("ada", "/one").await, [1].map(session_id), "not what it owns");
+    assert_eq!(read("eve", "*").await, [3, 2, 1].map(session_id));
     assert_eq!(found(SessionFilter { asks: true, ..SessionFilter::default() }).await, [3, 1].map(session_id));
     assert_eq!(seen("ada", &[], false).await, [3].map(session_id));
     assert_eq!(seen("eve", &[], false).await, [0; 0].map(session_id));
