@@ -23,8 +23,12 @@ pub(crate) enum CancelResult {
 }
 
 impl<D: Dialect> Session<D> {
-    /// Stops a job of the session. Only who submitted a job may.
-    pub(crate) async fn cancel_job(&mut self, job: &CommandId) -> Result<CancelResult, Error> {
+    /// Stops a job of the session, within so many milliseconds where that is said. Only who submitted a job may.
+    pub(crate) async fn cancel_job(
+        &mut self,
+        job: &CommandId,
+        grace_ms: Option<u64>,
+    ) -> Result<CancelResult, Error> {
         let home = match self.fold.job(job) {
             Some(known) if !known.is_own => return Ok(CancelResult::NotOwn),
             Some(known) if known.state.is_terminal() => return Ok(CancelResult::Ended),
@@ -34,7 +38,7 @@ impl<D: Dialect> Session<D> {
                 None => return Ok(CancelResult::Unknown),
             },
         };
-        let body = SessionCommand::Cancel(command::Cancel { target: Some(job.clone()) });
+        let body = SessionCommand::Cancel(command::Cancel { target: Some(job.clone()), grace_ms });
         let command = Command::new(anonymous(), self.client.source(), body);
         match self.client.begin(home, command).await {
             Ok(begun) => {

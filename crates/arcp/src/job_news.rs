@@ -57,6 +57,8 @@ pub(crate) enum JobEnd<'a> {
     NotDone(&'a str),
     /// It was told to stop.
     Cancelled(CancelEnding),
+    /// It was told to stop within so many milliseconds, did not, and its worker was killed.
+    Overdue(u64),
     /// It took longer than it may, so many milliseconds.
     TimedOut(u64),
     /// Its grant does not allow what it did, or has ended.
@@ -84,6 +86,10 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         EventBody::CommandQueued(_) => vec![JobNews::Waits],
         EventBody::CommandDequeued { error, .. } => vec![JobNews::Ended(JobEnd::Left(error.as_ref()))],
         EventBody::JobRequested { .. } => vec![JobNews::Began],
+        EventBody::JobEnded { grace_ms: Some(grace_ms), .. }
+        | EventBody::EvalCancelled { grace_ms: Some(grace_ms), .. } => {
+            vec![JobNews::Ended(JobEnd::Overdue(*grace_ms))]
+        }
         EventBody::JobEnded { ending, .. } => vec![JobNews::Ended(work_end(ending))],
         EventBody::EvalTimedOut { limit_ms, .. } => vec![JobNews::Ended(JobEnd::TimedOut(*limit_ms))],
         EventBody::JobDenied { error, .. } => vec![JobNews::Ended(JobEnd::Denied(error))],

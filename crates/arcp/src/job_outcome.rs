@@ -76,6 +76,8 @@ pub(crate) enum FailureCause {
     Cancelled,
     /// It was told to stop, and its worker had to be killed.
     Killed,
+    /// It was told to stop within a time, did not, and its worker was killed.
+    Overdue,
     /// It took longer than it may.
     TimedOut,
     /// Its worker, or the machine, was lost.
@@ -87,7 +89,9 @@ pub(crate) enum FailureCause {
 impl FailureCause {
     fn state(&self) -> JobState {
         match self {
-            Self::Cancelled | Self::Killed | Self::Refused(Error::Cancelled) => JobState::Cancelled,
+            Self::Cancelled | Self::Killed | Self::Overdue | Self::Refused(Error::Cancelled) => {
+                JobState::Cancelled
+            }
             Self::TimedOut | Self::Refused(Error::TimedOut { .. }) => JobState::TimedOut,
             Self::Job | Self::Interrupted | Self::Refused(_) => JobState::Failed,
         }
@@ -110,6 +114,10 @@ impl JobOutcome {
             JobEnd::NotDone(message) => failed(FailureCause::Job, (*message).to_owned(), None),
             JobEnd::Cancelled(CancelEnding::Yielded) => {
                 failed(FailureCause::Cancelled, "the job was cancelled".to_owned(), None)
+            }
+            JobEnd::Overdue(grace_ms) => {
+                let message = format!("the job did not stop within {grace_ms} ms, and its worker was killed");
+                failed(FailureCause::Overdue, message, None)
             }
             JobEnd::Cancelled(CancelEnding::Killed) => {
                 let message = "the job was cancelled; its worker had to be killed";

@@ -349,7 +349,7 @@ impl SessionTask {
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
         let identity = Identity::of(&command, fingerprint.clone());
         self.traces.has_turn(&key_of(&identity));
-        if let SessionCommand::Cancel(command::Cancel { target: Some(target) }) = &command.body
+        if let SessionCommand::Cancel(command::Cancel { target: Some(target), .. }) = &command.body
             && let Some(withdrawn) = self.lane.take(&identity.principal, target)
         {
             return self.withdraw(withdrawn, identity);

@@ -122,8 +122,14 @@ record!(Cancel { target | terms });
 pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Body(cancel): Body<Cancel>) -> Answer {
     let Cancel { target, terms } = cancel;
     let session = caller.place(&terms, &key, None).await?;
-    submit(&caller, session, SessionCommand::Cancel(command::Cancel { target }), terms.sent(key), prefer)
-        .await
+    submit(
+        &caller,
+        session,
+        SessionCommand::Cancel(command::Cancel { target, grace_ms: None }),
+        terms.sent(key),
+        prefer,
+    )
+    .await
 }
 
 /// Nothing but under which conditions.

@@ -65,7 +65,10 @@ impl Tool for CancelEval {
         // What runs is meant, and not what waits for its turn behind it.
         let target = target.or_else(|| status.running().map(|running| running.command.clone()));
         let mut events = call.client().subscribe(session, status.last_seq).await?;
-        let job = match call.submit(session, SessionCommand::Cancel(command::Cancel { target })).await? {
+        let job = match call
+            .submit(session, SessionCommand::Cancel(command::Cancel { target, grace_ms: None }))
+            .await?
+        {
             Response::Cancelling { job } => job,
             Response::Withdrawn { .. } => {
                 let status = call.client().status(session).await?.session;

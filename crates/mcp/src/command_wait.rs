@@ -228,7 +228,10 @@ async fn stop_when_cancelled(
             None => begun(&mut events, &is_of).await?,
         };
         match call
-            .submit_beside(session, SessionCommand::Cancel(command::Cancel { target: Some(target) }))
+            .submit_beside(
+                session,
+                SessionCommand::Cancel(command::Cancel { target: Some(target), grace_ms: None }),
+            )
             .await
         {
             Ok(_) => return Ok(()),

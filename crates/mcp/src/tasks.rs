@@ -74,7 +74,10 @@ pub(super) async fn update(call: &Call, id: &str, responses: InputResponses) -> 
 pub(super) async fn cancel(call: &Call, id: &str) -> Result<(), ErrorData> {
     let command = command_of(id)?;
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
-    match call.submit(session, SessionCommand::Cancel(command::Cancel { target: Some(command) })).await {
+    match call
+        .submit(session, SessionCommand::Cancel(command::Cancel { target: Some(command), grace_ms: None }))
+        .await
+    {
         Ok(_) | Err(Error::NotRunning { .. }) => Ok(()),
         Err(error) => Err(error::of_protocol(&error)),
     }

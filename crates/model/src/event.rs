@@ -286,6 +286,9 @@ pub enum EventBody {
     CancelRequested {
         /// The job to be cancelled.
         job: JobId,
+        /// How long it may take to stop before its worker is killed, in milliseconds, where who asked said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_ms: Option<u64>,
     },
     /// The running job's command took longer than it may: it is answered, and the job was told to stop.
     EvalTimedOut {
@@ -335,6 +338,9 @@ pub enum EventBody {
         /// What had run to its end, where that changed the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<CompletedPart>,
+        /// How long the cancel had given it to stop, in milliseconds, where it said so and the job did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_ms: Option<u64>,
     },
     /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
     EvalInterrupted {
@@ -394,6 +400,9 @@ pub enum EventBody {
         ending: WorkEnding,
         /// How long it took, in milliseconds.
         duration_ms: u64,
+        /// How long the cancel had given it to stop, in milliseconds, where it said so and the job did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_ms: Option<u64>,
     },
     /// An agent says a piece of a message. Once the message is whole it is added; pieces of one that never was are what there is of
     /// it.

@@ -99,6 +99,8 @@ pub struct Limits {
     /// How long a cancelled turn of an agent may take to stop before its process is killed, in
     /// milliseconds.
     pub agent_cancel_grace_ms: u64,
+    /// The longest time that a cancel may give code or a turn to stop, in milliseconds.
+    pub cancel_longest_ms: u64,
     /// How long an agent may be idle before its process is ended, in milliseconds; 0 means no limit.
     pub agent_idle_ms: u64,
     /// How long a model may send nothing during a turn before the turn fails, in milliseconds; 0 means no
@@ -204,6 +206,7 @@ impl Default for Limits {
             cancel_grace_ms: 250,
             jupyter_cancel_grace_ms: 5_000,
             agent_cancel_grace_ms: 5_000,
+            cancel_longest_ms: 600_000,
             agent_idle_ms: 600_000,
             agent_silence_ms: 300_000,
             pi_turn_ms: 300_000,

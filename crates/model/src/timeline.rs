@@ -197,7 +197,7 @@ mod tests {
                 changes_state: false,
                 duration_ms: nth.into(),
             },
-            Said::Cancelled(ending) => EventBody::EvalCancelled { job, ending, kept: None },
+            Said::Cancelled(ending) => EventBody::EvalCancelled { job, ending, kept: None, grace_ms: None },
             Said::Interrupted => EventBody::EvalInterrupted { job },
         }
     }

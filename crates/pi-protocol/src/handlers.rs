@@ -245,7 +245,10 @@ impl Call<'_> {
         }
         let begun = self
             .client
-            .begin(session, self.engines(SessionCommand::Cancel(command::Cancel { target: None })))
+            .begin(
+                session,
+                self.engines(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })),
+            )
             .await?;
         let ended = async move {
             match begun.ended().await {

@@ -124,7 +124,10 @@ impl PromptLoop {
     /// What the cancelled code makes of it is told like all that others do.
     async fn cancel(&self) -> Result<(), Error> {
         let session = self.link.reference();
-        self.link.client.call(CancelSession { session, target: None, sent: Sent::default() }).await?;
+        self.link
+            .client
+            .call(CancelSession { session, target: None, grace_ms: None, sent: Sent::default() })
+            .await?;
         note("cancelling …");
         Ok(())
     }

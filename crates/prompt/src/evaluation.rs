@@ -381,7 +381,8 @@ impl PromptLoop {
     /// Stops our code, or takes it back where it waits for its turn; never somebody else's.
     async fn stop(&mut self, progress: &mut Progress) {
         let target = Some(progress.command.clone());
-        let cancel = CancelSession { session: self.link.reference(), target, sent: Sent::default() };
+        let cancel =
+            CancelSession { session: self.link.reference(), target, grace_ms: None, sent: Sent::default() };
         match self.link.client.call(cancel).await {
             Ok(Cancelling { job: Some(_), .. }) => {
                 progress.is_stopping = true;

@@ -477,7 +477,10 @@ mod tests {
             ]),
             said(vec![Part::tool_result("c1", "a.txt")]),
             said(vec![Part::text(PartRole::Assistant, "A \u{1b}file.")]),
-            of_turn(Source::Worker, EventBody::JobEnded { job: job(), ending, duration_ms: 4 }),
+            of_turn(
+                Source::Worker,
+                EventBody::JobEnded { job: job(), ending, duration_ms: 4, grace_ms: None },
+            ),
             event(
                 Source::Worker,
                 EventBody::MessageAdded(Box::new(Message {

@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_a_job_goes_on_with_does_not_cut_its_line() {
-        let cancel = EventBody::CancelRequested { job: job() };
+        let cancel = EventBody::CancelRequested { job: job(), grace_ms: None };
         insta::assert_snapshot!(told([out("one "), cancel, out("line\n"), done()]), @"
         2  2026-02-13T13:30:20.000Z  worker    cancel
         3  2026-02-13T13:30:20.000Z  worker    printed one line

@@ -65,7 +65,7 @@ impl Session<A> {
         if closing.cancels {
             for job in open {
                 if !closing.told_to_stop.contains(&job) {
-                    self.cancel_job(&job).await?;
+                    self.cancel_job(&job, None).await?;
                     closing.told_to_stop.push(job);
                 }
             }

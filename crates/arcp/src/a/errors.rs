@@ -75,7 +75,7 @@ pub(super) fn of_failure(JobFailure { cause, message, details }: JobFailure) -> 
     let (code, retryable) = match &cause {
         FailureCause::Job => (ErrorCode::from(JOB_FAILED), false),
         FailureCause::Cancelled => (ErrorCode::Cancelled, false),
-        FailureCause::Killed => (ErrorCode::Aborted, false),
+        FailureCause::Killed | FailureCause::Overdue => (ErrorCode::Aborted, false),
         FailureCause::TimedOut => (ErrorCode::DeadlineExceeded, false),
         FailureCause::Interrupted => (ErrorCode::Aborted, true),
         FailureCause::Refused(error) => {

@@ -108,7 +108,7 @@ impl Session<A> {
         let accepted = Message::CancelAccepted(CancelAccepted { deadline_ms });
         let refused = match target {
             CancelTarget::Job => match CommandId::new(target_id) {
-                Ok(job) => self.cancel_job(&job).await?,
+                Ok(job) => self.cancel_job(&job, deadline_ms).await?,
                 Err(_) => CancelResult::Unknown,
             },
             CancelTarget::Session if target_id == self.stored.id => {

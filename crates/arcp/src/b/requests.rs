@@ -74,7 +74,7 @@ impl Session<B> {
             return Ok(());
         };
         let refused = |code, reason: &str| ErrorPayload::new(code, reason);
-        let refusal = match self.cancel_job(&job).await? {
+        let refusal = match self.cancel_job(&job, None).await? {
             CancelResult::Begun => {
                 self.send_of_job(&job, Message::JobCancelled(Cancelled { reason: cancel.reason })).await;
                 return Ok(());

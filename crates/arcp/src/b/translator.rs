@@ -134,7 +134,7 @@ impl BTranslator {
     fn error(&self, event: &Event, JobFailure { cause, message, details }: JobFailure) -> JobError {
         let (status, code, retryable) = match &cause {
             FailureCause::Job => (FinalStatus::Error, JOB_FAILED, false),
-            FailureCause::Cancelled | FailureCause::Killed => {
+            FailureCause::Cancelled | FailureCause::Killed | FailureCause::Overdue => {
                 (FinalStatus::Cancelled, ErrorCode::Cancelled.as_str(), false)
             }
             FailureCause::TimedOut => (FinalStatus::TimedOut, ErrorCode::Timeout.as_str(), false),

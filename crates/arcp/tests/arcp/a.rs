@@ -276,6 +276,27 @@ async fn a_job_gives_signs_of_life_and_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_job_that_does_not_stop_within_the_deadline_of_its_cancel_is_aborted() {
+    let home = Home::new().await;
+    for (deadline_ms, kind) in [(Some(5), "job.failed"), (None, "job.cancelled")] {
+        let (mut peer, session) = opened(&home).await;
+        invoke(&mut peer, home.code("spin")).await;
+        let started = peer.first("job.started").await;
+        let mut cancel = json!({ "target": "job", "target_id": started["job_id"] });
+        if let Some(deadline_ms) = deadline_ms {
+            cancel["deadline_ms"] = json!(deadline_ms);
+        }
+        let asked = ask(&mut peer, "cancel", cancel).await;
+        assert_eq!(peer.first("cancel.accepted").await["correlation_id"], json!(asked));
+        let end = peer.until_it(is_end).await.pop().unwrap();
+        assert_eq!((&end["type"], &end["payload"]["code"]), (&json!(kind), &json!("ABORTED")));
+        // What is told again is the same.
+        let mut again = resumed(&home, &session, started["id"].as_str().unwrap()).await;
+        assert_eq!(again.until_it(is_end).await.pop().unwrap(), end);
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_is_closed_leaves_its_jobs_or_takes_them_along() {
     let home = Home::new().await;
     for (wish, code, last) in [("detach", "number", "job.completed"), ("cancel", "wait", "job.cancelled")] {

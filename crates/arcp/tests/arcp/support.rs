@@ -85,7 +85,7 @@ impl Home {
     pub(crate) async fn cancel_jobs(&self) {
         let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
         for session in client.sessions(SessionFilter::default()).await.unwrap() {
-            let cancel = SessionCommand::Cancel(Cancel { target: None });
+            let cancel = SessionCommand::Cancel(Cancel { target: None, grace_ms: None });
             let command = Command::new(mainstay_gateway::command::anonymous(), client.source(), cancel);
             client.submit(session.id, command).await.unwrap();
         }

@@ -138,7 +138,8 @@ impl House {
         let (daemon, session) = (daemon.clone(), self.session);
         spawn(async move {
             for number in 0.. {
-                let cancel = SessionCommand::Cancel(command::Cancel { target: Some(id("x")) });
+                let cancel =
+                    SessionCommand::Cancel(command::Cancel { target: Some(id("x")), grace_ms: None });
                 let cancel = Command::new(id(&format!("cancel-{number}")), client(), cancel);
                 let begun = match daemon.begin(session, cancel, &Span::none()).await {
                     Ok(begun) => begun.ended().await,

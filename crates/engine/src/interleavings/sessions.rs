@@ -152,7 +152,7 @@ fn a_cancel_ends_its_command_wherever_it_is() {
         let mut number = 0;
         let cancel = loop {
             number += 1;
-            let cancel = SessionCommand::Cancel(command::Cancel { target: Some(id("x")) });
+            let cancel = SessionCommand::Cancel(command::Cancel { target: Some(id("x")), grace_ms: None });
             let cancel = Command::new(id(&format!("cancel-{number}")), client(), cancel);
             match daemon.carry_out(session, cancel).await {
                 Err(Error::NotRunning { .. }) => yield_now().await,

@@ -38,7 +38,7 @@ impl SessionTask {
         let identity = Identity::of(&command, fingerprint);
         let is_urgent = self.is_urgent(&command.body, &identity);
         let meant = match &command.body {
-            SessionCommand::Cancel(command::Cancel { target: None }) => {
+            SessionCommand::Cancel(command::Cancel { target: None, .. }) => {
                 self.session.running().map(|running| (running.job, running.command.clone()))
             }
             _ => None,
@@ -50,10 +50,10 @@ impl SessionTask {
     /// Whether a command passes those that are not: it concerns what runs or asks already.
     fn is_urgent(&self, body: &SessionCommand, identity: &Identity) -> bool {
         let concerns_what_is_there = match body {
-            SessionCommand::Cancel(command::Cancel { target: Some(target) }) => {
+            SessionCommand::Cancel(command::Cancel { target: Some(target), .. }) => {
                 !self.arrivals.has(&identity.principal, target)
             }
-            SessionCommand::Cancel(command::Cancel { target: None }) | SessionCommand::Steer(_) => {
+            SessionCommand::Cancel(command::Cancel { target: None, .. }) | SessionCommand::Steer(_) => {
                 self.session.state().is_busy()
             }
             SessionCommand::Answer(command::Answer { ask, .. }) => {
@@ -255,7 +255,7 @@ impl SessionTask {
         if self.is_draining && command.body.rules().begins_work {
             return Err(Error::DaemonStopping);
         }
-        if let SessionCommand::Cancel(command::Cancel { target: Some(target) }) = &command.body {
+        if let SessionCommand::Cancel(command::Cancel { target: Some(target), .. }) = &command.body {
             return self.place_of_cancel(&command.source.principal(), target);
         }
         if self.takes_back_first(&command.body) {
@@ -292,7 +292,7 @@ impl SessionTask {
 
     /// Whether this is a cancel of whatever runs, where nothing does yet: then the first that waits is meant.
     pub(super) fn takes_back_first(&self, command: &SessionCommand) -> bool {
-        matches!(command, SessionCommand::Cancel(command::Cancel { target: None }))
+        matches!(command, SessionCommand::Cancel(command::Cancel { target: None, .. }))
             && !self.session.state().is_busy()
             && !self.lane.is_empty()
     }

@@ -52,7 +52,13 @@ impl SessionTask {
         }
     }
 
-    /// How long a job may take to stop.
+    /// How long the running job may take to stop.
+    pub(super) fn grace_of_running(&self) -> Duration {
+        let own = self.session.running().and_then(|running| running.grace_ms);
+        own.map_or_else(|| self.grace(), Duration::from_millis)
+    }
+
+    /// How long a job may take to stop, where the cancel does not say.
     pub(super) fn grace(&self) -> Duration {
         let (limits, kind) = (&self.shared.limits, &self.session.kind);
         let declared = self.shared.factory_of(kind).map(|factory| factory.cancel_grace_ms(kind, limits));

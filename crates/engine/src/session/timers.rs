@@ -39,7 +39,7 @@ impl SessionTask {
             return;
         }
         self.cancelled = None;
-        self.grace = Some((Instant::now() + self.grace(), job));
+        self.grace = Some((Instant::now() + self.grace_of_running(), job));
     }
 
     /// When an agent that has nothing to do is stopped.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use mainstay_model::command::Cancel;
 use mainstay_model::{
-    Action, Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionKind,
+    Action, Admission, Error, EvalEnding, EventBody, Limits, Outcome, Response, SessionCommand, SessionKind,
     SessionState,
 };
 use proptest::prelude::*;
@@ -46,6 +47,28 @@ async fn a_stubborn_job_costs_its_worker_and_the_session_comes_back_with_its_def
     assert_eq!(story, expected);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     assert_eq!((daemon.workers.started(), daemon.workers.alive()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_cancel_may_say_how_long_its_job_has_to_stop_up_to_a_limit() {
+    for (limits, grace_ms, stored) in
+        [(patient(), 20, 20), (Limits { cancel_longest_ms: 10, ..patient() }, u64::MAX, 10)]
+    {
+        let daemon = Daemon::with(limits).await;
+        let session = daemon.session().await;
+        let running = session.begin("stubborn").await;
+        let before = session.now().await;
+        let cancel = Cancel { target: None, grace_ms: Some(grace_ms) };
+        session.submit(SessionCommand::Cancel(cancel)).await.unwrap();
+        assert_eq!(ending(running).await, EvalEnding::Cancelled);
+        let events = session.attached.events(session.id, before, usize::MAX).await.unwrap();
+        let told = events.iter().find_map(|event| match event.body {
+            EventBody::CancelRequested { grace_ms, .. } => grace_ms,
+            _ => None,
+        });
+        assert_eq!(told, Some(stored));
+        assert_eq!(session.story_after(before).await[..2], ["cancel", "cancelled, Killed"]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -238,7 +238,7 @@ async fn code_is_of_the_client_whose_command_was_taken_and_not_of_one_that_was_r
     assert!(!daemon.local.status(session.id).await.unwrap().is_orphaned, "the next connection is there");
     again.leave();
     assert!(daemon.local.status(session.id).await.unwrap().is_orphaned);
-    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })).await.unwrap();
     running.ended().await.unwrap();
     joined.ended().await.unwrap();
 }

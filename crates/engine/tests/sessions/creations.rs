@@ -73,7 +73,7 @@ async fn a_session_comes_once_what_it_depends_on_has_succeeded_and_others_wait_f
     let early = carry_out(&daemon, plain("meanwhile", "meanwhile")).await;
     assert!(early.is_ok(), "who waits keeps nobody waiting");
     assert_eq!(sessions(&daemon).await, 2);
-    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })).await.unwrap();
     running.await.unwrap().unwrap();
     let cancelled = daemon.local.created(first).await;
     assert_eq!(cancelled, Err(Error::Cancelled), "it did not succeed");

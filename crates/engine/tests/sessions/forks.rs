@@ -241,7 +241,7 @@ async fn what_runs_is_not_in_a_fork() {
     assert_eq!(said(&child).await.len(), 2);
     assert_eq!(names(&child).await, "a");
     assert_eq!(parent.state().await, SessionState::Evaluating);
-    parent.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
+    parent.submit(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })).await.unwrap();
     running.await.unwrap().unwrap();
 }
 

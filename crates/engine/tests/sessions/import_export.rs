@@ -144,7 +144,7 @@ async fn what_was_reset_stays_reset_and_what_runs_is_left_out() {
     let copy = imported(&daemon, &exported(&session, usize::MAX).await).await;
     assert_eq!(names(&copy).await, "b");
     assert_eq!(copy.attached.entries(copy.id, 0, 10).await.unwrap().len(), 6);
-    session.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
+    session.submit(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })).await.unwrap();
     running.await.unwrap().unwrap();
     session.submit(SessionCommand::HardReset).await.unwrap();
     session.until_count("warmUpCompleted", 3).await;

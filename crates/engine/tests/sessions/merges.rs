@@ -121,12 +121,14 @@ async fn a_merge_takes_its_turn_and_may_be_cancelled() {
     let (from, into) = (daemon.session().await, daemon.session().await);
     from.eval("define a").await;
     let looping = from.begin("loop").await;
-    from.submit(SessionCommand::Cancel(command::Cancel { target: None })).await.unwrap();
+    from.submit(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })).await.unwrap();
     looping.await.unwrap().unwrap();
     let merging = merge(&daemon, &into, id("m"), &from, once(0..4));
     let cancelling = async {
         until_it(async || into.count("evalRequested").await == 2).await;
-        into.submit(SessionCommand::Cancel(command::Cancel { target: Some(id("m.2")) })).await.unwrap();
+        into.submit(SessionCommand::Cancel(command::Cancel { target: Some(id("m.2")), grace_ms: None }))
+            .await
+            .unwrap();
     };
     let (merged, ()) = tokio::join!(merging, cancelling);
     let Some(MergeStop::Ended(stopped)) = merged.unwrap().stopped else { panic!("it was not stopped") };

@@ -321,11 +321,12 @@ pub(crate) fn eval(code: &str) -> SessionCommand {
 }
 
 /// The command that cancels whatever runs.
-pub(crate) const CANCEL: SessionCommand = SessionCommand::Cancel(command::Cancel { target: None });
+pub(crate) const CANCEL: SessionCommand =
+    SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None });
 
 /// Ends this command, and no other.
 pub(crate) fn cancel(target: &CommandId) -> SessionCommand {
-    SessionCommand::Cancel(command::Cancel { target: Some(target.clone()) })
+    SessionCommand::Cancel(command::Cancel { target: Some(target.clone()), grace_ms: None })
 }
 
 pub(crate) fn command(id: CommandId, admission: Admission, body: SessionCommand) -> Command {

@@ -256,7 +256,8 @@ fn people_see_both_streams_in_order_and_that_code_was_cut_off() {
         |stream, text: &str| EventBody::OutputProduced { job: Some(job), stream, text: text.to_owned() };
     said[3].body = printed(OutputStream::Stderr, "first\n");
     said[4].body = printed(OutputStream::Stdout, "second\n");
-    said[5].body = EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept: None };
+    said[5].body =
+        EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept: None, grace_ms: None };
     let markdown = markdown(&header(), &kernel(), &read(&file(&said)).unwrap().items);
     assert!(markdown.contains("\nfirst\nsecond\n(cancelled)\n"), "{markdown}");
 }

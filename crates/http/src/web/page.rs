@@ -157,7 +157,7 @@ impl Page {
             // What needs a program of a front end's to be shown is its text here, which is displayed.
             EventBody::CommPublished { .. } => {}
             EventBody::OutputCut { job, .. } => self.cut(*job),
-            EventBody::CancelRequested { job } => self.with_open(*job, |cell| {
+            EventBody::CancelRequested { job, .. } => self.with_open(*job, |cell| {
                 cell.cancelled_by = Some(event.metadata.source.clone());
                 CellChanges::frame()
             }),

@@ -43,6 +43,7 @@ impl Cancel {
         let cancel = CancelSession {
             session: session.session.to_string(),
             target: self.command,
+            grace_ms: None,
             sent: Sent { command: Some(command), conditions },
         };
         let words = loop {

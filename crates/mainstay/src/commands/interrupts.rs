@@ -50,7 +50,8 @@ impl InterruptWatch {
     pub(super) async fn stop(&mut self, client: &Client, session: &str) -> Result<(), Error> {
         self.stop = Interruption::Wanted;
         let target = Some(self.command.clone());
-        let cancel = CancelSession { session: session.to_owned(), target, sent: Sent::default() };
+        let cancel =
+            CancelSession { session: session.to_owned(), target, grace_ms: None, sent: Sent::default() };
         match client.call(cancel).await {
             Ok(_) => self.stop = Interruption::Asked,
             Err(Error::NotRunning { .. }) => {}

@@ -111,6 +111,7 @@ impl Shell {
         let cancel = CancelSession {
             session: self.seat.session(),
             target: Some(command.clone()),
+            grace_ms: None,
             sent: Sent::default(),
         };
         // Where it cannot be stopped, it waits for somebody else's answer.

@@ -92,8 +92,12 @@ impl Control {
     async fn cancel(&self) -> Result<(), Error> {
         let target = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(target) = target else { return Ok(()) };
-        let cancel =
-            CancelSession { session: self.session.clone(), target: Some(target), sent: Sent::default() };
+        let cancel = CancelSession {
+            session: self.session.clone(),
+            target: Some(target),
+            grace_ms: None,
+            sent: Sent::default(),
+        };
         match self.call(cancel).await {
             // It has just ended.
             Ok(_) | Err(Error::NotRunning { .. }) => Ok(()),

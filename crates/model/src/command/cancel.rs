@@ -12,13 +12,17 @@ use crate::id::CommandId;
 use crate::outcome::Response;
 
 /// Stop a job, or take back a command that waits for its turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancel {
     /// Whose end is wanted: a command of the same principal. Without it, the job that runs, whoever asked for it; where none does yet,
     /// the first command that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<CommandId>,
+    /// How long the job may take to stop before its worker is killed, in milliseconds; at most `cancel-longest-ms`. Without it, as long as
+    /// the sessions of its kind have by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
 }
 
 impl Request for Cancel {
@@ -44,7 +48,8 @@ impl Request for Cancel {
         }
         let job = running.job;
         if !running.cancel_requested {
-            draft.record(metadata, EventBody::CancelRequested { job });
+            let grace_ms = self.grace_ms.map(|grace| grace.min(draft.limits.cancel_longest_ms));
+            draft.record(metadata, EventBody::CancelRequested { job, grace_ms });
             draft.stop(job);
         }
         Ok(Decided::Done(Response::Cancelling { job }))

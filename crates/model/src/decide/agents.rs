@@ -88,10 +88,21 @@ impl Draft<'_> {
 
     /// The source brought the end about.
     pub(super) fn work_ended(&mut self, running: &RunningJob, source: Source, ending: WorkEnding) {
+        self.work_ended_within(running, source, ending, None);
+    }
+
+    /// The same, where a cancel gave the job so many milliseconds to stop in vain.
+    pub(super) fn work_ended_within(
+        &mut self,
+        running: &RunningJob,
+        source: Source,
+        ending: WorkEnding,
+        grace_ms: Option<u64>,
+    ) {
         let job = running.job;
         self.drop_asks(job);
         let duration_ms = elapsed_ms(running.requested_at, self.now);
-        let body = EventBody::JobEnded { job, ending: ending.clone(), duration_ms };
+        let body = EventBody::JobEnded { job, ending: ending.clone(), duration_ms, grace_ms };
         let is_alive = source == Source::Worker;
         let completed = self.record(of_job(source, running), body);
         if !running.is_answered {

@@ -96,7 +96,7 @@ impl Draft<'_> {
 
     /// A cancel of an ask needs no job that runs.
     fn takes_back_an_ask(&self, command: &Command) -> bool {
-        let SessionCommand::Cancel(command::Cancel { target: Some(target) }) = &command.body else {
+        let SessionCommand::Cancel(command::Cancel { target: Some(target), .. }) = &command.body else {
             return false;
         };
         self.session.ask_of(&command.source.principal(), target).is_some()

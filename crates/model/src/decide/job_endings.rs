@@ -71,7 +71,10 @@ impl Draft<'_> {
             JobEnding::Interrupted { kept } if running.cancel_requested => {
                 let bindings = || result.bindings.clone();
                 let kept = (kept > 0).then(|| CompletedPart { bytes: kept, bindings: bindings() });
-                (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept }, EvalEnding::Cancelled)
+                (
+                    EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept, grace_ms: None },
+                    EvalEnding::Cancelled,
+                )
             }
             JobEnding::Interrupted { .. } => {
                 let error = RaisedError {
@@ -152,13 +155,22 @@ impl Draft<'_> {
     }
 
     pub(crate) fn end_running_by_kill(&mut self) {
+        self.kill_running(None);
+    }
+
+    /// Ends the running job by killing its worker, since it did not stop within the time that its cancel gave, where one was given.
+    pub(super) fn kill_running(&mut self, grace_ms: Option<u64>) {
         if let Some(running) = self.session.running().cloned() {
             if !running.kind.is_eval() {
                 let ending = WorkEnding::Cancelled { by: CancelEnding::Killed };
-                return self.work_ended(&running, Source::System, ending);
+                return self.work_ended_within(&running, Source::System, ending, grace_ms);
             }
-            let body =
-                EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed, kept: None };
+            let body = EventBody::EvalCancelled {
+                job: running.job,
+                ending: CancelEnding::Killed,
+                kept: None,
+                grace_ms,
+            };
             let duration_ms = elapsed_ms(running.requested_at, self.now);
             self.end_running(
                 &running,

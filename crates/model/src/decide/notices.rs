@@ -74,8 +74,8 @@ impl Draft<'_> {
                 }
             }
             Notice::GraceExpired { job } => {
-                if self.running(job).is_some_and(|running| running.cancel_requested) {
-                    self.end_running_by_kill();
+                if let Some(running) = self.running(job).filter(|running| running.cancel_requested) {
+                    self.kill_running(running.grace_ms);
                     self.record(
                         of(Source::System),
                         EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled },

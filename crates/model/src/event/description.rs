@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_cancelled_eval_says_how_much_of_it_is_kept() {
         let job = "019a0000-0000-7000-8000-000000000001".parse().unwrap();
-        let cancelled = |ending, kept| words(&EventBody::EvalCancelled { job, ending, kept });
+        let cancelled = |ending, kept| words(&EventBody::EvalCancelled { job, ending, kept, grace_ms: None });
         assert_eq!(cancelled(CancelEnding::Yielded, None), "cancelled");
         assert_eq!(
             cancelled(CancelEnding::Yielded, Some(CompletedPart { bytes: 14, bindings: Vec::new() })),

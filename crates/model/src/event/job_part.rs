@@ -109,7 +109,7 @@ impl EventBody {
             Self::OutputDisplayed { job, display } => job.map(|job| (job, JobPart::Displayed(display))),
             Self::OutputCleared { job, .. } => Some((*job, JobPart::Cleared)),
             Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
-            Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
+            Self::CancelRequested { job, .. } => Some((*job, JobPart::CancelRequested)),
             Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
             Self::JobDenied { job, error } => Some((*job, JobPart::Denied(error))),
             _ => self.eval_end().map(|(job, end)| (job, JobPart::Ended(end))),

@@ -47,7 +47,7 @@ fn added(parts: Vec<Part>) -> EventBody {
 
 fn ended() -> EventBody {
     let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null };
-    EventBody::JobEnded { job: job(), ending, duration_ms: 1 }
+    EventBody::JobEnded { job: job(), ending, duration_ms: 1, grace_ms: None }
 }
 
 fn delta(message: u32, part: u32, role: PartRole, offset: u64, text: &str) -> Delta {

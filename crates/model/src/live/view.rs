@@ -79,7 +79,7 @@ impl LiveView {
             EventBody::AgentNoted(Note::ToolStarted { call, arguments }) => {
                 self.tool_began(event, call, arguments)
             }
-            EventBody::JobEnded { job, ending, duration_ms } => {
+            EventBody::JobEnded { job, ending, duration_ms, .. } => {
                 let unanswered = self.job_ended(*job);
                 vec![ViewChange::JobEnded { job: *job, ending, duration_ms: *duration_ms, unanswered }]
             }

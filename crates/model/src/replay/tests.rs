@@ -148,7 +148,12 @@ fn of_cancelled_code_the_part_that_had_run_is_run_again() {
         let kept = kept.map(|bytes| CompletedPart { bytes, bindings: Vec::new() });
         let mut list = list_of(&["a!"]);
         list.push(requested(1, "let é = 1;; spin ()"));
-        list.push(event(EventBody::EvalCancelled { job: job(1), ending: CancelEnding::Yielded, kept }));
+        list.push(event(EventBody::EvalCancelled {
+            job: job(1),
+            ending: CancelEnding::Yielded,
+            kept,
+            grace_ms: None,
+        }));
         codes(list)
     };
     assert_eq!(cancelled(Some(12)), ["a!", "let é = 1;;"]);
@@ -166,6 +171,7 @@ fn the_last_value_that_cancelled_code_may_have_used_is_brought_back() {
         job: job(1),
         ending: CancelEnding::Yielded,
         kept: Some(CompletedPart { bytes: 6, bindings: Vec::new() }),
+        grace_ms: None,
     }));
     assert_eq!(codes(list), ["a=", "b it;;"]);
 }
@@ -184,7 +190,12 @@ fn a_value_of_the_part_that_is_kept_is_compared_as_well() {
     let mut list = ReplayList::default();
     list.push(requested(0, "code;; spin ()"));
     let kept = Some(CompletedPart { bytes: 6, bindings: result("1").bindings });
-    list.push(event(EventBody::EvalCancelled { job: job(0), ending: CancelEnding::Yielded, kept }));
+    list.push(event(EventBody::EvalCancelled {
+        job: job(0),
+        ending: CancelEnding::Yielded,
+        kept,
+        grace_ms: None,
+    }));
     let ending = JobEnding::Completed;
     let report = JobReport {
         ending,

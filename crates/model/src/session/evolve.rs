@@ -72,7 +72,7 @@ impl Session {
             EventBody::PromptQueued(queued) => self.queue_prompt(queued),
             EventBody::QueueChanged { queue } => self.queue.clone_from(queue),
             EventBody::AgentChanged(state) => self.agent = Some((**state).clone()),
-            EventBody::CancelRequested { job } => self.request_cancel(*job),
+            EventBody::CancelRequested { job, grace_ms } => self.request_cancel(*job, *grace_ms),
             EventBody::EvalTimedOut { job, .. } | EventBody::JobDenied { job, .. } => self.time_out(*job),
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {

@@ -105,9 +105,9 @@ impl Session {
         }
     }
 
-    pub(super) fn request_cancel(&mut self, job: JobId) {
+    pub(super) fn request_cancel(&mut self, job: JobId, grace_ms: Option<u64>) {
         if let Some(running) = self.running_mut(job) {
-            running.cancel_requested = true;
+            (running.cancel_requested, running.grace_ms) = (true, grace_ms);
             self.version = self.version.next();
         }
     }

@@ -27,6 +27,9 @@ pub struct RunningJob {
     pub requested_at: Timestamp,
     /// Whether someone asked for it to stop.
     pub cancel_requested: bool,
+    /// How long it may take to stop, in milliseconds, where who asked for that said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
     /// The client's name for what it wants done once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<IdempotencyKey>,
@@ -67,6 +70,7 @@ impl RunningJob {
             requested: event.seq,
             requested_at: event.at,
             cancel_requested: false,
+            grace_ms: None,
             key: key.clone(),
             deadline: *deadline,
             grants: grants.clone(),

@@ -169,8 +169,9 @@ pub(crate) fn any_agent_body() -> impl Strategy<Value = EventBody> {
             work,
         },
     );
-    let ended = (any_job(), any_work_ending(), any_count())
-        .prop_map(|(job, ending, duration_ms)| EventBody::JobEnded { job, ending, duration_ms });
+    let ended = (any_job(), any_work_ending(), any_count()).prop_map(|(job, ending, duration_ms)| {
+        EventBody::JobEnded { job, ending, duration_ms, grace_ms: None }
+    });
     prop_oneof![
         3 => requested,
         2 => ended,

@@ -469,7 +469,7 @@ type Again = (Seq, String, bool);
 /// Whether a cancel takes back what its principal asks, which it may in every state.
 fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match body {
-        SessionCommand::Cancel(command::Cancel { target: Some(target) }) => {
+        SessionCommand::Cancel(command::Cancel { target: Some(target), .. }) => {
             session.ask_of(&source.principal(), target).is_some()
         }
         _ => false,
@@ -479,7 +479,7 @@ fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) 
 /// Whether this is a cancel of a command that neither runs nor asks, or an answer to nothing that is asked.
 fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match (body, session.running()) {
-        (SessionCommand::Cancel(command::Cancel { target: Some(target) }), Some(running)) => {
+        (SessionCommand::Cancel(command::Cancel { target: Some(target), .. }), Some(running)) => {
             let principal = source.principal();
             !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
         }
@@ -549,7 +549,7 @@ fn assert_fits(after: &Session, event: &Event) {
         | EventBody::EvalCancelled { .. }
         | EventBody::EvalInterrupted { .. }
         | EventBody::JobEnded { .. } => SessionState::Ready,
-        EventBody::CancelRequested { job } => {
+        EventBody::CancelRequested { job, .. } => {
             assert!(after.running().is_some_and(|running| running.job == *job && running.cancel_requested));
             return;
         }
@@ -844,7 +844,7 @@ fn a_job_is_told_to_stop_before_it_hears_that_nobody_answers() {
     let mut story = after(ready().into_iter().chain([eval(), Step::Asks(Question::text("Name?"))]));
     let [ask] = story.session.asks.as_slice() else { panic!("{:?}", story.session.asks) };
     let (ask, job) = (ask.ask.ask, story.session.running().unwrap().job);
-    let body = SessionCommand::Cancel(command::Cancel { target: None });
+    let body = SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None });
     let command = Command::new(command_id(50), client(), body);
     let fingerprint = command.fingerprint(story.session.id);
     let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(50) };
@@ -1008,7 +1008,7 @@ fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
         let report = BuildReport { built: Ok(()), diagnostics: Vec::new() };
         let story = after(ready().into_iter().chain([
             Step::Command(SessionCommand::Work(work)),
-            Step::Command(SessionCommand::Cancel(command::Cancel { target: None })),
+            Step::Command(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })),
             Step::Built { of_running: true, report },
         ]));
         assert_eq!(story.session.state(), SessionState::Ready);
@@ -1021,7 +1021,7 @@ fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
 
 #[test]
 fn a_second_cancel_is_answered_and_recorded_once() {
-    let cancel = || Step::Command(SessionCommand::Cancel(command::Cancel { target: None }));
+    let cancel = || Step::Command(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None }));
     let story = after(ready().into_iter().chain([eval(), cancel(), cancel()]));
     let cancels = story.events.iter().filter(|event| event.body.kind() == "cancelRequested").count();
     assert_eq!((cancels, story.answers.len()), (1, 3), "the start and both cancels are answered");

@@ -489,11 +489,12 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (option::of(any_job()), any_comm())
             .prop_map(|(job, message)| EventBody::CommPublished { job, message: Box::new(message) }),
         1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
-        1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
+        1 => (any_job(), any::<Option<u64>>())
+            .prop_map(|(job, grace_ms)| EventBody::CancelRequested { job, grace_ms }),
         1 => completed,
         1 => failed,
         1 => (any_job(), ending, option::of(any_kept()))
-            .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
+            .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept, grace_ms: None }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
         4 => any_agent_body(),
         1 => any_message().prop_map(|message| EventBody::MessageAdded(Box::new(message))),
@@ -767,10 +768,11 @@ pub(crate) fn error_examples() -> Vec<Error> {
 
 fn any_running() -> impl Strategy<Value = RunningJob> {
     let known = (any_command_id(), any_source(), any_fingerprint(), option::of(any_key()));
-    let state = (option::of(any_deadline()), option::of(any_grants()), any::<bool>(), any::<bool>());
+    let cancel = (any::<bool>(), any::<bool>(), any::<Option<u64>>());
+    let state = (option::of(any_deadline()), option::of(any_grants()), cancel);
     (any_job(), known, any_seq(), any_moment(), state).prop_map(
         |(job, (command, source, fingerprint, key), requested, requested_at, state)| {
-            let (deadline, grants, cancel_requested, is_answered) = state;
+            let (deadline, grants, (cancel_requested, is_answered, grace_ms)) = state;
             RunningJob {
                 job,
                 command,
@@ -779,6 +781,7 @@ fn any_running() -> impl Strategy<Value = RunningJob> {
                 requested,
                 requested_at,
                 cancel_requested,
+                grace_ms,
                 key,
                 deadline,
                 grants,
@@ -939,7 +942,8 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
 pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     prop_oneof![
         4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval(command::Eval { code, file, command_line: None, withheld: false, origin: None })),
-        1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel(command::Cancel { target })),
+        1 => (option::weighted(0.3, any_command_id()), any::<Option<u64>>())
+            .prop_map(|(target, grace_ms)| SessionCommand::Cancel(command::Cancel { target, grace_ms })),
         1 => Just(SessionCommand::Reset),
         1 => any::<bool>().prop_map(|all| SessionCommand::Refresh(command::Refresh { all })),
         1 => Just(SessionCommand::HardReset),

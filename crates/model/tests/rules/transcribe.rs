@@ -292,7 +292,7 @@ proptest! {
             let asked = prompt.message().entries().into_iter().map(|(entry, text)| (entry.role, text));
             expected.splice(0..0, asked);
         }
-        bodies.push(EventBody::JobEnded { job, ending, duration_ms: 1 });
+        bodies.push(EventBody::JobEnded { job, ending, duration_ms: 1, grace_ms: None });
         let mut transcriber = Transcriber::default();
         let mut entries = Vec::new();
         for (seq, body) in (1..).zip(bodies) {

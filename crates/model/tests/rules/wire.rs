@@ -176,8 +176,8 @@ fn the_shape_of_every_command() {
             withheld: false,
             origin: None,
         }),
-        SessionCommand::Cancel(command::Cancel { target: None }),
-        SessionCommand::Cancel(command::Cancel { target: Some(command_id(1)) }),
+        SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None }),
+        SessionCommand::Cancel(command::Cancel { target: Some(command_id(1)), grace_ms: None }),
         SessionCommand::Reset,
         SessionCommand::Refresh(command::Refresh { all: false }),
         SessionCommand::HardReset,
@@ -523,7 +523,7 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::OutputCleared { job, is_replaced: true },
         EventBody::CommPublished { job: Some(job), message: Box::new(comm()) },
         EventBody::OutputCut { job, limit: 1_048_576 },
-        EventBody::CancelRequested { job },
+        EventBody::CancelRequested { job, grace_ms: None },
         EventBody::EvalTimedOut { job, limit_ms: 5_000 },
         EventBody::JobDenied { job, error: Error::GrantExpired { at: second(60) } },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
@@ -541,11 +541,12 @@ fn event_examples() -> Vec<EventBody> {
             changes_state: false,
             duration_ms: 12,
         },
-        EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None },
+        EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None, grace_ms: None },
         EventBody::EvalCancelled {
             job,
             ending: CancelEnding::Yielded,
             kept: Some(CompletedPart { bytes: 14, bindings: result().bindings }),
+            grace_ms: None,
         },
         EventBody::EvalInterrupted { job },
         EventBody::JobRequested {
@@ -599,11 +600,13 @@ fn event_examples() -> Vec<EventBody> {
             job,
             ending: WorkEnding::Done { reason: YieldReason::EndTurn, value: json!(null) },
             duration_ms: 12,
+            grace_ms: None,
         },
         EventBody::JobEnded {
             job,
             ending: WorkEnding::Cancelled { by: CancelEnding::Killed },
             duration_ms: 12,
+            grace_ms: Some(5_000),
         },
         EventBody::MessageAdded(Box::new(Message {
             parts: vec![

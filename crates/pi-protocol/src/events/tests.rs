@@ -69,7 +69,7 @@ proptest! {
             events.push(event(events.len() as u64 + 1, EventBody::MessageAdded(Box::new(whole))));
         }
         let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null };
-        events.push(event(events.len() as u64 + 1, EventBody::JobEnded { job: job(), ending, duration_ms: 1 }));
+        events.push(event(events.len() as u64 + 1, EventBody::JobEnded { job: job(), ending, duration_ms: 1, grace_ms: None }));
         // When each piece is heard: never before it was said, and in order.
         let mut not_before = 0;
         let mut heard: Vec<(usize, Live)> = Vec::new();

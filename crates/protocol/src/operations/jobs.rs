@@ -16,6 +16,9 @@ operations! {
         /// The command whose end is wanted; without it, that of the job that runs.
         #[serde(default)]
         target: Option<CommandId>,
+        /// How long the job may take to stop before its worker is killed, in milliseconds; at most `cancel-longest-ms`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_ms: Option<u64>,
         /// Under what name and conditions it is sent.
         #[serde(flatten)]
         sent: Sent,

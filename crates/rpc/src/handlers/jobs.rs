@@ -38,13 +38,15 @@ pub(crate) async fn work(call: Call, work: DoWork) -> Result<WorkView, Error> {
 }
 
 pub(crate) async fn cancel(call: Call, cancel: CancelSession) -> Result<Cancelling, Error> {
-    let CancelSession { session, target, sent } = cancel;
+    let CancelSession { session, target, grace_ms, sent } = cancel;
     let session = call.resolve(&session).await?;
-    let job = match call.submit(session, SessionCommand::Cancel(command::Cancel { target }), sent).await? {
-        Outcome::Done { response: Response::Cancelling { job } } => Some(job),
-        Outcome::Done { response: Response::Withdrawn { .. } } => None,
-        outcome => return Err(unexpected(&outcome)),
-    };
+    let job =
+        match call.submit(session, SessionCommand::Cancel(command::Cancel { target, grace_ms }), sent).await?
+        {
+            Outcome::Done { response: Response::Cancelling { job } } => Some(job),
+            Outcome::Done { response: Response::Withdrawn { .. } } => None,
+            outcome => return Err(unexpected(&outcome)),
+        };
     Ok(Cancelling { session: call.view(session).await?, job })
 }
 

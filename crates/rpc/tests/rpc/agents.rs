@@ -127,7 +127,10 @@ async fn who_works_is_seen_steered_and_aborted_by_another() {
     assert_eq!((agent.works, agent.queue[0].text.as_str()), (Some(JobKind::Turn), "shorter"));
     assert!(matches!(script.next().await, Given::Steered(_)));
     until(&mut home, |body| matches!(body, EventBody::PromptQueued(_))).await;
-    other.call(CancelSession { session: home.talk.clone(), target: None, sent }).await.unwrap();
+    other
+        .call(CancelSession { session: home.talk.clone(), target: None, grace_ms: None, sent })
+        .await
+        .unwrap();
     assert!(matches!(script.next().await, Given::Interrupted));
     script.end(WorkEnding::Cancelled { by: mainstay_model::event::CancelEnding::Yielded }).await;
     assert_eq!(running.await.unwrap().unwrap().ending, "cancelled");

@@ -48,7 +48,7 @@ fn said(role: PartRole, text: &str) -> Event {
 }
 
 fn ended(ending: WorkEnding) -> Event {
-    event(EventBody::JobEnded { job: job(), ending, duration_ms: 4 })
+    event(EventBody::JobEnded { job: job(), ending, duration_ms: 4, grace_ms: None })
 }
 
 fn done(value: Value) -> Event {

@@ -17,7 +17,7 @@ fn happens(story: &mut SessionHistory, open: &mut Option<Open>, step: (u8, u8)) 
         Some(Open::Eval(job)) => match what {
             0 => story.completes(job, value(&text, "int")),
             1 => {
-                story.add(EventBody::CancelRequested { job });
+                story.add(EventBody::CancelRequested { job, grace_ms: None });
                 *open = Some(Open::Eval(job));
             }
             2 => {
@@ -47,7 +47,7 @@ fn happens(story: &mut SessionHistory, open: &mut Option<Open>, step: (u8, u8)) 
         Some(Open::Turn(mut turn)) => {
             if what == 0 {
                 let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null };
-                story.add(EventBody::JobEnded { job: turn.job, ending, duration_ms: 1 });
+                story.add(EventBody::JobEnded { job: turn.job, ending, duration_ms: 1, grace_ms: None });
             } else {
                 turn.goes_on(story, what, &text);
                 *open = Some(Open::Turn(turn));

@@ -35,8 +35,8 @@ fn an_eval_that_did_not_run_to_its_end_says_why() {
         EvalResult::default(),
     );
     let job = story.eval("while true do ()");
-    story.add(EventBody::CancelRequested { job });
-    story.add(EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None });
+    story.add(EventBody::CancelRequested { job, grace_ms: None });
+    story.add(EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None, grace_ms: None });
     let job = story.eval("1");
     story.add(EventBody::EvalInterrupted { job });
     insta::assert_snapshot!(story.shown());

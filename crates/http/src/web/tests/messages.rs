@@ -15,7 +15,7 @@ fn a_turn_shows_what_was_thought_said_called_and_answered() {
     story.message(vec![Part::tool_result("t1", "what stands in <a>")]);
     story.message(vec![Part::tool_call("t2", "bash", &json!({ "command": "ls" }))]);
     let ending = WorkEnding::Cancelled { by: CancelEnding::Yielded };
-    story.add(EventBody::JobEnded { job, ending, duration_ms: 61_000 });
+    story.add(EventBody::JobEnded { job, ending, duration_ms: 61_000, grace_ms: None });
     insta::assert_snapshot!(story.shown());
 }
 

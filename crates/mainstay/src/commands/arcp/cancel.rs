@@ -34,7 +34,12 @@ impl Cancel {
                 _ => return Err(Error::NotRunning { command: job.clone() }),
             };
             let sent = Sent { command: None, conditions: Conditions::default() };
-            let cancel = CancelSession { session: session.to_string(), target: Some(job.clone()), sent };
+            let cancel = CancelSession {
+                session: session.to_string(),
+                target: Some(job.clone()),
+                grace_ms: None,
+                sent,
+            };
             connection.client.call(cancel).await.map(drop)
         };
         connected(home, "cli", cancel).await?;
