@@ -29,7 +29,8 @@ pub struct Access {
 }
 
 /// What a principal may do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Rights {
     /// Everything, with every session and the daemon itself.
     All,

@@ -42,6 +42,7 @@ pub mod rate;
 pub mod reload;
 pub mod replay;
 pub mod runner_notice;
+pub mod schedule;
 pub mod screen;
 pub mod search;
 pub mod secret;

@@ -468,6 +468,7 @@ mod tests {
             work: JobSpec::Turn { prompt: Prompt::text("look\nhere") },
         };
         let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: serde_json::Value::Null };
+        let ended = EventBody::JobEnded { job: job(), ending, duration_ms: 4, grace_ms: None };
         let events = [
             of_turn(agent(), requested),
             said(vec![Part::text(PartRole::User, "look\nhere")]),
@@ -477,10 +478,7 @@ mod tests {
             ]),
             said(vec![Part::tool_result("c1", "a.txt")]),
             said(vec![Part::text(PartRole::Assistant, "A \u{1b}file.")]),
-            of_turn(
-                Source::Worker,
-                EventBody::JobEnded { job: job(), ending, duration_ms: 4, grace_ms: None },
-            ),
+            of_turn(Source::Worker, ended),
             event(
                 Source::Worker,
                 EventBody::MessageAdded(Box::new(Message {
