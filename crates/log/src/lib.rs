@@ -21,6 +21,7 @@ pub mod ownership;
 mod precision;
 mod prompt_history;
 mod resumable_connections;
+mod schedules;
 pub mod sqlite;
 mod sync;
 pub mod trace;
@@ -38,11 +39,20 @@ pub use objects::{ObjectHash, Objects};
 pub use ownership::{ClaimError, Clock, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
 pub use resumable_connections::{ResumableConnection, ResumableConnections};
+pub use schedules::{AddedSchedule, Schedules, StoredSchedule};
 pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 
 /// A store of sessions: all that a daemon needs of one.
 pub trait Log:
-    EventLog + Directory + Objects + Artifacts + EntryIndex + PromptHistory + ResumableConnections + Maintenance
+    EventLog
+    + Directory
+    + Objects
+    + Artifacts
+    + EntryIndex
+    + PromptHistory
+    + ResumableConnections
+    + Schedules
+    + Maintenance
 {
 }
 
@@ -54,6 +64,7 @@ impl<L> Log for L where
         + EntryIndex
         + PromptHistory
         + ResumableConnections
+        + Schedules
         + Maintenance
 {
 }

@@ -42,6 +42,7 @@ mod readers;
 mod resumable_connections;
 mod retention;
 mod rows;
+mod schedules;
 mod search;
 mod statements;
 mod statistics;

@@ -41,6 +41,10 @@ pub struct Limits {
     pub label_bytes: usize,
     /// How many entries of one session may have a label.
     pub labels: usize,
+    /// How many schedules of one principal may wait for a run.
+    pub schedules: usize,
+    /// The least time between two runs of a schedule, in milliseconds.
+    pub schedule_interval_ms: u64,
     /// How many outcomes are stored; 0 means no limit. No outcome is ever dropped: when the limit is
     /// reached, further commands are rejected.
     pub outcomes: u64,
@@ -183,6 +187,8 @@ impl Default for Limits {
             ask_ms: 600_000,
             label_bytes: 200,
             labels: 1_000,
+            schedules: 100,
+            schedule_interval_ms: 10_000,
             outcomes: 0,
             history_lines: 10_000,
             breaker_failures: 5,

@@ -80,18 +80,18 @@ pub struct ScheduleState {
     pub passed: u64,
     /// How many of those were left out.
     pub left_out: u64,
-    /// The runs that are being submitted, in order.
+    /// The runs that were taken for submission and have not ended, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub submitting: Vec<Timestamp>,
+    pub under_way: Vec<Timestamp>,
     /// The next run; none once it has had its last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
-    /// The run that was submitted last.
+    /// The newest run that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRun>,
 }
 
-/// The run of a schedule that was submitted last.
+/// The newest run of a schedule that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastRun {
@@ -99,7 +99,7 @@ pub struct LastRun {
     pub at: Timestamp,
     /// The id of its command.
     pub command: CommandId,
-    /// Why it was refused; none where it was accepted.
+    /// Why it was refused or failed; none where its command was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
@@ -139,7 +139,7 @@ impl Schedule {
             planned_to: self.created_at,
             passed: 0,
             left_out: 0,
-            submitting: Vec::new(),
+            under_way: Vec::new(),
             next: self.first(),
             last: None,
         };
@@ -156,12 +156,12 @@ impl Schedule {
 
     /// Whether it has nothing left to do.
     pub const fn has_ended(&self) -> bool {
-        self.state.next.is_none() && self.state.submitting.is_empty()
+        self.state.next.is_none() && self.state.under_way.is_empty()
     }
 
-    /// When there is something to do for it: at once where runs are being submitted.
+    /// When there is something to do for it: at once where runs have not ended.
     pub fn wakes_at(&self) -> Option<Timestamp> {
-        match self.state.submitting.first() {
+        match self.state.under_way.first() {
             Some(run) => Some(*run),
             None => self.state.next,
         }
@@ -191,15 +191,17 @@ impl Schedule {
         state.planned_to = state.planned_to.max(now);
         (state.passed, state.left_out) = (state.passed + passed, state.left_out + left_out);
         state.next = next;
-        state.submitting.extend(runs);
+        state.under_way.extend(runs);
         self
     }
 
-    /// The same schedule, once its first run was submitted.
+    /// The same schedule, once a run has ended.
     #[must_use]
-    pub fn submitted(mut self, last: LastRun) -> Self {
-        self.state.submitting.retain(|run| *run != last.at);
-        self.state.last = Some(last);
+    pub fn ended(mut self, last: LastRun) -> Self {
+        self.state.under_way.retain(|run| *run != last.at);
+        if self.state.last.as_ref().is_none_or(|before| before.at <= last.at) {
+            self.state.last = Some(last);
+        }
         self
     }
 }

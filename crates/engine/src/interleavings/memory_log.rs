@@ -10,11 +10,13 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use mainstay_log::{
-    Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter, EntryIndex,
-    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, NewArtifact, ObjectHash, Objects,
-    PromptHistory, Refusal, ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
+    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter,
+    EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, NewArtifact, ObjectHash,
+    Objects, PromptHistory, Refusal, ResumableConnection, ResumableConnections, Schedules, SessionFilter,
+    StoredOutcome, StoredSchedule,
 };
 use mainstay_model::decide::Answer;
+use mainstay_model::schedule::Schedule;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, NoticeNumber, Position,
@@ -381,6 +383,37 @@ impl ResumableConnections for MemoryLog {
 
     async fn remove_expired_connections(&self, _: Timestamp) -> Result<u64, Error> {
         unreachable!("nobody resumes anything here")
+    }
+}
+
+#[async_trait]
+impl Schedules for MemoryLog {
+    async fn add_schedule(&self, _: Schedule, _: u64) -> Result<AddedSchedule, Error> {
+        unreachable!("nobody schedules anything here")
+    }
+
+    async fn schedule(&self, _: &str) -> Result<Option<StoredSchedule>, Error> {
+        Ok(None)
+    }
+
+    async fn schedules(&self, _: &Principal) -> Result<Vec<StoredSchedule>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn next_schedules(&self, _: usize) -> Result<Vec<StoredSchedule>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn change_schedule(&self, _: u64, _: Schedule) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    async fn remove_schedule(&self, _: &str) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    async fn remove_ended_schedules(&self, _: Timestamp) -> Result<u64, Error> {
+        Ok(0)
     }
 }
 

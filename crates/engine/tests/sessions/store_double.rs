@@ -11,11 +11,13 @@ use futures::FutureExt;
 use futures::future::ready;
 use futures::stream::BoxStream;
 use mainstay_log::{
-    Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter, EntryIndex,
-    Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, NewArtifact, ObjectHash,
-    Objects, PromptHistory, ResumableConnection, ResumableConnections, SessionFilter, StoredOutcome,
+    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter,
+    EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, NewArtifact,
+    ObjectHash, Objects, PromptHistory, ResumableConnection, ResumableConnections, Schedules, SessionFilter,
+    StoredOutcome, StoredSchedule,
 };
 use mainstay_model::decide::Answer;
+use mainstay_model::schedule::Schedule;
 use mainstay_model::store::{Collected, Collection, Manifest, SessionStatistics, StoreStatistics};
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Position, Principal, Seq,
@@ -389,6 +391,37 @@ impl ResumableConnections for StoreDouble {
 
     async fn remove_expired_connections(&self, before: Timestamp) -> Result<u64, Error> {
         self.inner.remove_expired_connections(before).await
+    }
+}
+
+#[async_trait]
+impl Schedules for StoreDouble {
+    async fn add_schedule(&self, schedule: Schedule, limit: u64) -> Result<AddedSchedule, Error> {
+        self.inner.add_schedule(schedule, limit).await
+    }
+
+    async fn schedule(&self, id: &str) -> Result<Option<StoredSchedule>, Error> {
+        self.inner.schedule(id).await
+    }
+
+    async fn schedules(&self, principal: &Principal) -> Result<Vec<StoredSchedule>, Error> {
+        self.inner.schedules(principal).await
+    }
+
+    async fn next_schedules(&self, limit: usize) -> Result<Vec<StoredSchedule>, Error> {
+        self.inner.next_schedules(limit).await
+    }
+
+    async fn change_schedule(&self, revision: u64, schedule: Schedule) -> Result<bool, Error> {
+        self.inner.change_schedule(revision, schedule).await
+    }
+
+    async fn remove_schedule(&self, id: &str) -> Result<bool, Error> {
+        self.inner.remove_schedule(id).await
+    }
+
+    async fn remove_ended_schedules(&self, before: Timestamp) -> Result<u64, Error> {
+        self.inner.remove_ended_schedules(before).await
     }
 }
 

@@ -20,6 +20,7 @@ pub mod history;
 pub mod notices;
 pub mod objects;
 pub mod resumable_connections;
+pub mod schedules;
 pub mod search;
 
 /// One store of one test.

@@ -41,7 +41,7 @@ fn schedule(created_at: Timestamp, when: When, missed: MissedRuns) -> Result<Sch
             planned_to: created_at,
             passed: 0,
             left_out: 0,
-            submitting: Vec::new(),
+            under_way: Vec::new(),
             next: None,
             last: None,
         },
@@ -134,7 +134,7 @@ fn a_run_has_the_same_command_however_often_it_is_submitted() {
     assert_eq!(schedule.key_of(&command).unwrap().unwrap().as_str(), "mine/nightly.100");
     let taken = schedule.take_due(at(100));
     assert_eq!(taken.wakes_at(), Some(at(100)));
-    let done = taken.submitted(LastRun { at: at(100), command, error: None });
+    let done = taken.ended(LastRun { at: at(100), command, error: None });
     assert!(done.has_ended());
     assert_eq!(done.wakes_at(), None);
 }
@@ -153,7 +153,7 @@ fn looked_at(mut schedule: Schedule, looks: &[i64]) -> (Vec<Timestamp>, Schedule
     let mut runs = Vec::new();
     for look in looks {
         schedule = schedule.take_due(at(*look));
-        for run in std::mem::take(&mut schedule.state.submitting) {
+        for run in std::mem::take(&mut schedule.state.under_way) {
             runs.push(run);
         }
     }
