@@ -132,6 +132,7 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp, config.arcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
+    engine.start_schedules();
     // The store is this daemon's alone: nobody goes on with what it has not adopted. Those that it has started since are others.
     let adopted = engine.adopted_sessions();
     earlier.retain(|shim| !adopted.contains(&shim.session));

@@ -8,6 +8,7 @@ mod commands;
 mod reloading;
 mod resumable_connections;
 mod run_records;
+mod schedules;
 mod session_choice;
 mod sessions;
 mod subscription;
@@ -39,6 +40,7 @@ use self::access::not_found;
 pub use self::artifacts::ArtifactContent;
 pub use self::asks::WaitingAsk;
 pub use self::reloading::Reloading;
+pub use self::schedules::NewSchedule;
 pub use self::session_choice::{CreationTurn, SessionChoice};
 pub use self::subscription::{ClientSubscription, LiveSubscription};
 

@@ -8,7 +8,7 @@ mod tasks;
 mod transcript;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -46,6 +46,23 @@ use self::tasks::Tasks;
 
 /// How many sessions are brought back at once when a daemon begins.
 const BROUGHT_BACK_AT_ONCE: usize = 16;
+
+/// An engine that is there as long as someone else has it.
+pub(crate) struct WeakEngine {
+    shared: Weak<Shared>,
+    tasks: Weak<Mutex<Tasks>>,
+    activations: Weak<Activations>,
+    lost: Weak<[LostJob]>,
+}
+
+impl WeakEngine {
+    /// The engine, while it is there.
+    pub(crate) fn upgrade(&self) -> Option<Engine> {
+        let (shared, tasks) = (self.shared.upgrade()?, self.tasks.upgrade()?);
+        let (activations, lost) = (self.activations.upgrade()?, self.lost.upgrade()?);
+        Some(Engine { shared, tasks, activations, lost })
+    }
+}
 
 /// All sessions of one daemon.
 #[derive(Clone)]
@@ -97,6 +114,7 @@ impl Engine {
             breakers: Arc::new(Breakers::new(limits.clone())),
             limits,
             single_process,
+            schedules: Arc::default(),
             clients: Arc::default(),
             watch: Watch::default(),
             records: Mutex::default(),
@@ -157,6 +175,16 @@ impl Engine {
             unfinished.extend(found);
         }
         Ok(unfinished)
+    }
+
+    /// The same engine, which does not keep it.
+    pub(crate) fn downgrade(&self) -> WeakEngine {
+        WeakEngine {
+            shared: Arc::downgrade(&self.shared),
+            tasks: Arc::downgrade(&self.tasks),
+            activations: Arc::downgrade(&self.activations),
+            lost: Arc::downgrade(&self.lost),
+        }
     }
 
     /// The jobs that ran when the last daemon was lost.

@@ -41,6 +41,7 @@ mod refusal;
 mod reload;
 mod reserved_names;
 mod retry;
+mod schedules;
 mod search;
 mod server_lane;
 mod session;
@@ -63,8 +64,8 @@ mod worker;
 mod interleavings;
 
 pub use client::{
-    ArtifactContent, Client, ClientSubscription, CreationTurn, LiveSubscription, Reloading, SessionChoice,
-    WaitingAsk,
+    ArtifactContent, Client, ClientSubscription, CreationTurn, LiveSubscription, NewSchedule, Reloading,
+    SessionChoice, WaitingAsk,
 };
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};

@@ -10,7 +10,7 @@ use mainstay_model::{
     Capabilities, ChosenProject, CreateSession, Epoch, Error, Limits, Seq, Session, SessionId, SessionKind,
 };
 use mainstay_runner::{Environment, RunnerFactory, RunnerSpec};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::breakers::Breakers;
 use crate::environments::Environments;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) single_process: SingleProcess,
     /// Whether runners are started.
     pub(crate) breakers: Arc<Breakers>,
+    /// Sent when there is a new schedule.
+    pub(crate) schedules: Arc<Notify>,
     /// The clients that are connected.
     pub(crate) clients: Arc<Clients>,
     /// The present state of the files that the code of sessions depends on.

@@ -53,7 +53,7 @@ pub trait Schedules: Send + Sync + 'static {
 /// A schedule as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSchedule {
-    /// The schedule itself.
+    /// The schedule in its newest form.
     pub schedule: Schedule,
     /// How often the schedule was changed.
     pub revision: u64,

@@ -31,6 +31,7 @@ mod reloads;
 mod repeats;
 mod resets;
 mod restarts;
+mod schedules;
 mod scripted;
 mod sharing;
 mod store_double;

@@ -1,0 +1,111 @@
+//! Schedules of a client's principal.
+
+use mainstay_log::{AddedSchedule, StoredSchedule};
+use mainstay_model::schedule::{MissedRuns, Schedule, ScheduleState, When};
+use mainstay_model::{Error, SessionCommand, SessionId};
+
+use super::Client;
+use crate::clock::now;
+
+/// A schedule that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSchedule {
+    /// The name of the schedule, which no other has. One of this name that is the same is not made again.
+    pub id: String,
+    /// The moments at which it runs.
+    pub when: When,
+    /// The session that does the work.
+    pub session: SessionId,
+    /// What is submitted at each run.
+    pub command: SessionCommand,
+    /// What the idempotency key of each run begins with; the id of its command follows.
+    pub key_prefix: Option<String>,
+    /// What becomes of runs that were missed.
+    pub missed: MissedRuns,
+}
+
+impl Client {
+    /// Makes a schedule of this client's principal, which has the rights that the client has now.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::NotPermitted`] where the session may not be driven; [`Error::InvalidArgument`] where it would never or
+    /// too often run, its command is none that can run later, its name is another's, or its principal has too many; what is wrong with its
+    /// command's form; [`Error::StoreFailed`].
+    pub async fn add_schedule(&self, new: NewSchedule) -> Result<Schedule, Error> {
+        self.must_drive(new.session).await?;
+        let limits = self.engine.limits();
+        let NewSchedule { id, when, session, command, key_prefix, missed } = new;
+        let created_at = now();
+        let state = ScheduleState {
+            planned_to: created_at,
+            passed: 0,
+            left_out: 0,
+            under_way: Vec::new(),
+            next: None,
+            last: None,
+        };
+        let (principal, rights) = (self.access.principal.clone(), self.access.rights.clone());
+        let schedule =
+            Schedule { id, principal, rights, created_at, when, session, command, key_prefix, missed, state };
+        let schedule = schedule.begin(limits.schedule_interval_ms)?;
+        let shared = &self.engine.shared;
+        let most = limits.schedules;
+        match shared.log.add_schedule(schedule.clone(), most as u64).await? {
+            AddedSchedule::New => {
+                shared.schedules.notify_one();
+                Ok(schedule)
+            }
+            AddedSchedule::Known(known) if is_same(&known.schedule, &schedule) => Ok(known.schedule),
+            AddedSchedule::Known(_) => {
+                Err(refused(format!("another is named `{}`; name it otherwise", schedule.id)))
+            }
+            AddedSchedule::TooMany => Err(refused(format!(
+                "you have {most} that wait for a run; remove some, or raise `schedules`"
+            ))),
+        }
+    }
+
+    /// The schedules of this client's principal, those that were made first at the front; also those that ended within a day.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn schedules(&self) -> Result<Vec<Schedule>, Error> {
+        let found = self.engine.shared.log.schedules(&self.access.principal).await?;
+        Ok(found.into_iter().map(|stored| stored.schedule).collect())
+    }
+
+    /// Removes a schedule of this client's principal; says whether it was there. A run that is under way goes on.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn remove_schedule(&self, id: &str) -> Result<bool, Error> {
+        match self.schedule(id).await? {
+            Some(_) => self.engine.shared.log.remove_schedule(id).await,
+            None => Ok(false),
+        }
+    }
+
+    /// The schedule of this name; none where it is another principal's.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn schedule(&self, id: &str) -> Result<Option<Schedule>, Error> {
+        let found = self.engine.shared.log.schedule(id).await?;
+        let schedule = found.map(|StoredSchedule { schedule, .. }| schedule);
+        Ok(schedule.filter(|schedule| schedule.principal == self.access.principal))
+    }
+}
+
+/// Whether the same is asked for again. A delay leads to another moment each time.
+fn is_same(known: &Schedule, new: &Schedule) -> bool {
+    let is_once = matches!((&known.when, &new.when), (When::At(_), When::At(_)));
+    (known.when == new.when || is_once)
+        && known.principal == new.principal
+        && known.session == new.session
+        && known.command == new.command
+        && known.missed == new.missed
+}
+
+fn refused(reason: String) -> Error {
+    Error::InvalidArgument { argument: "schedule".to_owned(), reason }
+}
