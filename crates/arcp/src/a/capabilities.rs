@@ -6,11 +6,19 @@ use serde_json::Value;
 use crate::settings::Settings;
 
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 7] =
-    ["streaming", "durable_jobs", "human_input", "permissions", "subscriptions", "checkpoints", "artifacts"];
+const SHARED: [&str; 8] = [
+    "streaming",
+    "durable_jobs",
+    "human_input",
+    "permissions",
+    "subscriptions",
+    "checkpoints",
+    "artifacts",
+    "scheduled_jobs",
+];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 4] = ["agent_handoff", "binary_streams", "interrupt", "scheduled_jobs"];
+const MISSING: [&str; 3] = ["agent_handoff", "binary_streams", "interrupt"];
 
 /// The capability of clients without credentials, which only some runtimes have.
 pub(super) const ANONYMOUS: &str = "anonymous";

@@ -10,6 +10,7 @@ mod human;
 mod ids;
 mod news;
 mod requests;
+mod schedules;
 mod subscriptions;
 mod translator;
 

@@ -10,6 +10,7 @@ use mainstay_model::permission::Permission;
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
+use super::schedules::Asked;
 use super::{A, Resume, errors, ids};
 use crate::fold_place::Reached;
 use crate::job_cancellation::CancelResult;
@@ -28,6 +29,10 @@ impl Session<A> {
         if is_of_another && !matches!(message, Message::Resume(_)) {
             let reason = format!("this connection has the session {}", self.stored.id);
             self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+            return Ok(None);
+        }
+        if let Message::JobSchedule(schedule) = message {
+            self.schedule(Asked { message: id, trace: trace_id, key }, schedule).await;
             return Ok(None);
         }
         // Whoever answers for permissions is asked about all that tools do.
@@ -106,6 +111,9 @@ impl Session<A> {
     async fn cancel(&mut self, id: &str, cancel: Cancel) -> Result<Option<Served>, Error> {
         let Cancel { target, target_id, deadline_ms, .. } = cancel;
         let accepted = Message::CancelAccepted(CancelAccepted { deadline_ms });
+        if target == CancelTarget::Job && self.cancel_schedule(id, &target_id).await? {
+            return Ok(None);
+        }
         let refused = match target {
             CancelTarget::Job => match CommandId::new(target_id) {
                 Ok(job) => self.cancel_job(&job, deadline_ms).await?,
@@ -134,7 +142,7 @@ impl Session<A> {
         Ok(None)
     }
 
-    async fn refuse_cancel(&self, id: &str, code: ErrorCode, reason: &str) {
+    pub(super) async fn refuse_cancel(&self, id: &str, code: ErrorCode, reason: &str) {
         let refused = CancelRefused { reason: reason.to_owned(), code: Some(code), message: None };
         self.answer(id, Message::CancelRefused(refused)).await;
     }

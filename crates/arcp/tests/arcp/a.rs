@@ -12,7 +12,7 @@ pub(crate) fn open(token: &str) -> Value {
             "client": { "kind": "test", "version": "1" },
             "capabilities": {
                 "streaming": true, "durable_jobs": true, "human_input": true, "subscriptions": true,
-                "checkpoints": true, "artifacts": true,
+                "checkpoints": true, "artifacts": true, "scheduled_jobs": true,
             },
         },
     })
@@ -57,7 +57,7 @@ fn of_jobs(envelopes: &[Value]) -> Vec<Value> {
 }
 
 /// Comes back to a session, and asks for what came after this message.
-async fn resumed(home: &Home, session: &str, after: &str) -> Peer {
+pub(crate) async fn resumed(home: &Home, session: &str, after: &str) -> Peer {
     let mut open = open("secret");
     open["session_id"] = json!(session);
     let (mut peer, again) = opened_with(home, open).await;

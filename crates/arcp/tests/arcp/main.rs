@@ -5,6 +5,7 @@ mod a;
 mod a_artifacts;
 mod a_edges;
 mod a_observers;
+mod a_schedules;
 mod b;
 mod b_bounds;
 mod b_leases;

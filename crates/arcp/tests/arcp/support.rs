@@ -188,6 +188,7 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
     };
     let factories = vec![Arc::new(Scripted) as Arc<dyn RunnerFactory>];
     let engine = Engine::open(Arc::new(log), factories, limits.clone()).await.unwrap();
+    engine.start_schedules();
     let ada = Access {
         principal: Principal::new("ada").unwrap(),
         rights: Rights::Some { see: Vec::new(), drive: Vec::new() },

@@ -1,0 +1,149 @@
+//! Commands that are to run later. Source: draft-arcp-01, 10.6.
+//!
+//! A schedule is the engine's, and durable there. Each of its runs is a job of the session that made the schedule: its command has that session in its
+//! key, so the run is told as all jobs of the session are.
+
+use std::time::Duration;
+
+use mainstay_arcp_protocol::a::control::{Ack, CancelAccepted, Nack};
+use mainstay_arcp_protocol::a::execution::{
+    AgentDelegate, JobCancelled, JobSchedule, ScheduledCommand, ToolInvoke, When as WireWhen,
+};
+use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
+use mainstay_engine::NewSchedule;
+use mainstay_model::schedule::{MissedRuns, Recurrence, Schedule, When};
+use mainstay_model::{Capability, CommandId, Error, Timestamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{A, errors};
+use crate::job_id::{Submission, job_id};
+use crate::pending_submissions::Refusal;
+use crate::session::Session;
+use crate::submission_key::SubmissionKey;
+use crate::work::Work;
+
+/// How the names of schedules begin.
+const SCHEDULE: &str = "sched_";
+
+/// A message that schedules a command.
+pub(super) struct Asked {
+    pub(super) message: String,
+    pub(super) trace: Option<String>,
+    pub(super) key: Option<String>,
+}
+
+impl Session<A> {
+    /// Makes a schedule, and answers with its name and its first run.
+    pub(super) async fn schedule(&mut self, asked: Asked, schedule: JobSchedule) {
+        match self.try_schedule(&asked, schedule).await {
+            Ok(made) => {
+                let details = json!({ "schedule_id": made.id, "next": made.state.next });
+                self.answer(&asked.message, Message::Ack(Ack { details: Some(details) })).await;
+            }
+            Err(nack) => self.nack(&asked.message, nack).await,
+        }
+    }
+
+    async fn try_schedule(&self, asked: &Asked, schedule: JobSchedule) -> Result<Schedule, Nack> {
+        let refused = |error: Error| errors::of_error(&error);
+        if !self.has("scheduled_jobs") {
+            return Err(errors::nack(
+                ErrorCode::Unimplemented,
+                "this session does not have `scheduled_jobs`",
+            ));
+        }
+        if self.dialect.closing.is_some() {
+            let reason = "the session is being closed, and takes no schedules";
+            return Err(errors::nack(ErrorCode::FailedPrecondition, reason));
+        }
+        let JobSchedule { job, when } = schedule;
+        let (agent, input) = command_of(job)?;
+        let when = moments_of(when)?;
+        let told_apart = match &asked.key {
+            Some(key) => Submission::Key(key),
+            None => Submission::Message { session: &self.stored.id, message: &asked.message },
+        };
+        let job = job_id(self.client.principal(), told_apart).map_err(refused)?;
+        let id = format!("{SCHEDULE}{}", job.as_str().trim_start_matches("job_"));
+        let kind =
+            self.agent_cache.kind_of(&self.daemon, &self.client, &agent, None).await.map_err(refused)?;
+        let kind = kind.map_err(|why| errors::of_refusal(&Refusal::Agent { agent: agent.clone(), why }))?;
+        let work = Work::of(&input).map_err(refused)?.in_folder(self.folder.as_deref());
+        let is_agent = self.client.capabilities_of(&kind).has(Capability::Conversation);
+        let command = work.clone().command(is_agent).map_err(refused)?;
+        let key = SubmissionKey {
+            session: self.stored.id.clone(),
+            trace: asked.trace.clone(),
+            message: Some(asked.message.clone()),
+        };
+        let key_prefix = Some(prefix_of(&key, &id).map_err(refused)?);
+        let session = work.session(&self.daemon, &self.client, &kind).await.map_err(refused)?;
+        let missed = MissedRuns::RunOnce;
+        let new = NewSchedule { id, when, session, command, key_prefix, missed };
+        self.client.add_schedule(new).await.map_err(refused)
+    }
+
+    /// Ends a schedule of the session, where there is one of this name; says whether there is.
+    pub(super) async fn cancel_schedule(&self, message: &str, id: &str) -> Result<bool, Error> {
+        let Some(schedule) = self.client.schedule(id).await? else { return Ok(false) };
+        let prefix = schedule.key_prefix.as_deref().unwrap_or_default();
+        if prefix.split('/').next() != Some(self.stored.id.as_str()) {
+            self.refuse_cancel(message, ErrorCode::PermissionDenied, "not_yours").await;
+            return Ok(true);
+        }
+        self.client.remove_schedule(id).await?;
+        self.answer(message, Message::CancelAccepted(CancelAccepted { deadline_ms: None })).await;
+        let cancelled = JobCancelled {
+            code: Some(ErrorCode::Cancelled),
+            reason: None,
+            message: Some("the schedule was removed; a run that is under way goes on".to_owned()),
+        };
+        let envelope = self.envelope(Some(message), Message::JobCancelled(cancelled));
+        let envelope = Envelope { job_id: Some(id.to_owned()), ..envelope };
+        self.send_frame(super::encoded(&envelope)).await;
+        Ok(true)
+    }
+}
+
+/// The agent of a command that is to run later, and what that is given.
+fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<(String, Value), Nack> {
+    let wrong = |error: serde_json::Error| errors::nack(ErrorCode::InvalidArgument, error.to_string());
+    match r#type.as_str() {
+        "tool.invoke" => {
+            let ToolInvoke { tool, arguments } =
+                ToolInvoke::deserialize(Value::Object(payload)).map_err(wrong)?;
+            Ok((tool, Value::Object(arguments.unwrap_or_default())))
+        }
+        "agent.delegate" => {
+            let delegate = AgentDelegate::deserialize(Value::Object(payload)).map_err(wrong)?;
+            let AgentDelegate { target, task, .. } = delegate;
+            Ok((target, json!(task)))
+        }
+        other => {
+            let reason = format!("{other} cannot run later; tool.invoke and agent.delegate can");
+            Err(errors::nack(ErrorCode::Unimplemented, reason))
+        }
+    }
+}
+
+/// The moments that a client wants.
+fn moments_of(when: WireWhen) -> Result<When, Nack> {
+    match when {
+        WireWhen::At(at) => Ok(When::At(at)),
+        WireWhen::After(seconds) => When::after(Timestamp::now(), Duration::from_secs(seconds))
+            .map_err(|error| errors::of_error(&error)),
+        WireWhen::Every(rule) => {
+            let wrong = |error| errors::nack(ErrorCode::InvalidArgument, format!("`every`: {error}"));
+            rule.parse::<Recurrence>().map(When::Every).map_err(|error| wrong(error.to_string()))
+        }
+    }
+}
+
+/// What the keys of a schedule's runs begin with, where those are not too long.
+fn prefix_of(key: &SubmissionKey, schedule: &str) -> Result<String, Error> {
+    // As long as the ids of its runs are for the next centuries.
+    let run = CommandId::new(format!("{schedule}.{}", 10_u64.pow(10)))?;
+    let whole = key.of_job(&run)?;
+    Ok(whole.as_str().trim_end_matches(run.as_str()).to_owned())
+}
