@@ -16,7 +16,8 @@ use crate::handlers::call::Call;
 
 /// The handlers of all methods but those that the connection itself carries out: `client/attach` and the subscriptions.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let subjects = [daemon, sessions, exchange, transcripts, history, store, jobs, asks, queries, events];
+    let subjects =
+        [daemon, sessions, exchange, transcripts, history, store, jobs, asks, queries, schedules, events];
     subjects.iter().fold(Registry::default(), |registry, subject| subject(registry))
 });
 
@@ -146,6 +147,13 @@ fn jobs(registry: Registry) -> Registry {
         .on::<operations::SteerSession>(handlers::jobs::steer)
         .on::<operations::AskAgent>(handlers::jobs::question)
         .on::<operations::GetCommand>(handlers::jobs::command)
+}
+
+fn schedules(registry: Registry) -> Registry {
+    registry
+        .on::<operations::AddSchedule>(handlers::schedules::add)
+        .on::<operations::ListSchedules>(handlers::schedules::list)
+        .on::<operations::RemoveSchedule>(handlers::schedules::remove)
 }
 
 fn asks(registry: Registry) -> Registry {

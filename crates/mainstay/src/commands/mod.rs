@@ -51,6 +51,7 @@ mod review;
 mod run;
 mod runner_job;
 mod scaffold;
+mod schedule;
 mod search;
 mod serve;
 mod session;
@@ -152,6 +153,8 @@ enum Command {
     Review(review::Review),
     /// Write property-based tests of an F# function from its type
     Scaffold(scaffold::Scaffold),
+    /// Have code or a prompt run later in a session
+    Schedule(schedule::ScheduleArgs),
     /// Find what was said in sessions
     Search(search::Search),
     /// Show what you submitted at prompts, newest last, and remove it
@@ -272,6 +275,7 @@ impl Command {
             Self::Explore(explore) => explore.run(home).await,
             Self::Review(review) => review.run(home).await,
             Self::Scaffold(scaffold) => scaffold.run(home).await,
+            Self::Schedule(schedule) => schedule.run(home).await,
             Self::Search(search) => search.run(home).await,
             Self::History(history) => history.run(home).await,
             Self::Export(export) => export.run(home).await,

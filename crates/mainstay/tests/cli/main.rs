@@ -55,6 +55,7 @@ mod reload;
 mod restart;
 mod run_command;
 #[cfg(feature = "failpoints")]
+mod schedule_command;
 mod scripted_agents;
 mod secrets;
 mod session_command;

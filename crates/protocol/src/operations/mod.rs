@@ -42,6 +42,7 @@ mod exchange;
 mod history;
 mod jobs;
 mod queries;
+mod schedules;
 mod sessions;
 mod store;
 mod transcripts;
@@ -53,6 +54,7 @@ pub use exchange::*;
 pub use history::*;
 pub use jobs::*;
 pub use queries::*;
+pub use schedules::*;
 pub use sessions::*;
 pub use store::*;
 pub use transcripts::*;
@@ -66,6 +68,7 @@ const SUBJECTS: &[&[OperationDescription]] = &[
     history::LIST,
     jobs::LIST,
     queries::LIST,
+    schedules::LIST,
     sessions::LIST,
     store::LIST,
     transcripts::LIST,

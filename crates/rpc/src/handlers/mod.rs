@@ -10,6 +10,7 @@ pub(super) mod jobs;
 mod page;
 pub(super) mod queries;
 pub(super) mod refresh;
+pub(super) mod schedules;
 pub(super) mod session_choice;
 pub(super) mod sessions;
 pub(super) mod store;
