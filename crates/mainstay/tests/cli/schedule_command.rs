@@ -12,10 +12,8 @@ fn listed(world: &World) -> Vec<Value> {
 /// How often this code was begun.
 fn runs(world: &World, code: &str) -> usize {
     let events = world.events();
-    events
-        .iter()
-        .filter(|event| event["body"]["event"] == "evalRequested" && event["body"]["code"] == code)
-        .count()
+    let begins = |event: &&Value| event["kind"] == "evalRequested" && event["body"]["code"] == code;
+    events.iter().filter(begins).count()
 }
 
 #[test]
