@@ -1,4 +1,4 @@
-//! Schedules.
+//! What a store promises of schedules.
 
 use mainstay_log::{AddedSchedule, StoredSchedule};
 use mainstay_model::command::Eval;
