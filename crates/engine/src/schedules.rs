@@ -131,6 +131,7 @@ async fn look(engine: &WeakEngine, submitted: &Submitted) -> Option<Result<Durat
 async fn begin(client: &Client, schedule: &Schedule, command: &CommandId) -> Result<AcceptedCommand, Error> {
     let command = Command {
         key: schedule.key_of(command)?,
+        grants: schedule.grants.clone(),
         admission: Admission::Queue,
         ..Command::new(command.clone(), client.source(), schedule.command.clone())
     };

@@ -12,6 +12,7 @@ use crate::Timestamp;
 use crate::access::{Access, Rights};
 use crate::command::SessionCommand;
 use crate::error::Error;
+use crate::grant::Grants;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId};
 
 pub use self::plan::Due;
@@ -41,6 +42,9 @@ pub struct Schedule {
     /// What the idempotency key of each run begins with; the id of its command follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_prefix: Option<String>,
+    /// What each run may do at most; none where nothing bounds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Box<Grants>>,
     /// What becomes of runs that were missed.
     pub missed: MissedRuns,
     /// How far it has come.

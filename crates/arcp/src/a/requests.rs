@@ -5,7 +5,6 @@ use mainstay_arcp_protocol::a::control::{
 };
 use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
-use mainstay_model::grant::Grants;
 use mainstay_model::permission::Permission;
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
@@ -35,8 +34,7 @@ impl Session<A> {
             self.schedule(Asked { message: id, trace: trace_id, key }, schedule).await;
             return Ok(None);
         }
-        // Whoever answers for permissions is asked about all that tools do.
-        let grants = self.has("permissions").then(|| Box::new(Grants::default().asking()));
+        let grants = self.asking_grants();
         let submitted = |agent, input, trace| Submit {
             message: id.clone(),
             trace,

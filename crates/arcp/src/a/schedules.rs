@@ -11,6 +11,7 @@ use mainstay_arcp_protocol::a::execution::{
 };
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_engine::NewSchedule;
+use mainstay_model::grant::Grants;
 use mainstay_model::schedule::{MissedRuns, Recurrence, Schedule, When};
 use mainstay_model::{Capability, CommandId, Error, Timestamp};
 use serde::Deserialize;
@@ -79,9 +80,14 @@ impl Session<A> {
         };
         let key_prefix = Some(prefix_of(&key, &id).map_err(refused)?);
         let session = work.session(&self.daemon, &self.client, &kind).await.map_err(refused)?;
-        let missed = MissedRuns::RunOnce;
-        let new = NewSchedule { id, when, session, command, key_prefix, missed };
+        let (grants, missed) = (self.asking_grants().filter(|_| is_agent), MissedRuns::RunOnce);
+        let new = NewSchedule { id, when, session, command, key_prefix, grants, missed };
         self.client.add_schedule(new).await.map_err(refused)
+    }
+
+    /// What a job of the session may do: where its client answers for permissions, what that allows.
+    pub(super) fn asking_grants(&self) -> Option<Box<Grants>> {
+        self.has("permissions").then(|| Box::new(Grants::default().asking()))
     }
 
     /// Ends a schedule of the session, where there is one of this name; says whether there is.

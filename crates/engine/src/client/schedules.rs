@@ -1,6 +1,7 @@
 //! Schedules of a client's principal.
 
 use mainstay_log::{AddedSchedule, StoredSchedule};
+use mainstay_model::grant::Grants;
 use mainstay_model::schedule::{MissedRuns, Schedule, ScheduleState, When};
 use mainstay_model::{Error, SessionCommand, SessionId};
 
@@ -20,6 +21,8 @@ pub struct NewSchedule {
     pub command: SessionCommand,
     /// What the idempotency key of each run begins with; the id of its command follows.
     pub key_prefix: Option<String>,
+    /// What each run may do at most.
+    pub grants: Option<Box<Grants>>,
     /// What becomes of runs that were missed.
     pub missed: MissedRuns,
 }
@@ -34,7 +37,7 @@ impl Client {
     pub async fn add_schedule(&self, new: NewSchedule) -> Result<Schedule, Error> {
         self.must_drive(new.session).await?;
         let limits = self.engine.limits();
-        let NewSchedule { id, when, session, command, key_prefix, missed } = new;
+        let NewSchedule { id, when, session, command, key_prefix, grants, missed } = new;
         let created_at = now();
         let state = ScheduleState {
             planned_to: created_at,
@@ -45,8 +48,19 @@ impl Client {
             last: None,
         };
         let (principal, rights) = (self.access.principal.clone(), self.access.rights.clone());
-        let schedule =
-            Schedule { id, principal, rights, created_at, when, session, command, key_prefix, missed, state };
+        let schedule = Schedule {
+            id,
+            principal,
+            rights,
+            created_at,
+            when,
+            session,
+            command,
+            key_prefix,
+            grants,
+            missed,
+            state,
+        };
         let schedule = schedule.begin(limits.schedule_interval_ms)?;
         let shared = &self.engine.shared;
         let most = limits.schedules;

@@ -19,6 +19,7 @@ fn at_once(id: &str, session: SessionId, code: &str) -> NewSchedule {
         session,
         command: eval(code),
         key_prefix: None,
+        grants: None,
         missed: MissedRuns::RunOnce,
     }
 }

@@ -30,6 +30,7 @@ fn schedule(id: &str, principal: &str, second: i64) -> Schedule {
             origin: None,
         }),
         key_prefix: Some("é/".to_owned()),
+        grants: Some(Box::default()),
         missed: MissedRuns::RunAll(3),
         state: ScheduleState {
             planned_to: at(0),

@@ -36,6 +36,7 @@ fn schedule(created_at: Timestamp, when: When, missed: MissedRuns) -> Result<Sch
             origin: None,
         }),
         key_prefix: None,
+        grants: None,
         missed,
         state: ScheduleState {
             planned_to: created_at,

@@ -37,7 +37,7 @@ pub(crate) async fn add(call: Call, asked: AddSchedule) -> Result<ScheduleView, 
         ),
     };
     let id = schedule.unwrap_or_else(|| format!("sched_{}", Uuid::now_v7().simple()));
-    let new = NewSchedule { id, when, session, command, key_prefix: None, missed };
+    let new = NewSchedule { id, when, session, command, key_prefix: None, grants: None, missed };
     call.client.add_schedule(new).await.map(ScheduleView::from)
 }
 
