@@ -117,6 +117,7 @@ fn is_same(known: &Schedule, new: &Schedule) -> bool {
         && known.principal == new.principal
         && known.session == new.session
         && known.command == new.command
+        && known.grants == new.grants
         && known.missed == new.missed
 }
 
