@@ -1,15 +1,27 @@
-//! How a client of dialect A answers what a job asks. Source: draft-arcp-01, 12.
+//! How a client of dialect A answers what a job asks, permissions among it. Source: draft-arcp-01, 12 and 15.4.
 
 use mainstay_arcp_protocol::a::control::Ack;
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::CommandStatus;
 use mainstay_model::command::Answer;
+use mainstay_model::permission::Permission;
 use mainstay_model::{Command, Error, Outcome, SessionCommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{A, errors, ids};
 use crate::job_id::{Submission, job_id};
 use crate::session::Session;
+
+/// The answer to a question in a message; none of a message that answers none.
+pub(super) fn answer_in(message: &Message) -> Option<Value> {
+    match message {
+        Message::HumanInputResponse(response) => Some(response.value.clone()),
+        Message::HumanChoiceResponse(response) => Some(json!(response.choice_id)),
+        Message::PermissionGrant(_) => Some(json!(Permission::Once.as_str())),
+        Message::PermissionDeny(_) => Some(json!(Permission::No.as_str())),
+        _ => None,
+    }
+}
 
 impl Session<A> {
     /// Answers a question. The first valid answer counts, whoever gives it.

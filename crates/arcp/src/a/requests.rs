@@ -5,12 +5,11 @@ use mainstay_arcp_protocol::a::control::{
 };
 use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
-use mainstay_model::permission::Permission;
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
 use super::schedules::Asked;
-use super::{A, Resume, errors, ids};
+use super::{A, Resume, errors, human, ids};
 use crate::fold_place::Reached;
 use crate::job_cancellation::CancelResult;
 use crate::session::{Served, Session};
@@ -34,6 +33,10 @@ impl Session<A> {
             self.schedule(Asked { message: id, trace: trace_id, key }, schedule).await;
             return Ok(None);
         }
+        if let Some(value) = human::answer_in(&message) {
+            self.answer_ask(&id, correlation_id, value).await?;
+            return Ok(None);
+        }
         let grants = self.asking_grants();
         let submitted = |agent, input, trace| Submit {
             message: id.clone(),
@@ -43,7 +46,7 @@ impl Session<A> {
             input,
             key,
             timeout_ms: None,
-            grants: grants.clone(),
+            grants,
         };
         match message {
             Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,
@@ -65,18 +68,6 @@ impl Session<A> {
             Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
             Message::Resume(resume) => return self.resume(id, session_id, resume).await,
             Message::CheckpointCreate(_) if self.has("checkpoints") => self.checkpoint(&id).await,
-            Message::HumanInputResponse(response) => {
-                self.answer_ask(&id, correlation_id, response.value).await?;
-            }
-            Message::HumanChoiceResponse(response) => {
-                self.answer_ask(&id, correlation_id, json!(response.choice_id)).await?;
-            }
-            Message::PermissionGrant(_) => {
-                self.answer_ask(&id, correlation_id, json!(Permission::Once.as_str())).await?;
-            }
-            Message::PermissionDeny(_) => {
-                self.answer_ask(&id, correlation_id, json!(Permission::No.as_str())).await?;
-            }
             Message::Subscribe(subscribe) if self.has("subscriptions") => {
                 self.subscribe(&id, subscribe).await?;
             }

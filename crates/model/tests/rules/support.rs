@@ -424,14 +424,18 @@ pub(crate) fn any_display() -> impl Strategy<Value = Display> {
     })
 }
 
+/// What the event says of a command that begins a job.
+fn any_accepted() -> impl Strategy<
+    Value = (CommandId, CommandFingerprint, Option<IdempotencyKey>, Option<Deadline>, Option<Box<Grants>>),
+> {
+    let bounds = (option::of(any_deadline()), option::of(any_grants()));
+    (any_command_id(), any_fingerprint(), option::of(any_key()), bounds).prop_map(
+        |(command, fingerprint, key, (deadline, grants))| (command, fingerprint, key, deadline, grants),
+    )
+}
+
 fn any_job_body() -> impl Strategy<Value = EventBody> {
-    let said = (
-        any_command_id(),
-        any_fingerprint(),
-        option::of(any_key()),
-        option::of(any_deadline()),
-        option::of(any_grants()),
-    );
+    let said = any_accepted();
     let requested = (any_job(), said, any_text(), option::of(any_text())).prop_map(
         |(job, (command, fingerprint, key, deadline, grants), code, file)| EventBody::EvalRequested {
             job,
