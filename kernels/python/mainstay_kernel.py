@@ -447,16 +447,19 @@ class Interrupts:
     def __init__(self, shell):
         self.before = None
         self.came = False
+        self.shell = shell
         handlers = getattr(getattr(shell, "kernel", None), "shell_handlers", {})
         if "execute_request" in handlers:
             handlers["execute_request"] = self.held_while(handlers["execute_request"])
-            shell.ast_transformers.append(self)
 
     def held_while(self, handler):
         """The same handler of ipykernel, with interrupts held until the code runs that it has run."""
 
         async def handle(*given):
             before = self.hold()
+            # Code may have taken it out.
+            if self not in self.shell.ast_transformers:
+                self.shell.ast_transformers.append(self)
             try:
                 result = handler(*given)
                 return await result if inspect.isawaitable(result) else result

@@ -111,6 +111,12 @@ impl Execution {
         self.takes_interrupt()
     }
 
+    /// Whether the kernel is to be told, as it said nothing of the code since it was asked to stop: not each kernel says that code begins.
+    pub(super) fn takes_late_interrupt(&mut self, job: JobId) -> bool {
+        self.has_begun |= self.job == job && self.interrupt == InterruptState::Wanted;
+        self.job == job && self.takes_interrupt()
+    }
+
     /// Whether the kernel is to be told now that it was asked to stop. It is true once.
     pub(super) fn takes_interrupt(&mut self) -> bool {
         let is_due = self.has_begun && self.interrupt == InterruptState::Wanted;
@@ -201,6 +207,10 @@ impl Execution {
                 self.has_begun = true;
                 return Ok(Vec::new());
             }
+            "stream" | "display_data" | "execute_result" | "error" => self.has_begun = true,
+            _ => {}
+        }
+        match message.header.msg_type.as_str() {
             "clear_output" => {
                 self.clears = message.read::<ClearOutput>()?.wait;
                 return Ok(if self.clears { Vec::new() } else { vec![self.cleared(false)] });

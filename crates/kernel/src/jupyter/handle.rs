@@ -34,6 +34,8 @@ use crate::runner_process;
 
 /// How often a kernel is asked whether it is there, and how long it may take to say so.
 const BEAT: Duration = Duration::from_secs(10);
+/// How long a kernel may say nothing of code that is to stop, before it is told all the same.
+const LATE_INTERRUPT: Duration = Duration::from_secs(1);
 /// So many beats in a row that an idle kernel does not answer, and it counts as hung.
 const BEATS_MISSED: u32 = 3;
 
@@ -227,9 +229,20 @@ impl Process for Handle {
             return;
         }
         let (line, group) = self.with(|current| (Arc::clone(&current.line), current.group.clone()));
+        let how = self.start.kernelspec.interrupt;
         // Some kernels end when they are interrupted while they are idle.
-        if line.running().as_mut().is_some_and(Execution::interrupt) {
-            interrupt(&line, &group, self.start.kernelspec.interrupt).await;
+        let wanted = line.running().as_mut().map(|execution| (execution.job, execution.interrupt()));
+        match wanted {
+            Some((_, true)) => interrupt(&line, &group, how).await,
+            Some((job, false)) => {
+                tokio::spawn(async move {
+                    sleep(LATE_INTERRUPT).await;
+                    if line.running().as_mut().is_some_and(|execution| execution.takes_late_interrupt(job)) {
+                        interrupt(&line, &group, how).await;
+                    }
+                });
+            }
+            None => {}
         }
     }
 
