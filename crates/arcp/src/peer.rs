@@ -71,7 +71,7 @@ impl Peer {
             Shown::Certificate(said) => {
                 let certificate = self.certificate.as_ref()?;
                 let is_it = said.is_none_or(|said| certificate.has_fingerprint(said));
-                tokens.admit_certificate(certificate).filter(|_| is_it)?
+                tokens.admit_certificate(certificate, Timestamp::now()).filter(|_| is_it)?
             }
         };
         let access = admission.access.clone();

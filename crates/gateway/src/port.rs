@@ -212,7 +212,7 @@ async fn admission(daemon: &Daemon, shown: &str) -> Option<Admission> {
 /// Whom a request stands for by the certificate of its connection.
 fn by_certificate(daemon: &Daemon, request: &Request) -> Option<Admission> {
     let certificate = request.extensions().get::<Arc<ClientCertificate>>()?;
-    daemon.tokens.admit_certificate(certificate).filter(|_| !is_of_another_page(request))
+    daemon.tokens.admit_certificate(certificate, Timestamp::now()).filter(|_| !is_of_another_page(request))
 }
 
 /// Whom a request stands for that shows nothing, where that is allowed. A browser is first given what lets it in.

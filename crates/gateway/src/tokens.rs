@@ -71,7 +71,11 @@ impl Tokens {
     }
 
     /// The client whose connection has this certificate, until that expires. None where no principal has a name of it, or several have.
-    pub fn admit_certificate(&self, certificate: &ClientCertificate) -> Option<Admission> {
+    pub fn admit_certificate(&self, certificate: &ClientCertificate, now: Timestamp) -> Option<Admission> {
+        // It was good when the connection began.
+        if certificate.expires_at <= now {
+            return None;
+        }
         let mut found = certificate.names.iter().filter_map(|name| self.certificates.get(name));
         let access = found.next()?;
         if found.any(|other| other.principal != access.principal) {
@@ -92,7 +96,8 @@ impl Tokens {
 
     /// The client that shows this token of an issuer at this time; none where it is not good, or is no issuer's.
     pub async fn admit_issued(&self, shown: &str, now: Timestamp) -> Option<Admission> {
-        if !self.issuers.may_know(shown) {
+        // The daemon's own token is shown to no issuer, also where it lets nobody in.
+        if !self.issuers.may_know(shown) || TokenHash::of(shown) == self.own {
             return None;
         }
         match self.issuers.admit(shown, now).await {
