@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use mainstay_log::StoredSchedule;
 use mainstay_model::schedule::{LastRun, Schedule};
-use mainstay_model::{Admission, Answered, Command, CommandId, Error, Outcome, Timestamp};
+use mainstay_model::{
+    Admission, Answered, Command, CommandId, Error, EvalEnding, Outcome, Response, Timestamp, WorkEnding,
+};
 
 use crate::client::Client;
 use crate::clock::now;
@@ -140,7 +142,23 @@ async fn begin(client: &Client, schedule: &Schedule, command: &CommandId) -> Res
 
 /// Whether another daemon, or this one in a moment, can do what an error prevented.
 const fn is_passing(error: &Error) -> bool {
-    matches!(error, Error::SessionOwned | Error::DaemonStopping | Error::StoreFailed { .. })
+    matches!(
+        error,
+        Error::SessionOwned | Error::DaemonStopping | Error::StoreFailed { .. } | Error::LaneFull { .. }
+    )
+}
+
+/// How a run ended that did not succeed.
+fn ending_of(response: &Response) -> Option<String> {
+    match response {
+        Response::Evaluated(eval) if eval.ending != EvalEnding::Completed => {
+            Some(eval.ending.name().to_owned())
+        }
+        Response::Worked(work) if !matches!(work.ending, WorkEnding::Done { .. }) => {
+            Some(work.ending.name().to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// A run whose end is noted with its schedule.
@@ -160,17 +178,17 @@ impl Ended {
             Ok(begun) => begun.ended().await,
             Err(error) => Err(error),
         };
-        let error = match ended {
+        let (error, ending) = match ended {
             Err(error) if is_passing(&error) => {
                 submitted.remove(&self.command);
                 return;
             }
-            Err(error) | Ok(Answered { outcome: Outcome::Failed { error }, .. }) => Some(error),
-            Ok(Answered { .. }) => None,
+            Err(error) | Ok(Answered { outcome: Outcome::Failed { error }, .. }) => (Some(error), None),
+            Ok(Answered { outcome: Outcome::Done { response }, .. }) => (None, ending_of(&response)),
         };
         let Self { engine, id, run, command, client } = self;
         drop(client);
-        let last = LastRun { at: run, command: command.clone(), error };
+        let last = LastRun { at: run, command: command.clone(), error, ending };
         while let Err(error) = engine.note_ended(&id, &last).await {
             tracing::warn!(%error, schedule = id, "the end of a run was not stored; it is in a moment");
             sleep(PAUSE).await;

@@ -21,6 +21,9 @@ pub use self::recurrence::{Recurrence, RecurrenceError};
 /// The longest name of a schedule, in bytes.
 const LONGEST_ID: usize = 100;
 
+/// The most runs that are made up for at once.
+const MOST_MADE_UP: u32 = 1000;
+
 /// Work that is to be submitted later, for a principal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,6 +109,9 @@ pub struct LastRun {
     /// Why it was refused or failed; none where its command was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
+    /// How it ended, where it was carried out and did not succeed: `raised`, `failed`, `cancelled` and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<String>,
 }
 
 impl When {
@@ -127,6 +133,14 @@ impl Schedule {
     pub fn begin(mut self, least_ms: u64) -> Result<Self, Error> {
         if self.id.is_empty() || self.id.len() > LONGEST_ID {
             return Err(refused(&format!("its name must have 1 to {LONGEST_ID} bytes")));
+        }
+        // A run of each name must be a command of its own.
+        self.command_of(self.created_at)?.check_given()?;
+        self.key_of(&self.command_of(self.created_at)?)?;
+        if let MissedRuns::RunAll(most) = self.missed
+            && most > MOST_MADE_UP
+        {
+            return Err(refused(&format!("at most {MOST_MADE_UP} missed runs are made up for")));
         }
         let is_withheld = matches!(&self.command, SessionCommand::Eval(eval) if eval.withheld);
         if !self.command.rules().runs_job || is_withheld {

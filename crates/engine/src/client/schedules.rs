@@ -3,10 +3,13 @@
 use mainstay_log::{AddedSchedule, StoredSchedule};
 use mainstay_model::grant::Grants;
 use mainstay_model::schedule::{MissedRuns, Schedule, ScheduleState, When};
-use mainstay_model::{Error, SessionCommand, SessionId};
+use mainstay_model::{Error, Rights, SessionCommand, SessionId};
 
 use super::Client;
 use crate::clock::now;
+
+/// How many schedules of others are listed.
+const ALL: usize = 10_000;
 
 /// A schedule that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,16 +82,22 @@ impl Client {
         }
     }
 
-    /// The schedules of this client's principal, those that were made first at the front; also those that ended within a day.
+    /// The schedules of this client's principal, those that were made first at the front; also those that ended within a day. Who may do everything is
+    /// given those of others too that have not ended.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
     pub async fn schedules(&self) -> Result<Vec<Schedule>, Error> {
-        let found = self.engine.shared.log.schedules(&self.access.principal).await?;
+        let log = &self.engine.shared.log;
+        let mut found = log.schedules(&self.access.principal).await?;
+        if self.access.rights == Rights::All {
+            let all = log.next_schedules(ALL).await?;
+            found.extend(all.into_iter().filter(|stored| stored.schedule.principal != self.access.principal));
+        }
         Ok(found.into_iter().map(|stored| stored.schedule).collect())
     }
 
-    /// Removes a schedule of this client's principal; says whether it was there. A run that is under way goes on.
+    /// Removes a schedule of this client's principal, or of any where the client may do everything; says whether it was there. A run that is under way goes on.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
@@ -99,20 +108,22 @@ impl Client {
         }
     }
 
-    /// The schedule of this name; none where it is another principal's.
+    /// The schedule of this name; none where it is another principal's, unless the client may do everything.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
     pub async fn schedule(&self, id: &str) -> Result<Option<Schedule>, Error> {
         let found = self.engine.shared.log.schedule(id).await?;
         let schedule = found.map(|StoredSchedule { schedule, .. }| schedule);
-        Ok(schedule.filter(|schedule| schedule.principal == self.access.principal))
+        let is_all = self.access.rights == Rights::All;
+        Ok(schedule.filter(|schedule| is_all || schedule.principal == self.access.principal))
     }
 }
 
-/// Whether the same is asked for again. A delay leads to another moment each time.
+/// Whether the same is asked for again. Where a gateway sends a message again, which its key says, a delay leads to another moment each time.
 fn is_same(known: &Schedule, new: &Schedule) -> bool {
-    let is_once = matches!((&known.when, &new.when), (When::At(_), When::At(_)));
+    let is_sent_again = known.key_prefix.is_some() && known.key_prefix == new.key_prefix;
+    let is_once = is_sent_again && matches!((&known.when, &new.when), (When::At(_), When::At(_)));
     (known.when == new.when || is_once)
         && known.principal == new.principal
         && known.session == new.session

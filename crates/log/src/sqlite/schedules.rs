@@ -112,9 +112,14 @@ impl SqliteLog {
         let sql = format!("{COLUMNS} {chosen}");
         let read = move |connection: &Connection| {
             let values = values.iter().map(|value| &**value as &dyn ToSql);
-            collect(connection, &sql, rusqlite::params_from_iter(values), decode)
+            collect(connection, &sql, rusqlite::params_from_iter(values), |row| Ok(decode(row)))
         };
-        self.readers.run(read).await
+        let found = self.readers.run(read).await?;
+        // One that cannot be read, since a later version wrote it, keeps no other from its runs.
+        let read = |stored: Result<StoredSchedule, Error>| {
+            stored.inspect_err(|error| tracing::warn!(%error, "a schedule cannot be read")).ok()
+        };
+        Ok(found.into_iter().filter_map(read).collect())
     }
 }
 

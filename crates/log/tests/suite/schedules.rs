@@ -73,7 +73,7 @@ pub async fn a_principal_has_so_many_schedules_at_most_that_have_not_ended(store
     assert_eq!(log.add_schedule(schedule("hers", "bea", 100), 1).await, Ok(AddedSchedule::New));
     let taken = schedule("one", "ada", 100).take_due(at(200));
     let command = taken.command_of(at(100)).unwrap();
-    let ended = taken.ended(LastRun { at: at(100), command, error: None });
+    let ended = taken.ended(LastRun { at: at(100), command, error: None, ending: None });
     assert_eq!(log.change_schedule(0, ended.clone()).await, Ok(true));
     assert_eq!(log.add_schedule(schedule("two", "ada", 100), 1).await, Ok(AddedSchedule::New));
     let ada = Principal::new("ada").unwrap();

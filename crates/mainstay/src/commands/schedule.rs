@@ -145,9 +145,10 @@ fn line_of(view: &ScheduleView) -> String {
     };
     let next = view.next.map_or_else(|| "has ended".to_owned(), |next| format!("next {next:.0}"));
     let last = match &view.last {
-        Some(last) => match &last.error {
-            Some(error) => format!("  last {:.0}: {}", last.at, printable(&error.to_string())),
-            None => format!("  last {:.0}", last.at),
+        Some(last) => match (&last.error, &last.ending) {
+            (Some(error), _) => format!("  last {:.0}: {}", last.at, printable(&error.to_string())),
+            (None, Some(ending)) => format!("  last {:.0}: {ending}", last.at),
+            (None, None) => format!("  last {:.0}", last.at),
         },
         None => String::new(),
     };

@@ -21,6 +21,8 @@ const MONDAY: i64 = -3 * DAY;
 const DAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 /// After so many periods, each with the moments of a week at most, what a rule names repeats itself.
 const PERIODS: i64 = WEEK;
+/// How many periods and moments are looked at for the next one, together: a rule that names none for so long is taken to name none.
+const LOOKED_AT: usize = 1_000_000;
 /// So many moments are looked at for the least gap between two: all of two days that have one in each minute.
 const GAPS: usize = 2 * 24 * 60;
 /// The largest number that an interval or a count may be.
@@ -201,6 +203,17 @@ fn below<const LIMIT: i64>(text: &str) -> Option<i64> {
 impl Recurrence {
     /// The first moment after one, of a rule that began at `start`; `passed` have been before.
     pub(super) fn next_after(&self, start: Timestamp, moment: Timestamp, passed: u64) -> Option<Timestamp> {
+        self.search(start, moment, passed, &mut { LOOKED_AT })
+    }
+
+    /// The same, while so many periods and moments may still be looked at.
+    fn search(
+        &self,
+        start: Timestamp,
+        moment: Timestamp,
+        passed: u64,
+        left: &mut usize,
+    ) -> Option<Timestamp> {
         if self.count.is_some_and(|count| passed >= count) {
             return None;
         }
@@ -209,21 +222,28 @@ impl Recurrence {
         let step = self.interval * self.frequency.seconds();
         let base = self.period_of(start);
         let first = (after - base).div_euclid(step).max(0);
-        let found = (first..=first + PERIODS).find_map(|period| {
-            self.moments(base + period * step, start).into_iter().find(|found| *found > after)
-        })?;
+        let mut found = None;
+        for period in first..=first + PERIODS {
+            let moments = self.moments(base + period * step, start);
+            *left = left.saturating_sub(1 + moments.len());
+            found = moments.into_iter().find(|found| *found > after);
+            if found.is_some() || *left == 0 {
+                break;
+            }
+        }
+        let found = found?;
         let found = Timestamp::from_second(found).ok()?;
         self.until.is_none_or(|until| found <= until).then_some(found)
     }
 
     /// The least time between two moments, of those that come first; none where there are no two.
     pub(super) fn least_gap_ms(&self, start: Timestamp) -> Option<u64> {
-        let mut passed = 0;
-        let mut last = self.next_after(start, start, passed)?;
+        let (mut passed, mut left) = (0, LOOKED_AT);
+        let mut last = self.search(start, start, passed, &mut left)?;
         let mut least = None;
         while passed < GAPS as u64 {
             passed += 1;
-            let Some(next) = self.next_after(start, last, passed) else { break };
+            let Some(next) = self.search(start, last, passed, &mut left) else { break };
             let gap = u64::try_from(next.duration_since(last).as_millis()).unwrap_or_default();
             least = Some(least.map_or(gap, |least: u64| least.min(gap)));
             last = next;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{LastRun, MissedRuns, Recurrence, Schedule, ScheduleState, When};
+use super::{LastRun, MOST_MADE_UP, MissedRuns, Recurrence, Schedule, ScheduleState, When};
 use crate::Timestamp;
 use crate::access::Rights;
 use crate::command::{Eval, SessionCommand};
@@ -135,7 +135,7 @@ fn a_run_has_the_same_command_however_often_it_is_submitted() {
     assert_eq!(schedule.key_of(&command).unwrap().unwrap().as_str(), "mine/nightly.100");
     let taken = schedule.take_due(at(100));
     assert_eq!(taken.wakes_at(), Some(at(100)));
-    let done = taken.ended(LastRun { at: at(100), command, error: None });
+    let done = taken.ended(LastRun { at: at(100), command, error: None, ending: None });
     assert!(done.has_ended());
     assert_eq!(done.wakes_at(), None);
 }
@@ -170,7 +170,9 @@ proptest! {
     ) {
         let looks: Vec<i64> = cuts.iter().map(|cut| start + cut).collect();
         let end = *looks.last().unwrap();
-        let all = every(at(start), &rule, MissedRuns::RunAll(u32::MAX)).unwrap();
+        let all = every(at(start), &rule, MissedRuns::RunOnce).unwrap();
+        // More than can be asked for.
+        let all = Schedule { missed: MissedRuns::RunAll(u32::MAX), ..all };
         let (runs, after) = looked_at(all.clone(), &looks);
         let (at_once, _) = looked_at(all, &[end]);
         prop_assert_eq!(&runs, &at_once);
@@ -189,7 +191,9 @@ proptest! {
         limit in 1..5_u32,
     ) {
         let looks: Vec<i64> = cuts.iter().map(|cut| start + cut).collect();
-        let all = every(at(start), &rule, MissedRuns::RunAll(u32::MAX)).unwrap();
+        let all = every(at(start), &rule, MissedRuns::RunOnce).unwrap();
+        // More than can be asked for.
+        let all = Schedule { missed: MissedRuns::RunAll(u32::MAX), ..all };
         let (every_run, _) = looked_at(all, &looks);
         for missed in [MissedRuns::Skip, MissedRuns::RunOnce, MissedRuns::RunAll(limit)] {
             let mut schedule = every(at(start), &rule, missed).unwrap();
@@ -222,4 +226,18 @@ proptest! {
             rule.next_after(at(0), at(0), 0);
         }
     }
+}
+
+#[test]
+fn a_schedule_whose_runs_could_be_no_commands_is_refused() {
+    for id in ["my report", "anon:1", "tab\t"] {
+        let schedule =
+            Schedule { id: id.to_owned(), ..every(at(0), "FREQ=DAILY", MissedRuns::RunOnce).unwrap() };
+        assert!(schedule.begin(0).is_err(), "{id}");
+    }
+    let most = MissedRuns::RunAll(MOST_MADE_UP);
+    assert!(every(at(0), "FREQ=DAILY", most).is_ok());
+    assert!(every(at(0), "FREQ=DAILY", MissedRuns::RunAll(MOST_MADE_UP + 1)).is_err());
+    // A rule that names no moment is found out soon.
+    assert!(every(at(0), "FREQ=DAILY;INTERVAL=7;BYDAY=FR", most).is_err());
 }
