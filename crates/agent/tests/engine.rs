@@ -216,20 +216,28 @@ async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
     std::fs::write(project.join("a.txt"), "inside").unwrap();
     std::fs::write(&outside, "outside").unwrap();
     std::os::unix::fs::symlink(&outside, project.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.with_file_name("made.txt"), project.join("dangling.txt")).unwrap();
+    std::os::unix::fs::symlink(&outside, project.join("two words.txt")).unwrap();
     let (_engine, client) = open(&world).await;
     let session = create(&world, &client).await;
     let calls = [
         ("read", json!({ "path": "a.txt" })),
         ("read", json!({ "path": "../outside.txt" })),
         ("read", json!({ "path": "link.txt" })),
+        ("read", json!({ "path": "two\u{a0}words.txt" })),
         ("write", json!({ "path": "b.txt", "content": "new" })),
+        ("write", json!({ "path": "made/dangling.txt", "content": "new" })),
+        ("write", json!({ "path": "dangling.txt", "content": "new" })),
         ("bash", json!({ "command": "touch c.txt" })),
     ];
     for (tool, arguments) in &calls {
         world.model.will(call("c1", tool, arguments));
     }
     world.model.will(say(&["Done."]));
-    let grants = granted(&[("fs.read", format!("{}/**", project.display()))]);
+    let grants = granted(&[
+        ("fs.read", format!("{}/**", project.display())),
+        ("fs.write", format!("{}/*ling.txt", project.display())),
+    ]);
     assert!(matches!(bounded(&client, session, "bounded", grants).await, Outcome::Done { .. }));
     let said = transcript(&client, session)
         .await
@@ -243,12 +251,19 @@ async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
     toolResult: the operation `fs.read` on `…/outside.txt` is not granted
     toolCall: {"path":"link.txt"}
     toolResult: the operation `fs.read` on `…/outside.txt` is not granted
+    toolCall: {"path":"two words.txt"}
+    toolResult: the operation `fs.read` on `…/outside.txt` is not granted
     toolCall: {"content":"new","path":"b.txt"}
     toolResult: the operation `fs.write` on `…/project/b.txt` is not granted
+    toolCall: {"content":"new","path":"made/dangling.txt"}
+    toolResult: the operation `fs.write` on `…/project/made/dangling.txt` is not granted
+    toolCall: {"content":"new","path":"dangling.txt"}
+    toolResult: the operation `fs.write` on `…/made.txt` is not granted
     toolCall: {"command":"touch c.txt"}
     toolResult: the operation `tool.call` on `bash` is not granted
     assistant: Done.
     "#);
+    assert!(!outside.with_file_name("made.txt").exists(), "nothing is made through a link");
     assert!(!project.join("b.txt").exists() && !project.join("c.txt").exists());
     // Without a grant nothing is refused.
     world.model.will(call("last", "bash", &json!({ "command": "touch c.txt" })));

@@ -18,7 +18,7 @@ use crate::agents::AgentCache;
 use crate::dialect::Dialect;
 use crate::fold_place::ToldAtBase;
 use crate::job_id::{Submission, job_id};
-use crate::job_origin::{JobOrigin, trace_of_job};
+use crate::job_origin::{Acceptance, JobOrigin, trace_of_job};
 use crate::pending_submissions::{Found, PendingSubmission, Refusal, SubmissionUpdate};
 use crate::session::Session;
 use crate::session_change::{Change, History};
@@ -156,7 +156,7 @@ impl<D: Dialect> Session<D> {
         let runs_on =
             self.is_own(&job) && self.fold.job(&job).is_some_and(|known| !known.state.is_terminal());
         if !runs_on && (submission.is_some() || !self.is_own(&job)) {
-            let told = self.told_under_this(&job, submission.as_ref()).await?;
+            let told = self.told_under_this(&job, home, submission.as_ref()).await?;
             let joined = Change::Joined {
                 job: job.clone(),
                 home,
@@ -189,6 +189,7 @@ impl<D: Dialect> Session<D> {
     async fn told_under_this(
         &self,
         job: &CommandId,
+        home: SessionId,
         submission: Option<&PendingSubmission>,
     ) -> Result<ToldAtBase, Error> {
         let known = self.fold.job(job);
@@ -210,8 +211,23 @@ impl<D: Dialect> Session<D> {
             origin,
             last_seq: 0,
             last_text: None,
-            grants: known.and_then(|known| known.grants.clone()),
+            grants: match known {
+                Some(known) => known.grants.clone(),
+                None => self.granted_to(job, home).await?,
+            },
         })
+    }
+
+    /// What a job may do at most, by the event that accepted it.
+    pub(crate) async fn granted_to(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+    ) -> Result<Option<Box<Grants>>, Error> {
+        let accepted = self.acceptance_of(job, home).await?;
+        let grants =
+            accepted.as_ref().and_then(Acceptance::of).and_then(|acceptance| acceptance.grants.cloned());
+        Ok(grants.map(Box::new))
     }
 
     /// Says that a submission was refused.

@@ -287,7 +287,7 @@ impl ScriptedAgent {
             return Ok(Ok(Value::Null));
         }
         let kind = kind.parse().map_err(|error: Error| WorkEnding::failed(error.to_string()))?;
-        let operation = AskedOperation { kind, target: target.to_owned() };
+        let operation = AskedOperation { kind, target: target.to_owned(), is_recursive: false };
         self.says.send(RunnerNotice::Checks { job: self.job, check: new_ask(), operation }).await.ok();
         match self.answered().await.ok_or_else(cancelled)? {
             Ok(value) if Permission::of(&value) == Some(Permission::No) => Ok(Err(Error::Cancelled)),

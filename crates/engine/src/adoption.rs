@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::{
-    AskEnding, AskId, Epoch, Error, Event, EventBody, Raiser, RunningJob, Seq, Session, SessionState,
-    TakenNotices,
+    AskEnding, AskId, Epoch, Error, Event, EventBody, NoticeNumber, Raiser, RunningJob, Seq, Session,
+    SessionState, TakenNotices,
 };
 use mainstay_runner::{
     AskAnswer, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StoredProgress, Submission,
@@ -108,7 +108,7 @@ impl Engine {
         let is_lost = session.running().is_some_and(|job| job.withheld && !known.jobs.contains(&job.job));
         let (given, put_out) = match is_lost {
             true => (Vec::new(), PutOutSoFar::default()),
-            false => self.given_to_job(session, &known).await?,
+            false => self.given_to_job(session, &known, taken.up_to).await?,
         };
         Ok(AdoptedRunner {
             started,
@@ -145,6 +145,7 @@ impl Engine {
         &self,
         session: &Session,
         known: &GivenToRunner,
+        taken: NoticeNumber,
     ) -> Result<(Vec<Order>, PutOutSoFar), Error> {
         let mut put_out = PutOutSoFar::default();
         let Some(running) = session.running() else { return Ok((Vec::new(), put_out)) };
@@ -153,6 +154,9 @@ impl Engine {
         loop {
             let page = self.shared.log.events(session.id, after, PAGE).await?;
             let Some(last) = page.last() else {
+                let lost =
+                    known.checks.iter().filter(|(_, notice)| *notice <= taken).map(|(check, _)| *check);
+                given.answer_lost_checks(lost, session.last_seq);
                 return Ok((given.with_refusals(running, session.last_seq), put_out));
             };
             after = last.seq;
@@ -180,6 +184,15 @@ struct GivenToJob<'a> {
 }
 
 impl GivenToJob<'_> {
+    /// Answers checks that the daemon before had heard, and whose answers are lost with it: a check that was granted has left nothing in the log.
+    fn answer_lost_checks(&mut self, checks: impl Iterator<Item = AskId>, last: Seq) {
+        let reason = "the daemon was lost before it said whether this is granted; it may be tried again";
+        for check in checks.filter(|check| !self.asked.contains(check)).collect::<Vec<_>>() {
+            let answer = AskAnswer::open(check, Err(Error::WorkerFailed { reason: reason.to_owned() }));
+            self.orders.push(Order::Answer { answer, ended: last });
+        }
+    }
+
     /// With what a job hears whose every ask is refused, on those that the log does not know.
     fn with_refusals(mut self, running: &RunningJob, last: Seq) -> Vec<Order> {
         let refusal = match running {

@@ -160,11 +160,24 @@ impl Grants {
     /// The first [`Denial`] of these: revoked, expired, not covered, a currency of the budget is exhausted.
     pub fn check(&self, operation: &Operation, now: Timestamp) -> Result<(), Denial> {
         self.is_live(now)?;
-        let is_covered = self.patterns(operation.kind()).iter().any(|pattern| pattern.matches(operation));
+        let is_covered = self.patterns(operation.kind()).iter().any(|pattern| pattern.allows(operation));
         if !is_covered && !self.allowed.iter().any(|allowed| allowed.is(operation)) {
             let kind = operation.kind().clone();
             return Err(Denial::NotCovered { kind, target: operation::shown(operation.target()) });
         }
+        self.is_affordable()
+    }
+
+    /// Whether anything may be done now: it lives, and something remains of each currency.
+    ///
+    /// # Errors
+    /// The first [`Denial`] of these: revoked, expired, a currency of the budget is exhausted.
+    pub fn check_life(&self, now: Timestamp) -> Result<(), Denial> {
+        self.is_live(now)?;
+        self.is_affordable()
+    }
+
+    fn is_affordable(&self) -> Result<(), Denial> {
         match self.budget.exhausted() {
             Some(currency) => Err(Denial::BudgetExhausted { currency: currency.clone() }),
             None => Ok(()),

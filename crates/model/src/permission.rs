@@ -39,10 +39,11 @@ impl Permission {
 
     /// The question whether an operation may be done. Nobody's answer is no.
     pub fn question(operation: &AskedOperation) -> Question {
-        let AskedOperation { kind, target } = operation;
+        let AskedOperation { kind, target, is_recursive } = operation;
+        let below = if *is_recursive { " and all below it" } else { "" };
         let answers = Self::ALL.map(Self::as_str);
         Question {
-            prompt: format!("May `{kind}` be done to `{target}`?"),
+            prompt: format!("May `{kind}` be done to `{target}`{below}?"),
             schema: json!({ "title": TITLE, "enum": answers, "operation": operation }),
             default: Some(json!(Self::No.as_str())),
         }

@@ -222,6 +222,9 @@ pub struct GivenToRunner {
     pub jobs: Vec<JobId>,
     /// The asks of the running job that were not answered yet.
     pub unanswered: Vec<AskId>,
+    /// What its tools were about to do and do not know whether they may: the check, and the notice that asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<(AskId, NoticeNumber)>,
     /// The secret answers that the running job was given. They are stored nowhere, and so come only from here.
     pub secrets: Vec<Value>,
 }

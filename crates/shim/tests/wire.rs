@@ -89,7 +89,12 @@ fn the_first_messages_stay_as_they_are() {
         Refusal::NoRunner,
         Refusal::Protocol { newest: 2, oldest: 2 },
     ];
-    let given = GivenToRunner { jobs: vec![job()], unanswered: vec![ask()], secrets: vec![json!("secret")] };
+    let given = GivenToRunner {
+        jobs: vec![job()],
+        unanswered: vec![ask()],
+        checks: Vec::new(),
+        secrets: vec![json!("secret")],
+    };
     let welcomes = [
         Welcome::Obeys { protocol: 1, pid: 8 },
         Welcome::Adopted {

@@ -47,7 +47,9 @@ impl EventTable {
         match &event.body {
             EventBody::OutputProduced { job, stream, text } => self.printed(event, *job, *stream, text),
             // The job goes on, and its line with it.
-            EventBody::CancelRequested { .. } | EventBody::EvalTimedOut { .. } => self.row(event),
+            EventBody::CancelRequested { .. }
+            | EventBody::EvalTimedOut { .. }
+            | EventBody::JobDenied { .. } => self.row(event),
             body => match body.subject() {
                 Subject::Lane | Subject::Environment | Subject::Agent | Subject::Transcript => {
                     self.row(event)

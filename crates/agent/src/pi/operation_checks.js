@@ -1,13 +1,19 @@
 // An extension of pi's that asks whether the grant of a job allows what a tool is about to do, before it does it. Mainstay, which speaks to
 // pi over its pipes, answers the dialog itself: nobody sees it. Mainstay writes this file anew at each start of pi.
 
-import { realpathSync } from "node:fs";
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 
 const TITLE = "mainstay:operation";
 const READS = ["read", "ls", "grep", "find"];
+/** Those that read all that is below what they are given. */
+const RECURSIVE = ["grep", "find"];
 const WRITES = ["write", "edit"];
+/** What pi takes for a plain space in a path. */
+const SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;
+/** How many links a path may lead over. */
+const LINKS = 40;
 
 export default function (pi) {
   pi.on("tool_call", async (event, context) => {
@@ -27,8 +33,13 @@ export default function (pi) {
 function about({ toolName, input }, folder) {
   const kind = READS.includes(toolName) ? "fs.read" : WRITES.includes(toolName) ? "fs.write" : undefined;
   if (!kind) return { operation: { kind: "tool.call", target: toolName } };
-  const path = real(resolve(folder, withoutHome(input.path ?? ".")));
-  return { operation: { kind, target: path }, path };
+  const written = resolve(folder, withoutHome((input.path ?? ".").replace(SPACES, " ")));
+  const path = real(written, LINKS);
+  if (kind === "fs.read") {
+    // pi tries other spellings of a path that is not there.
+    lstatSync(path);
+  }
+  return { operation: { kind, target: path, isRecursive: RECURSIVE.includes(toolName) }, path };
 }
 
 function withoutHome(path) {
@@ -36,12 +47,24 @@ function withoutHome(path) {
   return plain === "~" || plain.startsWith("~/") ? homedir() + plain.slice(1) : plain;
 }
 
-/** The path without links, as far as it is there. */
-function real(path) {
+/** The path without links, as far as it is there. A link to what is not there yet is followed, too: a tool would make that. */
+function real(path, links) {
+  if (links === 0) throw new Error(`${path} leads over too many links`);
   try {
     return realpathSync(path);
-  } catch {
-    const folder = dirname(path);
-    return folder === path ? path : join(real(folder), basename(path));
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
   }
+  const folder = dirname(path);
+  if (folder === path) return path;
+  const here = join(real(folder, links), basename(path));
+  let link;
+  try {
+    link = readlinkSync(here);
+  } catch (error) {
+    // It is not there, or no link.
+    if (error.code === "ENOENT" || error.code === "EINVAL") return here;
+    throw error;
+  }
+  return real(resolve(dirname(here), link), links - 1);
 }

@@ -61,6 +61,11 @@ pub(super) fn unbounded(request: &ExtensionRequest) -> String {
     line(&request.id, UNBOUNDED)
 }
 
+/// The line for tools that go on after the end of a job which a grant bounded.
+pub(super) fn without_job(request: &ExtensionRequest) -> String {
+    line(&request.id, "the job has ended whose grant allowed anything")
+}
+
 /// The line with which tools hear whether they may.
 pub(super) fn answered(id: AskId, answer: &Result<Value, Error>) -> String {
     match answer {

@@ -98,6 +98,8 @@ pub(crate) struct Translation {
     dialogs: HashMap<AskId, Dialog>,
     /// What its tools are about to do, and wait to hear whether they may.
     checks: HashSet<AskId>,
+    /// Whether a grant bounded the job before: what its tools still do is not allowed by the end of it.
+    was_bounded: bool,
     job: Option<Job>,
     state: AgentState,
     /// How it is to go on once it is there.
@@ -120,6 +122,7 @@ impl Translation {
             waiting: HashMap::new(),
             dialogs: HashMap::new(),
             checks: HashSet::new(),
+            was_bounded: false,
             job: None,
             state: AgentState::default(),
             wanted,
@@ -180,6 +183,7 @@ impl Translation {
             (Phase::Setting, Command::GetAvailableModels) => Step::Choose,
             (Phase::Setting, _) => Step::Set,
         };
+        self.was_bounded = is_bounded;
         self.job = Some(Job { is_bounded, ..Job::new(id, phase, now) });
         self.send(&command, PendingRequest::Step(step));
     }

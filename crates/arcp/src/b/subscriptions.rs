@@ -12,7 +12,7 @@ use super::lease::ShownLease;
 use super::translator::status_of;
 use super::{B, replay};
 use crate::frames::Outbox;
-use crate::job_origin::{Acceptance, JobOrigin, trace_of_job};
+use crate::job_origin::{JobOrigin, trace_of_job};
 use crate::job_outcome::JobState;
 use crate::live_sessions::LiveSessions;
 use crate::message_id::place_of_ulid;
@@ -163,10 +163,7 @@ impl Session<B> {
             CommandStatus::Ended(stored) => JobState::of_stored(&stored.outcome),
         };
         let agent = self.agent_of(home).cloned().unwrap_or_default();
-        let grants = match self.acceptance_of(job, home).await? {
-            Some(event) => Acceptance::of(&event).and_then(|acceptance| acceptance.grants.cloned()),
-            None => None,
-        };
-        Ok(Described { state, agent, trace: trace_of_job(job), grants: grants.map(Box::new) })
+        let grants = self.granted_to(job, home).await?;
+        Ok(Described { state, agent, trace: trace_of_job(job), grants })
     }
 }

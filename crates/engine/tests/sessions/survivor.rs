@@ -203,6 +203,7 @@ impl Survivor {
         GivenToRunner {
             jobs: life.ran.iter().map(|(job, _)| *job).collect(),
             unanswered: life.asked.iter().filter(|ask| !life.answers.contains_key(ask)).copied().collect(),
+            checks: Vec::new(),
             secrets: life.secrets.clone(),
         }
     }

@@ -165,6 +165,10 @@ impl Page {
                 let text = format!("its command took longer than {limit_ms} ms, and was answered");
                 self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
             }
+            EventBody::JobDenied { job, error } => {
+                let text = format!("it was stopped: {error}");
+                self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
+            }
             EventBody::EvalCompleted { job, result, duration_ms, .. } => {
                 self.end(*job, Ending::Completed, Some(*duration_ms), ReturnedValue::of(result));
             }

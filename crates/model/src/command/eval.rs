@@ -69,6 +69,7 @@ impl Request for Eval {
             line.check_taken(&draft.session.kind, language.as_ref())?;
         }
         let Accepted { metadata, identity, deadline, grants, fresh } = accepted;
+        draft.check_life(grants.as_deref())?;
         let Identity { command, key, fingerprint, .. } = identity;
         let job = JobId::from_uuid(fresh);
         let Self { code, file, command_line, .. } = self.clone();

@@ -16,11 +16,20 @@ use crate::session::RunningJob;
 const SHELL: &str = "bash";
 
 impl Draft<'_> {
+    /// Refuses a job whose grant has ended, or has nothing left of its budget.
+    ///
+    /// # Errors
+    /// [`Error::GrantExpired`], [`Error::GrantRevoked`], [`Error::BudgetExhausted`].
+    pub(crate) fn check_life(&self, grants: Option<&Grants>) -> Result<(), Error> {
+        grants.map_or(Ok(()), |grants| Ok(grants.check_life(self.now)?))
+    }
+
     /// Refuses work that its grant does not cover: a command of a shell, or any for an agent that uses another model.
     ///
     /// # Errors
     /// [`Error::GrantDenied`], and what else the grant refuses.
     pub(super) fn check_work(&self, grants: Option<&Grants>, work: &JobSpec) -> Result<(), Error> {
+        self.check_life(grants)?;
         let Some(held) = grants else { return Ok(()) };
         if matches!(work, JobSpec::Shell { .. }) {
             held.check(&Operation::new(OperationKind::TOOL_CALL, SHELL)?, self.now)?;
@@ -48,20 +57,18 @@ impl Draft<'_> {
 
     /// Tells a runner whether its job may do what it is about to do.
     pub(super) fn check_operation(&mut self, job: JobId, check: AskId, asked: &AskedOperation) {
-        let Some(running) = self.running(job) else {
+        let running = self.running(job).filter(|running| !running.cancel_requested);
+        let Some(running) = running else {
             return self.effect(Effect::Answer { ask: check, answer: Err(Error::Cancelled) });
         };
         let granted = match &running.grants {
-            Some(grants) => Operation::new(asked.kind.clone(), &asked.target)
-                .and_then(|operation| grants.check(&operation, self.now)),
+            Some(grants) => asked.operation().and_then(|operation| grants.check(&operation, self.now)),
             None => Ok(()),
         };
         let asks = running.grants.as_ref().is_some_and(|grants| grants.asks());
-        if let Err(Denial::NotCovered { .. }) = granted
-            && asks
-        {
+        if let (Err(Denial::NotCovered { .. }), true, Ok(operation)) = (&granted, asks, asked.operation()) {
             // The answer to the question is that to the check.
-            return self.job_asks(job, check, Permission::question(asked), None);
+            return self.job_asks(job, check, Permission::question(&AskedOperation::from(&operation)), None);
         }
         let answer = granted.map(|()| Value::Null).map_err(Error::from);
         if let Err(error) = &answer {

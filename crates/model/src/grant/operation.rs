@@ -19,6 +19,8 @@ const LONGEST_TARGET: usize = 8192;
 pub struct Operation {
     kind: OperationKind,
     target: Canonical,
+    /// Whether it is done to all that is below the target, too.
+    is_recursive: bool,
 }
 
 /// What somebody says that he is about to do, as he says it.
@@ -29,18 +31,36 @@ pub struct AskedOperation {
     pub kind: OperationKind,
     /// What it is to be done to, as the asker writes it.
     pub target: String,
+    /// Whether it is done to all that is below the target, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_recursive: bool,
 }
 
 impl AskedOperation {
+    /// The operation, with its target in its one form.
+    ///
+    /// # Errors
+    /// As [`Operation::new`].
+    pub fn operation(&self) -> Result<Operation, Denial> {
+        let operation = Operation::new(self.kind.clone(), &self.target)?;
+        Ok(Operation { is_recursive: self.is_recursive, ..operation })
+    }
+
     /// Whether it is this operation, whose target is in its one form.
     pub(super) fn is(&self, operation: &Operation) -> bool {
-        self.kind == operation.kind && self.target == operation.target()
+        self.kind == operation.kind
+            && self.target == operation.target()
+            && self.is_recursive == operation.is_recursive
     }
 }
 
 impl From<&Operation> for AskedOperation {
     fn from(operation: &Operation) -> Self {
-        Self { kind: operation.kind.clone(), target: operation.target().to_owned() }
+        Self {
+            kind: operation.kind.clone(),
+            target: operation.target().to_owned(),
+            is_recursive: operation.is_recursive,
+        }
     }
 }
 
@@ -56,7 +76,7 @@ impl Operation {
             kind.syntax().canonical(target)
         };
         match canonical {
-            Ok(target) => Ok(Self { kind, target }),
+            Ok(target) => Ok(Self { kind, target, is_recursive: false }),
             Err(reason) => {
                 Err(Denial::NotCanonical { kind, target: shown(target), reason: reason.to_owned() })
             }
@@ -71,6 +91,11 @@ impl Operation {
     /// Returns the target in its one form.
     pub fn target(&self) -> &str {
         &self.target.text
+    }
+
+    /// Whether it is done to all that is below the target, too.
+    pub const fn is_recursive(&self) -> bool {
+        self.is_recursive
     }
 
     pub(super) fn segments(&self) -> &[String] {

@@ -70,6 +70,17 @@ impl Pattern {
         }
     }
 
+    /// Whether it covers an operation, with all that is below its target where that is meant.
+    pub(super) fn allows(&self, operation: &Operation) -> bool {
+        if !operation.is_recursive() {
+            return self.matches(operation);
+        }
+        // A target with stars in its name is read as more than it is, which only asks for more.
+        let below = format!("{}/**", operation.target().trim_end_matches('/'));
+        let below = Self::parse(operation.kind(), &below, &PatternLimits::STORED);
+        below.is_ok_and(|below| self.covers(&below))
+    }
+
     /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

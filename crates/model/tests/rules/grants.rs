@@ -82,7 +82,7 @@ fn failed(story: &SessionHistory) -> Option<Error> {
 }
 
 fn check(story: &mut SessionHistory, kind: OperationKind, target: &str) -> Result<(), Error> {
-    let operation = AskedOperation { kind, target: target.to_owned() };
+    let operation = AskedOperation { kind, target: target.to_owned(), is_recursive: false };
     let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operation };
     match hear(story, checks).as_slice() {
         [Effect::Answer { ask, answer }] if *ask == ask_id(7) => answer.clone().map(|_| ()),
@@ -186,7 +186,11 @@ fn people_are_asked_about_what_is_not_granted_where_the_grant_says_so() {
     let wants = |number: u128, target: &str| RunnerNotice::Checks {
         job: job_id(JOB),
         check: ask_id(number),
-        operation: AskedOperation { kind: OperationKind::TOOL_CALL, target: target.to_owned() },
+        operation: AskedOperation {
+            kind: OperationKind::TOOL_CALL,
+            target: target.to_owned(),
+            is_recursive: false,
+        },
     };
     let mut answered = |number: u128, answer: &str| {
         assert_eq!(hear(&mut story, wants(number, "bash")), [], "it waits for an answer");
@@ -210,4 +214,38 @@ fn people_are_asked_about_what_is_not_granted_where_the_grant_says_so() {
     // Nobody's answer is no.
     let decision = story.decide(Input::Notice(Notice::AskOverdue { ask: ask_id(63) })).unwrap();
     assert_eq!(decision.effects, [told(63, "no")]);
+}
+
+#[test]
+fn what_reads_all_below_a_folder_needs_a_grant_for_all_of_it() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/*")])).unwrap();
+    let mut checked = |target: &str, is_recursive: bool| {
+        let asked = AskedOperation { kind: OperationKind::FS_READ, target: target.to_owned(), is_recursive };
+        let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operation: asked };
+        matches!(hear(&mut story, checks).as_slice(), [Effect::Answer { answer: Ok(_), .. }])
+    };
+    assert!(checked("/work/private", false));
+    assert!(!checked("/work/private", true), "what is deeper is not granted");
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/**")])).unwrap();
+    let asked = AskedOperation {
+        kind: OperationKind::FS_READ,
+        target: "/work/private".to_owned(),
+        is_recursive: true,
+    };
+    let checks = RunnerNotice::Checks { job: job_id(JOB), check: ask_id(7), operation: asked };
+    assert!(matches!(hear(&mut story, checks).as_slice(), [Effect::Answer { answer: Ok(_), .. }]));
+}
+
+#[test]
+fn a_job_that_is_to_stop_is_granted_nothing_more_and_one_without_a_budget_does_not_begin() {
+    let mut story = agent();
+    let spent = grants(&[]).costing(Budget::parse(["USD:0"]).unwrap());
+    let refused = begin(&mut story, turn(), spent).unwrap_err();
+    assert_eq!(refused, Error::BudgetExhausted { currency: "USD".to_owned() });
+    begin(&mut story, turn(), grants(&[("tool.call", "bash")]).until(Some(second(9)))).unwrap();
+    let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(JOB) })).unwrap();
+    story.carry(decision);
+    assert_eq!(check(&mut story, OperationKind::TOOL_CALL, "bash"), Err(Error::Cancelled));
 }

@@ -24,6 +24,8 @@ pub(super) struct Heeded {
     /// comes again otherwise is run again, as a reload has it.
     comes_again: Option<JobId>,
     unanswered: Vec<AskId>,
+    /// Those of them that are checks, and the notices that asked.
+    checks: Vec<(AskId, NoticeNumber)>,
     steered: Seq,
     secrets: Vec<Value>,
     masks: Secrets,
@@ -42,6 +44,7 @@ impl Heeded {
         self.jobs.push_back(job);
         self.running = Some(job);
         self.unanswered.clear();
+        self.checks.clear();
         self.secrets.clear();
         self.masks.clear();
         true
@@ -64,6 +67,7 @@ impl Heeded {
     pub(super) fn answers(&mut self, answer: &AskAnswer) -> bool {
         let Some(at) = self.unanswered.iter().position(|ask| *ask == answer.ask) else { return false };
         self.unanswered.swap_remove(at);
+        self.checks.retain(|(check, _)| *check != answer.ask);
         if let (true, Ok(secret)) = (answer.is_secret, &answer.answer) {
             self.masks.add(secret);
             self.secrets.push(secret.clone());
@@ -99,8 +103,10 @@ impl Heeded {
     /// Hears what the runner says in the notice of this number, and takes secrets out of it: it may come to lie in a file.
     pub(super) fn hears(&mut self, number: NoticeNumber, notice: &mut RunnerNotice) {
         match notice {
-            RunnerNotice::Asks { ask, .. } | RunnerNotice::Checks { check: ask, .. } => {
-                self.unanswered.push(*ask);
+            RunnerNotice::Asks { ask, .. } => self.unanswered.push(*ask),
+            RunnerNotice::Checks { check, .. } => {
+                self.unanswered.push(*check);
+                self.checks.push((*check, number));
             }
             RunnerNotice::Output { text, .. } => self.masks.mask(text),
             RunnerNotice::Display { display, .. } => self.masks.mask_display(display),
@@ -121,6 +127,7 @@ impl Heeded {
             self.ended = number;
             self.running = None;
             self.unanswered.clear();
+            self.checks.clear();
         }
     }
 
@@ -129,6 +136,7 @@ impl Heeded {
         GivenToRunner {
             jobs: self.jobs.iter().copied().collect(),
             unanswered: self.unanswered.clone(),
+            checks: self.checks.clone(),
             secrets: self.secrets.clone(),
         }
     }

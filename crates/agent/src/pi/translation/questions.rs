@@ -23,9 +23,15 @@ impl Translation {
 
     /// Its tools are about to do something. Where nothing bounds the job, they hear so at once.
     fn check(&mut self, request: &ExtensionRequest) {
-        let Some(job) = self.job.as_ref().filter(|job| job.is_bounded).map(|job| job.id) else {
-            return self.out.push_back(Output::Send(operation_checks::unbounded(request)));
+        let line = match &self.job {
+            Some(job) if job.is_bounded => None,
+            None if self.was_bounded => Some(operation_checks::without_job(request)),
+            Some(_) | None => Some(operation_checks::unbounded(request)),
         };
+        if let Some(line) = line {
+            return self.out.push_back(Output::Send(line));
+        }
+        let Some(job) = self.job() else { return };
         self.out.push_back(match Check::of(request) {
             Ok(Check { id: check, operation }) => {
                 self.checks.insert(check);

@@ -434,11 +434,11 @@ fn what_tools_are_about_to_do_is_asked_about_where_a_grant_bounds_the_job() {
     play.take().hear(CHECK).translation.interrupt();
     play.take();
     insta::assert_snapshot!(play.told, @r#"
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" } })
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
     → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"granted"}
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" } })
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
     → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the operation `fs.read` on `/work/a` is not granted"}
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a" } })
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
     → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the command was cancelled; nothing came of it"}
     → {"id":"5","type":"abort"}
     "#);
