@@ -225,6 +225,7 @@ async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
         ("read", json!({ "path": "../outside.txt" })),
         ("read", json!({ "path": "link.txt" })),
         ("read", json!({ "path": "two\u{a0}words.txt" })),
+        ("read", json!({ "path": "nothing.txt" })),
         ("write", json!({ "path": "b.txt", "content": "new" })),
         ("write", json!({ "path": "made/dangling.txt", "content": "new" })),
         ("write", json!({ "path": "dangling.txt", "content": "new" })),
@@ -253,6 +254,8 @@ async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
     toolResult: the operation `fs.read` on `…/outside.txt` is not granted
     toolCall: {"path":"two words.txt"}
     toolResult: the operation `fs.read` on `…/outside.txt` is not granted
+    toolCall: {"path":"nothing.txt"}
+    toolResult: ENOENT: no such file or directory, lstat '…/project/nothing.txt'
     toolCall: {"content":"new","path":"b.txt"}
     toolResult: the operation `fs.write` on `…/project/b.txt` is not granted
     toolCall: {"content":"new","path":"made/dangling.txt"}

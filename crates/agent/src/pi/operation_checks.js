@@ -17,15 +17,15 @@ const LINKS = 40;
 
 export default function (pi) {
   pi.on("tool_call", async (event, context) => {
-    const { operation, path } = about(event, context.cwd);
+    const { operation, path, refusal } = about(event, context.cwd);
     const answer = await context.ui.input(TITLE, JSON.stringify(operation));
     if (answer === "unbounded") return undefined;
-    if (answer === "granted") {
+    if (answer === "granted" && refusal === undefined) {
       // What was checked is what is acted on, however the tool would have read the path.
       if (path !== undefined) event.input.path = path;
       return undefined;
     }
-    return { block: true, reason: answer ?? "Mainstay does not say whether this is granted; it may be tried again" };
+    return { block: true, reason: refusal ?? answer ?? "Mainstay does not say whether this is granted; it may be tried again" };
   });
 }
 
@@ -33,13 +33,17 @@ export default function (pi) {
 function about({ toolName, input }, folder) {
   const kind = READS.includes(toolName) ? "fs.read" : WRITES.includes(toolName) ? "fs.write" : undefined;
   if (!kind) return { operation: { kind: "tool.call", target: toolName } };
-  const written = resolve(folder, withoutHome((input.path ?? ".").replace(SPACES, " ")));
-  const path = real(written, LINKS);
-  if (kind === "fs.read") {
+  const operation = (target) => ({ kind, target, isRecursive: RECURSIVE.includes(toolName) });
+  const written = resolve(folder, withoutHome(String(input.path ?? ".").replace(SPACES, " ")));
+  try {
+    const path = real(written, LINKS);
     // pi tries other spellings of a path that is not there.
-    lstatSync(path);
+    if (kind === "fs.read") lstatSync(path);
+    return { operation: operation(path), path };
+  } catch (error) {
+    // Where it leads to is not known: where a grant bounds the job, nothing is done there.
+    return { operation: operation(written), refusal: error.message };
   }
-  return { operation: { kind, target: path, isRecursive: RECURSIVE.includes(toolName) }, path };
 }
 
 function withoutHome(path) {

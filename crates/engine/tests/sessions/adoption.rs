@@ -249,6 +249,26 @@ async fn a_job_goes_on_asks_and_is_answered_though_its_daemon_is_killed() {
 }
 
 #[tokio::test]
+async fn a_check_whose_answer_is_lost_with_the_daemon_is_answered_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let session = daemon.session().await;
+    let client = daemon.client(session);
+    let running = client.begin("loop").await;
+    let survivor = daemon.survivor();
+    let check = survivor.check_in_vain(survivor.job());
+    survivor.until_all_acknowledged().await;
+    hang_up(client, [running]);
+    let survivors = Arc::clone(&daemon.survivors);
+    daemon.kill().await;
+    survivor.hears_answers();
+    let daemon = Mortal::open(folder.path(), &survivors).await;
+    let answer = survivor.answer_to(check).await;
+    assert!(matches!(answer, Err(Error::WorkerFailed { .. })), "it may be tried again: {answer:?}");
+    assert_eq!(daemon.engine.lost_jobs(), []);
+}
+
+#[tokio::test]
 async fn a_cancel_that_was_stored_reaches_a_job_that_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;

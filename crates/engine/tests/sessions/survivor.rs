@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_model::grant::{AskedOperation, OperationKind};
 use mainstay_model::{
     AgentNotice, AskId, Capabilities, Diagnostic, Display, Epoch, Error, EvalResult, JobEnding, JobId,
     JobReport, JobSpec, NoticeNumber, OutputStream, Question, QueuedPrompt, RunnerId, RunnerInfo,
@@ -105,6 +106,10 @@ struct Life {
     /// What it asked, in order.
     asked: Vec<AskId>,
     answers: HashMap<AskId, Result<Value, Error>>,
+    /// What it was about to do, and the notices that asked whether it may.
+    checks: Vec<(AskId, NoticeNumber)>,
+    /// Whether answers are lost on their way.
+    loses_answers: bool,
     secrets: Vec<Value>,
     interrupts: usize,
     /// The newest owner that it has obeyed.
@@ -173,6 +178,11 @@ impl Survivor {
         self.life().ran.iter().map(|(_, code)| code.clone()).collect()
     }
 
+    /// The job that it runs.
+    pub(crate) fn job(&self) -> JobId {
+        self.life().ran.last().unwrap().0
+    }
+
     pub(crate) fn is_killed(&self) -> bool {
         self.life().is_killed
     }
@@ -203,7 +213,12 @@ impl Survivor {
         GivenToRunner {
             jobs: life.ran.iter().map(|(job, _)| *job).collect(),
             unanswered: life.asked.iter().filter(|ask| !life.answers.contains_key(ask)).copied().collect(),
-            checks: Vec::new(),
+            checks: life
+                .checks
+                .iter()
+                .filter(|(check, _)| !life.answers.contains_key(check))
+                .copied()
+                .collect(),
             secrets: life.secrets.clone(),
         }
     }
@@ -303,6 +318,30 @@ impl Survivor {
         self.say(RunnerNotice::Output { job: Some(job), stream, text });
     }
 
+    /// Asks whether a job may do something, where the answer is lost, and prints.
+    pub(crate) fn check_in_vain(&self, job: JobId) -> AskId {
+        let check = AskId::from_uuid(Uuid::now_v7());
+        let (kind, target) = (OperationKind::TOOL_CALL, "bash".to_owned());
+        let operation = AskedOperation { kind, target, is_recursive: false };
+        self.change(|life| {
+            life.said.push(RunnerNotice::Checks { job, check, operation });
+            life.checks.push((check, NoticeNumber(life.said.len() as u64)));
+            life.loses_answers = true;
+        });
+        self.print(job, OutputStream::Stdout, "behind the check".to_owned());
+        check
+    }
+
+    /// From now on answers come to it again.
+    pub(crate) fn hears_answers(&self) {
+        self.change(|life| life.loses_answers = false);
+    }
+
+    /// The answer to a check.
+    pub(crate) async fn answer_to(&self, check: AskId) -> Result<Value, Error> {
+        self.until(|life| life.answers.get(&check).cloned()).await
+    }
+
     async fn ask(&self, job: JobId, question: Question) {
         let ask = AskId::from_uuid(Uuid::now_v7());
         self.life().asked.push(ask);
@@ -391,7 +430,7 @@ impl Process for Handle {
 
     async fn answer(&self, AskAnswer { ask, answer, is_secret }: AskAnswer) {
         self.give(|life| {
-            if life.answers.contains_key(&ask) {
+            if life.loses_answers || life.answers.contains_key(&ask) {
                 return;
             }
             if is_secret {

@@ -144,6 +144,7 @@ impl Heeded {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::grant::{AskedOperation, OperationKind};
     use mainstay_model::{OutputStream, Question};
     use serde_json::json;
     use uuid::Uuid;
@@ -226,5 +227,18 @@ mod tests {
         assert_eq!(heeded.given().secrets, [json!("tops3cret")]);
         heeded.begins(job(2));
         assert_eq!(heeded.given().secrets, Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_check_is_known_with_its_notice_until_it_is_answered() {
+        let mut heeded = Heeded::default();
+        heeded.begins(job(1));
+        let check = AskId::from_uuid(Uuid::new_v4());
+        let (kind, target) = (OperationKind::TOOL_CALL, "bash".to_owned());
+        let operation = AskedOperation { kind, target, is_recursive: false };
+        heeded.hears(NoticeNumber(5), &mut RunnerNotice::Checks { job: job(1), check, operation });
+        assert_eq!(heeded.given().checks, [(check, NoticeNumber(5))]);
+        assert!(heeded.answers(&AskAnswer::open(check, Ok(json!(null)))));
+        assert_eq!(heeded.given().checks, []);
     }
 }
