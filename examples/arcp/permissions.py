@@ -3,15 +3,13 @@
 Usage: python permissions.py AGENT TASK [KIND]...
 """
 
-import os
 import sys
 
 from arcp import CAPABILITIES, ENDS, Arcp
 
 agent, task, *allowed = sys.argv[1:]
 client = Arcp("permissions.py", (*CAPABILITIES, "permissions"))
-context = {"working_directory": os.getcwd()}
-client.ask("agent.delegate", {"target": agent, "task": task, "context": context})
+client.ask("agent.delegate", {"target": agent, "task": task})
 while True:
     message = client.until("permission.request", *ENDS)
     payload = message["payload"]

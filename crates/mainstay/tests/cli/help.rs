@@ -28,6 +28,7 @@ fn the_first_help_shows_every_command_and_examples() {
       explore      Show what a session has and refers to: namespaces, types, names, values
       review       Say what in F# code could be written more plainly
       scaffold     Write property-based tests of an F# function from its type
+      schedule     Have code or a prompt run later in a session
       search       Find what was said in sessions
       history      Show what you submitted at prompts, newest last, and remove it
       export       Write a session to a file, whole or for people to read
@@ -160,7 +161,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 35 + 17 + 5 + 5 + 3 + 1 + 3 + 2 + 2,
+        1 + 36 + 17 + 5 + 5 + 3 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

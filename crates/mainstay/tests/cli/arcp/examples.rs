@@ -75,19 +75,14 @@ fn the_examples_open_a_session_run_code_and_answer_it() {
 fn an_agent_does_what_the_example_allows_and_nothing_else() {
     let world = World::new();
     assert_eq!(world.run(["prompt", "--kind", "agent", "say Hello."]).code, 0);
-    let task = "do fs.read /work/a\ndo fs.write /work/a\nsay I am done.";
+    let task = "do fs.write /work/a\ndo fs.read /work/a";
     let (told, ok) = Example::begin(&world, "permissions.py", &["agent", task, "fs.read"]).rest();
     assert!(ok, "{told}");
     insta::assert_snapshot!(told, @"
-    fs.read /work/a is allowed
     fs.write /work/a is not allowed
-    job.completed I am done.
+    fs.read /work/a is allowed
+    job.completed fs.read /work/a is done
     ");
-    let said = world.run(["session", "transcript"]).stdout;
-    assert!(
-        said.contains("fs.read /work/a is done") && said.contains("fs.write /work/a is not done"),
-        "{said}"
-    );
 }
 
 #[test]
