@@ -40,17 +40,16 @@ impl Draft<'_> {
     /// What the grant of the running job does not allow of what is about to be recorded: the last of a budget was spent, or another model is used.
     pub(super) fn not_granted(&self, body: &EventBody) -> Option<(RunningJob, Error)> {
         let running = self.session.running().filter(|running| !running.is_answered)?;
-        let mut grants = running.grants.clone()?;
         let granted = match body {
             EventBody::MessageAdded(message) => {
+                let mut grants = running.grants.clone()?;
                 grants.spend_on(&message.usage.unwrap_or_default());
-                match grants.budget().exhausted() {
-                    Some(currency) => Err(Error::BudgetExhausted { currency: currency.as_str().to_owned() }),
-                    None => Ok(()),
-                }
+                self.check_life(Some(&grants))
             }
-            EventBody::AgentChanged(state) => self.is_granted(&grants, state.model.as_ref()),
-            _ => Ok(()),
+            EventBody::AgentChanged(state) => {
+                self.is_granted(running.grants.as_deref()?, state.model.as_ref())
+            }
+            _ => return None,
         };
         granted.err().map(|error| (running.clone(), error))
     }

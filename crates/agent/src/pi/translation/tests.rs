@@ -416,7 +416,7 @@ proptest! {
     }
 }
 
-const CHECK: &str = r#"{"type":"extension_ui_request","id":"00000000-0000-0000-0000-000000000001","method":"input","title":"mainstay:operation","placeholder":"{\"kind\":\"fs.read\",\"target\":\"/work/a\"}"}"#;
+const CHECK: &str = r#"{"type":"extension_ui_request","id":"00000000-0000-0000-0000-000000000001","method":"input","title":"mainstay:operation","placeholder":"{\"kind\":\"fs.read\",\"target\":\"/project/a\"}"}"#;
 
 #[test]
 fn what_tools_are_about_to_do_is_asked_about_where_a_grant_bounds_the_job() {
@@ -429,16 +429,16 @@ fn what_tools_are_about_to_do_is_asked_about_where_a_grant_bounds_the_job() {
     play.translation.answer(check, &Ok(Value::Null), play.now);
     play.hear(CHECK);
     let denied =
-        Error::GrantDenied { operation: "fs.read".to_owned(), target: "/work/a".to_owned(), reason: None };
+        Error::GrantDenied { operation: "fs.read".to_owned(), target: "/project/a".to_owned(), reason: None };
     play.translation.answer(check, &Err(denied), play.now);
     play.take().hear(CHECK).translation.interrupt();
     play.take();
     insta::assert_snapshot!(play.told, @r#"
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/project/a", is_recursive: false } })
     → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"granted"}
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
-    → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the operation `fs.read` on `/work/a` is not granted"}
-    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/work/a", is_recursive: false } })
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/project/a", is_recursive: false } })
+    → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the operation `fs.read` on `/project/a` is not granted"}
+    Tell(Checks { job: JobId(00000000-0000-0000-0000-000000000001), check: AskId(00000000-0000-0000-0000-000000000001), operation: AskedOperation { kind: OperationKind("fs.read"), target: "/project/a", is_recursive: false } })
     → {"id":"00000000-0000-0000-0000-000000000001","type":"extension_ui_response","value":"the command was cancelled; nothing came of it"}
     → {"id":"5","type":"abort"}
     "#);
