@@ -11,12 +11,12 @@ use mainstay_model::{
     AgentNotice, AskId, Delivery, Delta, Error, JobId, JobSpec, Prompt, QueuedPrompt, RunnerNotice, Setting,
     ThinkingLevel,
 };
+use mainstay_os::lines::{Line, Lines};
 use mainstay_runner::AgentQuestion;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::rpc;
-use super::streams::{Line, Lines};
 use super::translation::{Output, Timeouts, Translation};
 
 /// The longest line that is read, in bytes.

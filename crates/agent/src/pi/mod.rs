@@ -16,7 +16,6 @@ mod orphans;
 mod rpc;
 mod runner;
 mod session_file;
-mod streams;
 mod translation;
 
 pub use factory::{PiAgents, PiSettings};

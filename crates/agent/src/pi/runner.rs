@@ -17,20 +17,19 @@ use mainstay_model::{
     AgentNotice, AgentState, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
     RunnerNotice, Seq, WorkerExit,
 };
+use mainstay_os::lines::{LastLines, Line, LineWriter, Lines};
 use mainstay_os::process::{self, Group, Launch, Unready};
 use mainstay_runner::{
     Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, StartLines, StartedRunner,
 };
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::orphans::ProcessMark;
 use super::rpc;
 use super::session_file::{EntryCounts, kept};
-use super::streams::{LastLines, Line, Lines};
 use super::translation::{Output, Timeouts, Translation};
 
 /// Notices on their way to the session; then pi's pipe fills up, and pi waits.
@@ -84,13 +83,11 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     else {
         return Err(Error::WorkerFailed { reason: "its pipes are not there".to_owned() });
     };
-    let (writer, to_write) = mpsc::unbounded_channel();
-    tokio::spawn(write(stdin, to_write));
     let (wake, woken) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         translation: Mutex::new(Translation::new(timeouts, state)),
         questions: Mutex::default(),
-        writer,
+        writer: LineWriter::new(stdin),
         wake,
         began: Instant::now(),
     });
@@ -124,16 +121,10 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
 struct Shared {
     translation: Mutex<Translation>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Error>>>>,
-    writer: mpsc::UnboundedSender<WriteRequest>,
+    writer: LineWriter,
     /// What follows of what the engine wants, but for what pi is told.
     wake: mpsc::UnboundedSender<Vec<Output>>,
     began: Instant,
-}
-
-enum WriteRequest {
-    Line(String),
-    /// All before it is written.
-    Mark(oneshot::Sender<()>),
 }
 
 impl Shared {
@@ -157,8 +148,7 @@ impl Shared {
         let mut rest = Vec::new();
         for out in outs {
             match out {
-                // The reader notices that pi is gone.
-                Output::Send(line) => drop(self.writer.send(WriteRequest::Line(line))),
+                Output::Send(line) => self.writer.send(line),
                 other => rest.push(other),
             }
         }
@@ -170,24 +160,7 @@ impl Shared {
         let rest = self.change(change);
         // Also where nothing follows: there may be another moment to look at the time.
         self.wake.send(rest).ok();
-        let (mark, written) = oneshot::channel();
-        self.writer.send(WriteRequest::Mark(mark)).ok();
-        // It is dropped where pi is gone.
-        written.await.ok();
-    }
-}
-
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<WriteRequest>) {
-    while let Some(next) = lines.recv().await {
-        match next {
-            WriteRequest::Line(line) => {
-                if let Err(error) = stdin.write_all(line.as_bytes()).await {
-                    tracing::warn!(%error, "pi takes no more commands");
-                    return;
-                }
-            }
-            WriteRequest::Mark(mark) => drop(mark.send(())),
-        }
+        self.writer.written().await;
     }
 }
 

@@ -1,8 +1,10 @@
-//! The lines of a process's output, each with a bound; and the last of what it says on standard error.
+//! Lines that go over a process's pipes: what it prints, each with a bound; what it is told; the last that it says on standard error.
 
 use std::collections::VecDeque;
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::ChildStdin;
+use tokio::sync::{mpsc, oneshot};
 
 /// How many lines of standard error are kept.
 const KEPT_LINES: usize = 8;
@@ -11,7 +13,7 @@ const KEPT_BYTES: usize = 1024;
 
 /// Reads lines of a bounded length.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     reader: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
@@ -21,7 +23,7 @@ pub(crate) struct Lines<R> {
 
 /// What comes of reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),
     /// A line of so many bytes was passed over.
@@ -29,12 +31,13 @@ pub(crate) enum Line {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(crate) fn new(reader: R, limit: usize) -> Self {
+    /// Reads from this, lines of at most so many bytes.
+    pub fn new(reader: R, limit: usize) -> Self {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), limit, line: Vec::new(), overflow: None }
     }
 
     /// The next line; none at the end, where what was cut off is dropped. Nothing is lost where the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Line> {
+    pub async fn next(&mut self) -> Option<Line> {
         loop {
             // A pipe that breaks has come to its end.
             let read = self.reader.fill_buf().await.unwrap_or_default();
@@ -63,13 +66,58 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
+/// Writes lines to a process's input, in a task of its own: whoever has something to tell it waits only where it wants to.
+#[derive(Clone, Debug)]
+pub struct LineWriter(mpsc::UnboundedSender<WriteRequest>);
+
+#[derive(Debug)]
+enum WriteRequest {
+    Line(String),
+    /// All before it is written.
+    Mark(oneshot::Sender<()>),
+}
+
+impl LineWriter {
+    /// Writes to this input.
+    pub fn new(input: ChildStdin) -> Self {
+        let (requests, taken) = mpsc::unbounded_channel();
+        tokio::spawn(write(input, taken));
+        Self(requests)
+    }
+
+    /// Has a text written, which ends its line itself. Where the process is gone, whoever reads its output notices.
+    pub fn send(&self, line: String) {
+        self.0.send(WriteRequest::Line(line)).ok();
+    }
+
+    /// Waits until all that was sent before is written, or the process is gone.
+    pub async fn written(&self) {
+        let (mark, written) = oneshot::channel();
+        self.0.send(WriteRequest::Mark(mark)).ok();
+        written.await.ok();
+    }
+}
+
+async fn write(mut input: ChildStdin, mut requests: mpsc::UnboundedReceiver<WriteRequest>) {
+    while let Some(next) = requests.recv().await {
+        match next {
+            WriteRequest::Line(line) => {
+                if input.write_all(line.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            WriteRequest::Mark(mark) => drop(mark.send(())),
+        }
+    }
+}
+
 /// The last lines that a process said on standard error.
 #[derive(Debug, Default)]
-pub(crate) struct LastLines(VecDeque<String>);
+pub struct LastLines(VecDeque<String>);
 
 impl LastLines {
     /// Takes in one more.
-    pub(crate) fn push(&mut self, line: &str) {
+    pub fn push(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
             return;
@@ -81,7 +129,7 @@ impl LastLines {
     }
 
     /// All of them; none where nothing was said.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let lines: Vec<&str> = self.0.iter().map(String::as_str).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
