@@ -3,6 +3,7 @@
 use mainstay_model::agent::Note;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::message::{PartRole, TokenUsage};
+use mainstay_model::tool_call::Progress;
 use mainstay_model::{
     Ask, AskEnding, AskId, Display, Error, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
     OutputStream, WorkEnding,
@@ -20,6 +21,8 @@ pub(crate) enum JobNews<'a> {
     Printed { stream: OutputStream, text: &'a str },
     /// Its code showed something.
     Displayed(&'a Display),
+    /// Its code says how much is done, which is also shown.
+    Progressed { progress: Progress, display: &'a Display },
     /// What it prints further is left out.
     OutputCut,
     /// An agent thought this.
@@ -109,7 +112,10 @@ fn eval_news(part: JobPart<'_>) -> Option<JobNews<'_>> {
     Some(match part {
         JobPart::Requested { .. } => JobNews::Began,
         JobPart::Printed { stream, text } => JobNews::Printed { stream, text },
-        JobPart::Displayed(display) => JobNews::Displayed(display),
+        JobPart::Displayed(display) => match Progress::of(&display.data) {
+            Some(progress) => JobNews::Progressed { progress, display },
+            None => JobNews::Displayed(display),
+        },
         JobPart::Cleared => return None,
         JobPart::OutputCut => JobNews::OutputCut,
         JobPart::CancelRequested => JobNews::Cancelling,

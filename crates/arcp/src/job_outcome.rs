@@ -103,7 +103,7 @@ impl JobOutcome {
     pub(crate) fn of(end: &JobEnd<'_>, last_text: Option<&str>) -> Self {
         let failed = |cause, message: String, details| Self::Failed(JobFailure { cause, message, details });
         match end {
-            JobEnd::Evaluated(result) => Self::Done(evaluated(result)),
+            JobEnd::Evaluated(result) => Self::Done(result.tool_value().unwrap_or_else(|| evaluated(result))),
             JobEnd::Done(value) => {
                 Self::Done(json!({ "text": last_text.unwrap_or_default(), "value": value }))
             }

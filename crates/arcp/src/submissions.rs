@@ -14,7 +14,7 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
-use crate::agents::AgentCache;
+use crate::agents::{Agent, AgentCache};
 use crate::dialect::Dialect;
 use crate::fold_place::ToldAtBase;
 use crate::job_id::{Submission, job_id};
@@ -54,8 +54,8 @@ struct Order {
 }
 
 impl Order {
-    fn work(&self) -> Result<Work, Error> {
-        Ok(Work::of(&self.submit.input)?.in_folder(self.folder.as_deref()))
+    fn work(&self, agent: &Agent) -> Result<Work, Error> {
+        Ok(Work::for_agent(agent, &self.submit.input)?.in_folder(self.folder.as_deref()))
     }
 
     /// What the job is granted of what was asked. Code in a kernel asks nobody before it does something, so that of a grant only its end and
@@ -245,20 +245,21 @@ async fn try_submit(
     fingerprint: &OnceLock<CommandFingerprint>,
 ) -> Result<Found, Error> {
     let Submit { agent, version, .. } = &order.submit;
-    let kind = match agents.kind_of(daemon, client, agent, version.as_deref()).await? {
-        Ok(kind) => kind,
+    let found = match agents.agent(daemon, client, agent, version.as_deref()).await? {
+        Ok(found) => found,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
-    let is_agent = client.capabilities_of(&kind).has(Capability::Conversation);
+    let kind = &found.kind;
+    let is_agent = client.capabilities_of(kind).has(Capability::Conversation);
     if let Some(before) = before(client, &order.job).await? {
-        let is_same = before.kind == kind && before.is_of(&order, client, is_agent).await;
+        let is_same = before.kind == *kind && before.is_of(&order, &found, client, is_agent).await;
         return Ok(match is_same {
             true => Found::Existing { home: before.home },
             false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
         });
     }
-    let work = order.work()?;
-    let place = work.session(daemon, client, &kind).await?;
+    let work = order.work(&found)?;
+    let place = work.session(daemon, client, kind).await?;
     let grants = order.grants(is_agent);
     let Order { job, key, submit, .. } = order;
     let command = Command {
@@ -299,8 +300,8 @@ struct Before {
 
 impl Before {
     /// Whether it is the same job that is submitted again.
-    async fn is_of(&self, order: &Order, client: &Client, is_agent: bool) -> bool {
-        let Ok(work) = order.work() else { return false };
+    async fn is_of(&self, order: &Order, agent: &Agent, client: &Client, is_agent: bool) -> bool {
+        let Ok(work) = order.work(agent) else { return false };
         // Where it names a session, that may be gone meanwhile, and its name another's.
         if let Some(named) = work.named_session()
             && client.resolve(named).await.is_ok_and(|session| session != self.home)

@@ -5,10 +5,13 @@ use mainstay_gateway::command::anonymous;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::command::Eval;
 use mainstay_model::{
-    Error, JobSpec, Outcome, Prompt, Response, Session, SessionCommand, SessionId, SessionKind, SessionSearch,
+    Error, JobSpec, Outcome, Prompt, Response, Session, SessionCommand, SessionId, SessionKind,
+    SessionSearch, ToolCall,
 };
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::agents::Agent;
 
 /// What a client gives an agent to do. A text alone is the code, or the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -33,7 +36,7 @@ impl Work {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where it has another form.
-    pub(crate) fn of(input: &Value) -> Result<Self, Error> {
+    fn of(input: &Value) -> Result<Self, Error> {
         let wrong = |reason: String| Error::InvalidArgument { argument: "input".to_owned(), reason };
         match input {
             Value::String(text) => {
@@ -45,6 +48,20 @@ impl Work {
                  `working_directory`"
                     .to_owned(),
             )),
+        }
+    }
+
+    /// Reads the input of a job for an agent.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it has another form. What a tool is given is for the tool to read.
+    pub(crate) fn for_agent(agent: &Agent, input: &Value) -> Result<Self, Error> {
+        match &agent.tool {
+            None => Self::of(input),
+            Some((name, version)) => {
+                let (name, version, input) = (name.clone(), version.clone(), input.clone());
+                Ok(Self { code: Some(ToolCall { name, version, input }.code()), ..Self::default() })
+            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! The kinds of sessions that this machine can run, and those that people look for and that lack something.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use mainstay_agent::pi;
-use mainstay_gateway::{Kinds, KnownKind, Missing};
-use mainstay_home::config::FsharpConfig;
+use mainstay_gateway::{Kinds, KnownKind, KnownTool, Missing};
+use mainstay_home::config::Config;
 use mainstay_home::{Home, search};
 use mainstay_kernel::fsharp::{Search, choose};
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs, Places};
@@ -14,12 +14,30 @@ use mainstay_model::SessionKind;
 const PYTHON: &str = "python";
 
 /// The kinds of sessions that clients are told of.
-pub(crate) fn known_kinds(home: Home, fsharp: FsharpConfig, pi: Option<PathBuf>) -> Kinds {
+pub(crate) fn known_kinds(home: Home, config: &Config) -> Kinds {
+    let (fsharp, pi) = (config.fsharp.clone(), config.pi.path.clone());
     let (sdks, agents) = (search::fsharp_sdks(&home, fsharp), search::pi_programs(&home, pi));
+    let tool_workers: Vec<SessionKind> = config.tool_workers.keys().cloned().collect();
     Kinds::new(move |folder, environment| {
         let kernelspecs = Places::of_session(environment, &home.jupyter(), folder).kernelspecs();
-        known(&sdks.of_session(environment), &kernelspecs, &agents.of_session(environment))
+        let mut known = known(&sdks.of_session(environment), &kernelspecs, &agents.of_session(environment));
+        known.retain(|kind| !tool_workers.contains(&kind.kind));
+        known.extend(tool_workers.iter().map(|kind| tool_worker(kind, &home.tool_inventories())));
+        known
     })
+}
+
+/// A tool worker, with the tools that it had when it was started last.
+fn tool_worker(kind: &SessionKind, inventories: &Path) -> KnownKind {
+    let tools = mainstay_tool_worker::known_tools(inventories, kind).into_iter();
+    let tool = |mainstay_tool_worker::Tool { name, versions, default }| KnownTool { name, versions, default };
+    KnownKind {
+        kind: kind.clone(),
+        name: format!("{kind}, a tool worker"),
+        language: None,
+        missing: None,
+        tools: Some(tools.map(tool).collect()),
+    }
 }
 
 /// The kinds of sessions that are known here, in the order of preference: those that can start, and those that people look for and that lack
@@ -35,6 +53,7 @@ fn known(sdks: &Search, kernelspecs: &Kernelspecs, agents: &pi::Search) -> Vec<K
         kind: SessionKind::pi(),
         name: "pi, a coding agent".to_owned(),
         language: None,
+        tools: None,
         missing: pi::choose(agents)
             .err()
             .map(|none| Missing { reason: none.what(), next_step: sentence(none.remedy()) }),
@@ -49,6 +68,7 @@ fn fsharp(missing: Option<Missing>) -> KnownKind {
         name: "F#".to_owned(),
         language: Some(SessionKind::fsharp().as_str().to_owned()),
         missing,
+        tools: None,
     }
 }
 
@@ -62,6 +82,7 @@ fn python_to_install() -> Option<KnownKind> {
         name: "Python".to_owned(),
         language: Some(PYTHON.to_owned()),
         missing: Some(missing),
+        tools: None,
     })
 }
 
@@ -73,7 +94,7 @@ fn of_kernelspec(spec: &Kernelspec) -> Option<KnownKind> {
         next_step: format!("Install that kernel again, or remove its folder {}.", spec.folder.display()),
     });
     let language = Some(spec.language.clone()).filter(|language| !language.is_empty());
-    Some(KnownKind { kind, name: spec.display_name.clone(), language, missing })
+    Some(KnownKind { kind, name: spec.display_name.clone(), language, missing, tools: None })
 }
 
 /// An instruction as a sentence of its own.

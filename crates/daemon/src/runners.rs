@@ -1,14 +1,15 @@
 //! What makes the workers of this machine: a factory for each kind of session, from settings that another process can be told.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_home::Home;
-use mainstay_home::config::{Config, FsharpConfig, PiConfig};
+use mainstay_home::config::{Config, FsharpConfig, PiConfig, ToolWorkerConfig};
 use mainstay_model::{Limits, SessionId, SessionKind};
 use mainstay_runner::RunnerFactory;
+use mainstay_tool_worker::{ToolWorkerSettings, ToolWorkers};
 use serde::{Deserialize, Serialize};
 
 use crate::fsharp::FsharpKernel;
@@ -24,26 +25,40 @@ pub struct RunnerSettings {
     home: Home,
     fsharp: FsharpConfig,
     pi: PiConfig,
+    tool_workers: BTreeMap<SessionKind, ToolWorkerConfig>,
     limits: Limits,
 }
 
 impl RunnerSettings {
     /// Those of a daemon with this home and these settings.
     pub fn new(home: &Home, config: &Config) -> Self {
-        let Config { fsharp, pi, limits, .. } = config.clone();
-        Self { home: home.clone(), fsharp, pi, limits }
+        let Config { fsharp, pi, tool_workers, limits, .. } = config.clone();
+        Self { home: home.clone(), fsharp, pi, tool_workers, limits }
     }
 
     /// The factories of all kinds; their workers have their sockets in this folder. The first that serves a kind makes its workers.
     pub fn factories(&self, sockets: &Path) -> Vec<Arc<dyn RunnerFactory>> {
-        let Self { home, fsharp, pi, limits } = self;
+        let Self { home, fsharp, pi, tool_workers: _, limits } = self;
         vec![
+            // Their kinds could be names of kernels too: what the user has named himself comes first.
+            Arc::new(self.tool_workers()),
             Arc::new(FsharpKernel::new(home, fsharp.clone(), sockets.to_owned(), limits)),
             Arc::new(JupyterKernels::new(home, sockets.to_owned(), limits)),
             #[cfg(feature = "failpoints")]
             Arc::new(crate::scripted::ScriptedAgents),
             Arc::new(pi::agents(home, pi.clone(), limits)),
         ]
+    }
+
+    fn tool_workers(&self) -> ToolWorkers {
+        let worker = |(kind, config): (&SessionKind, &ToolWorkerConfig)| {
+            (kind.clone(), (config.command.clone(), config.environment.clone()))
+        };
+        ToolWorkers::new(ToolWorkerSettings {
+            workers: self.tool_workers.iter().map(worker).collect(),
+            inventories: self.home.tool_inventories(),
+            value_bytes: self.limits.value_bytes,
+        })
     }
 
     /// The factory of one kind; none where nothing on this machine serves the kind.
@@ -84,6 +99,9 @@ mod tests {
             [pi]
             arguments = ["--api-key=secret"]
             environment = { KEY = "secret" }
+            [tool-workers.pricing]
+            command = ["python3", "tools.py"]
+            environment = { KEY = "secret" }
             [limits]
             profile-ms = 7
             "#,
@@ -96,8 +114,8 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_factory() {
-        let settings = settings("");
-        for kind in [SessionKind::fsharp(), SessionKind::agent(), SessionKind::new("python3").unwrap()] {
+        let settings = settings("[tool-workers.pricing]\ncommand = ['tools']");
+        for kind in ["fsharp", "agent", "python3", "pricing"].map(|kind| SessionKind::new(kind).unwrap()) {
             let factory = settings.factory(&kind, Path::new("/run")).unwrap();
             assert!(factory.serves(&kind), "{kind}");
         }

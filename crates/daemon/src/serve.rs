@@ -119,7 +119,7 @@ async fn run(
     let tokens = config.tokens(&home.ensure_token()?, home)?;
     let remote = options.remote.or(&config.remote).read(home.folder(), &tokens)?;
     let listeners = Listeners::open(home, options.ports.or(&config.daemon), remote).await?;
-    let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
+    let kinds = known_kinds(home.clone(), &config);
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;
     settings.end_earlier(mainstay_shim::living(&shims)).await;

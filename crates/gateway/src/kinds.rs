@@ -27,6 +27,22 @@ pub struct KnownKind {
     /// Why no session of this kind can start; absent where one can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
+    /// The tools that it offers, as of its last start; absent where it is no tool worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<KnownTool>>,
+}
+
+/// A tool of a tool worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownTool {
+    /// The name of the tool, as code calls it.
+    pub name: String,
+    /// The versions that the tool is there in; empty where it has no versions.
+    pub versions: Vec<String>,
+    /// The version that its bare name means, where it has versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
 }
 
 /// What a kind of session lacks.
@@ -80,6 +96,7 @@ impl Default for Kinds {
             name: "F#".to_owned(),
             language: Some("fsharp".to_owned()),
             missing: None,
+            tools: None,
         };
         Self::new(move |_, _| vec![fsharp.clone()])
     }

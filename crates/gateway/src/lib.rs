@@ -33,4 +33,4 @@ pub mod trace;
 pub mod view;
 
 pub use daemon::Daemon;
-pub use kinds::{Kinds, KnownKind, Missing};
+pub use kinds::{Kinds, KnownKind, KnownTool, Missing};

@@ -6,18 +6,20 @@ mod authentication;
 pub mod bounds;
 mod files;
 mod remote;
+mod tool_workers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mainstay_kernel::OpenedNames;
 use mainstay_kernel::fsharp::FEED;
-use mainstay_model::{Error, Limits, Principal};
+use mainstay_model::{Error, Limits, Principal, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::authentication::{AnonymousConfig, GroupConfig, IssuerConfig, PrincipalConfig};
 pub use self::remote::{Remote, RemoteConfig, RemoteOptions};
+pub use self::tool_workers::ToolWorkerConfig;
 use crate::Home;
 use crate::environment::EnvironmentSource;
 
@@ -36,6 +38,8 @@ pub struct Config {
     pub fsharp: FsharpConfig,
     /// Sessions of pi, the coding agent.
     pub pi: PiConfig,
+    /// Programs that offer tools, one table each: `[tool-workers.NAME]`. NAME is the kind of their sessions.
+    pub tool_workers: BTreeMap<SessionKind, ToolWorkerConfig>,
     /// What MCP clients are offered and shown.
     pub mcp: mainstay_mcp::Settings,
     /// Sessions of ARCP, and how long they can be resumed.
@@ -267,6 +271,7 @@ fn upstream_limits(text: &str) -> Result<Limits, toml::de::Error> {
 fn check(config: &Config) -> Result<(), String> {
     authentication::check(config)?;
     config.remote.check()?;
+    tool_workers::check(&config.tool_workers)?;
     bounds::check(config)
 }
 

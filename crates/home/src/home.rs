@@ -87,6 +87,11 @@ impl Home {
         self.folder.join("snapshots")
     }
 
+    /// What is remembered of the tools that tool workers offer, a file for each worker.
+    pub fn tool_inventories(&self) -> PathBuf {
+        self.folder.join("tool-workers")
+    }
+
     /// The locks of projects that are built, a file for each.
     pub fn builds(&self) -> PathBuf {
         self.folder.join("builds")

@@ -59,6 +59,7 @@ mod tests {
             language: Some(language.to_owned()),
             missing: next_step
                 .map(|step| Missing { reason: "it is not there".to_owned(), next_step: step.to_owned() }),
+            tools: None,
         }
     }
 

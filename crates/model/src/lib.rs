@@ -54,6 +54,7 @@ pub mod store;
 pub mod supervision;
 pub mod testing;
 pub mod timeline;
+pub mod tool_call;
 pub mod transcribe;
 pub mod transcript;
 pub mod validity;
@@ -112,6 +113,7 @@ pub use state::{SessionState, Transition, WaitReason, transition};
 pub use testing::{
     TestFailure, TestOutcome, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout,
 };
+pub use tool_call::ToolCall;
 pub use transcript::{Bond, Segment, Transcript};
 pub use validity::{Validity, ValidityCounts};
 

@@ -1,7 +1,7 @@
 //! What dialect A says of the things that happen to a job while it runs. Source: draft-arcp-01, 10 to 12 and 17.
 
 use jiff::{SignedDuration, Timestamp};
-use mainstay_arcp_protocol::a::execution::JobState as WireState;
+use mainstay_arcp_protocol::a::execution::{JobProgress, JobState as WireState};
 use mainstay_arcp_protocol::a::human::{
     ChoiceOption, HumanChoiceRequest, HumanInputCancelled, HumanInputRequest,
 };
@@ -11,6 +11,7 @@ use mainstay_arcp_protocol::a::telemetry::{Log, LogLevel, Metric};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_model::message::TokenUsage;
 use mainstay_model::permission::Permission;
+use mainstay_model::tool_call::Progress;
 use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
 use serde_json::{Map, Number, Value, json};
 
@@ -58,6 +59,16 @@ pub(super) fn messages_of(
     said.into_iter().map(Some).collect()
 }
 
+/// How much of a job is done. Source: draft-arcp-01, 10.1.
+fn progressed(progress: &Progress) -> JobMessage {
+    let part = progress.total.as_ref().and_then(|total| {
+        let (done, total) = (progress.current.as_f64()?, total.as_f64().filter(|total| *total > 0.0)?);
+        Number::from_f64((100.0 * done / total).clamp(0.0, 100.0).floor())
+    });
+    let message = Some(progress.to_string());
+    Message::JobProgress(JobProgress { percent: part, message, state: Some(WireState::Running) }).into()
+}
+
 /// The same of what every client is told.
 fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<JobMessage> {
     match news {
@@ -69,6 +80,7 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
         }
         JobNews::Printed { stream: OutputStream::Stderr, text } => vec![log(LogLevel::Error, text)],
         JobNews::Displayed(display) => vec![emitted("display", json!(display))],
+        JobNews::Progressed { progress, .. } => vec![progressed(progress)],
         JobNews::OutputCut => vec![log(LogLevel::Warn, "the job printed more than is kept")],
         JobNews::Thought(text) if translator.streams => {
             let thought = StreamChunk {

@@ -67,11 +67,12 @@ impl Session<A> {
         };
         let job = job_id(self.client.principal(), told_apart).map_err(refused)?;
         let id = format!("{SCHEDULE}{}", job.as_str().trim_start_matches("job_"));
-        let kind =
-            self.agent_cache.kind_of(&self.daemon, &self.client, &agent, None).await.map_err(refused)?;
-        let kind = kind.map_err(|why| errors::of_refusal(&Refusal::Agent { agent: agent.clone(), why }))?;
-        let work = Work::of(&input).map_err(refused)?.in_folder(self.folder.as_deref());
-        let is_agent = self.client.capabilities_of(&kind).has(Capability::Conversation);
+        let found =
+            self.agent_cache.agent(&self.daemon, &self.client, &agent, None).await.map_err(refused)?;
+        let found = found.map_err(|why| errors::of_refusal(&Refusal::Agent { agent: agent.clone(), why }))?;
+        let work = Work::for_agent(&found, &input).map_err(refused)?.in_folder(self.folder.as_deref());
+        let kind = &found.kind;
+        let is_agent = self.client.capabilities_of(kind).has(Capability::Conversation);
         let command = work.clone().command(is_agent).map_err(refused)?;
         let key = SubmissionKey {
             session: self.stored.id.clone(),
@@ -79,7 +80,7 @@ impl Session<A> {
             message: Some(asked.message.clone()),
         };
         let key_prefix = Some(prefix_of(&key, &id).map_err(refused)?);
-        let session = work.session(&self.daemon, &self.client, &kind).await.map_err(refused)?;
+        let session = work.session(&self.daemon, &self.client, kind).await.map_err(refused)?;
         let (grants, missed) = (self.asking_grants().filter(|_| is_agent), MissedRuns::RunOnce);
         let new = NewSchedule { id, when, session, command, key_prefix, grants, missed };
         self.client.add_schedule(new).await.map_err(refused)

@@ -26,7 +26,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> ErrorPayload {
         Refusal::Agent { agent, why } => {
             let code = match why {
                 AgentRefused::Unknown(_) => ErrorCode::AgentNotAvailable,
-                AgentRefused::OtherVersion(_) => ErrorCode::AgentVersionNotAvailable,
+                AgentRefused::OtherVersion { .. } => ErrorCode::AgentVersionNotAvailable,
             };
             ErrorPayload::new(code, why.about(agent))
         }

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::stored_session::{Opening, StoredSession};
 
 /// What this runtime can do, in the order of the draft.
-const FEATURES: [Feature; 9] = [
+const FEATURES: [Feature; 10] = [
     Feature::Heartbeat,
     Feature::Ack,
     Feature::ListJobs,
@@ -30,6 +30,7 @@ const FEATURES: [Feature; 9] = [
     Feature::LeaseExpiresAt,
     Feature::CostBudget,
     Feature::ModelUse,
+    Feature::Progress,
     Feature::ResultChunk,
     Feature::AgentVersions,
 ];

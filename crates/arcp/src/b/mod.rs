@@ -73,6 +73,7 @@ fn begin(peer: &Peer, opened: Opened, outbox: Outbox, peculiarities: Peculiariti
         chunks: stored.features.iter().any(|feature| feature == Feature::ResultChunk.as_str()),
         chunk_bytes: stored.chunk_bytes,
         budgets: stored.features.iter().any(|feature| feature == Feature::CostBudget.as_str()),
+        progress: stored.features.iter().any(|feature| feature == Feature::Progress.as_str()),
         peculiarities,
     };
     Session::begin(peer, opened, outbox, B { peculiarities, awaited_pong: None }, translator)
@@ -229,5 +230,12 @@ impl Dialect for B {
 #[cfg(test)]
 pub(crate) fn test_translator(session: &str) -> BTranslator {
     let peculiarities = Peculiarities::default();
-    BTranslator { session: session.to_owned(), chunks: true, chunk_bytes: 40, budgets: true, peculiarities }
+    BTranslator {
+        session: session.to_owned(),
+        chunks: true,
+        chunk_bytes: 40,
+        budgets: true,
+        progress: true,
+        peculiarities,
+    }
 }

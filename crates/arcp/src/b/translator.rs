@@ -5,6 +5,7 @@ use mainstay_arcp_protocol::b::{
     JobStatus, Message, ResultChunk,
 };
 use mainstay_model::grant::Amount;
+use mainstay_model::tool_call::Progress;
 use mainstay_model::{Cost, Event, OutputStream, TokenUsage};
 use serde_json::{Value, json};
 
@@ -33,6 +34,8 @@ pub(crate) struct BTranslator {
     pub(super) chunk_bytes: usize,
     /// Whether its client is told what is left of a budget.
     pub(super) budgets: bool,
+    /// Whether its client is told how much of a job is done.
+    pub(super) progress: bool,
     /// What its client cannot read.
     pub(super) peculiarities: Peculiarities,
 }
@@ -61,7 +64,7 @@ impl Translator for BTranslator {
 
     fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Message>> {
         let told = |kind| Some(Message::JobEvent(WireEvent { kind, ts: job.event.at }));
-        kinds(news).into_iter().chain(self.left(job, news)).map(told).collect()
+        self.kinds(news).into_iter().chain(self.left(job, news)).map(told).collect()
     }
 
     fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Message>> {
@@ -95,6 +98,16 @@ impl Translator for BTranslator {
 }
 
 impl BTranslator {
+    fn kinds(&self, news: &JobNews<'_>) -> Vec<EventKind> {
+        match news {
+            JobNews::Progressed { progress, .. } if self.progress => {
+                let Progress { current, total, units, message } = progress.clone();
+                vec![EventKind::Progress { current, total, units, message }]
+            }
+            other => kinds(other),
+        }
+    }
+
     /// What is left of a job's budget once something was spent. Source: draft-arcp-1.1, 9.6.
     fn left(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<EventKind> {
         let is_spent = matches!(news, JobNews::Used { usage, .. } if usage.cost != Cost::default());
@@ -192,7 +205,9 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
             vec![log("info", text)]
         }
         JobNews::Printed { stream: OutputStream::Stderr, text } => vec![log("error", text)],
-        JobNews::Displayed(display) => vec![vendor("x-mainstay.display", json!(display))],
+        JobNews::Displayed(display) | JobNews::Progressed { display, .. } => {
+            vec![vendor("x-mainstay.display", json!(display))]
+        }
         JobNews::OutputCut => vec![log("warn", "the job printed more than is kept")],
         JobNews::Thought(text) => vec![EventKind::Thought { text: (*text).to_owned() }],
         JobNews::ToolCalled { call, tool, arguments } => vec![EventKind::ToolCall {

@@ -204,7 +204,7 @@ async fn the_editor_is_told_what_is_wrong_and_what_could_stand_there() {
 /// A kind of session that is known.
 fn kind(kind: &str, name: &str, missing: Option<Missing>) -> KnownKind {
     let language = Some(kind.trim_end_matches('3').to_owned());
-    KnownKind { kind: SessionKind::new(kind).unwrap(), name: name.to_owned(), language, missing }
+    KnownKind { kind: SessionKind::new(kind).unwrap(), name: name.to_owned(), language, missing, tools: None }
 }
 
 /// COBOL cannot start, bash is preferred to F#, and a folder has a kernel of its own.

@@ -64,6 +64,7 @@ mod store_commands;
 mod support;
 mod telemetry;
 mod test_command;
+mod tool_workers;
 mod transcript_commands;
 mod upgrade;
 mod warm_up;

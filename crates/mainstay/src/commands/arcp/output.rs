@@ -1,10 +1,11 @@
 //! What is told of a job, as text: what it printed to standard output, all else to standard error.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use mainstay_arcp_protocol::b::{Envelope, ErrorPayload, Event, EventKind, FinalStatus, JobResult, Message};
 use mainstay_model::Error;
+use mainstay_model::tool_call::Progress;
 use mainstay_terminal::{note, printable};
 use serde_json::Value;
 
@@ -90,18 +91,29 @@ fn show(event: &Event, parts: &mut String) {
             let ask = body["ask"].as_str().unwrap_or("ASK");
             note(&format!("answer it with: mainstay ask answer {ask} ANSWER"));
         }
+        EventKind::Progress { current, total, units, message } if std::io::stderr().is_terminal() => {
+            let (current, total) = (current.clone(), total.clone());
+            let progress = Progress { current, total, units: units.clone(), message: message.clone() };
+            note(&printable(&progress.to_string()));
+        }
         EventKind::ResultChunk(chunk) => parts.push_str(&chunk.data),
         _ => {}
     }
 }
 
-/// Shows a result: a kernel's value, or what an agent said, which was shown as it came.
+/// Shows a result: a kernel's value; of an agent nothing, since what it said was shown as it came; of a tool what it gave.
 fn show_result(result: &JobResult, parts: &str) {
     let whole = result.result.clone().or_else(|| serde_json::from_str(parts).ok()).unwrap_or_default();
-    match (whole.get("display").and_then(Value::as_str), whole.get("text")) {
-        (Some(display), _) if !display.trim().is_empty() => println!("{}", display.trim_end()),
-        (None, Some(_)) => println!(),
-        _ => {}
+    let has = |names: &[&str]| {
+        whole.as_object().is_some_and(|members| members.keys().map(String::as_str).eq(names.iter().copied()))
+    };
+    if has(&["diagnostics", "display", "type", "value"]) {
+        let display = whole["display"].as_str().map(str::trim_end).filter(|display| !display.is_empty());
+        display.into_iter().for_each(|display| println!("{display}"));
+    } else if has(&["text", "value"]) {
+        println!();
+    } else if !whole.is_null() {
+        println!("{whole}");
     }
 }
 

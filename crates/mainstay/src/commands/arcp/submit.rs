@@ -9,7 +9,7 @@ use mainstay_arcp_protocol::b::{self, AgentRef, Message};
 use mainstay_home::Home;
 use mainstay_model::{Error, Timestamp};
 use mainstay_terminal::note;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::ArcpClient;
 use super::output::{Shown, print_line, until_it_ends_from};
@@ -17,10 +17,10 @@ use super::output::{Shown, print_line, until_it_ends_from};
 /// Submit a job, and show what comes of it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay arcp submit --agent python3 'sum(range(10))'\n  mainstay arcp submit --agent fsharp --session lab - < script.fsx\n  mainstay arcp submit --agent pi 'What is in this folder?'\n  mainstay arcp submit --agent python3 --key nightly-17 'import_all()'   # again after a crash: it runs once\n  mainstay arcp submit --agent python3 --detach 'long()'                 # prints the name of the job\n  mainstay arcp submit --agent pi --lease 'fs.read=/work/**' --lease tool.call=bash --budget USD:0.50 'Why does the build fail?'\n\nExit codes: 0 the job succeeded, 1 it did not, 2 the command line was wrong."
+    after_help = "Examples:\n  mainstay arcp submit --agent python3 'sum(range(10))'\n  mainstay arcp submit --agent fsharp --session lab - < script.fsx\n  mainstay arcp submit --agent pi 'What is in this folder?'\n  mainstay arcp submit --agent python3 --key nightly-17 'import_all()'   # again after a crash: it runs once\n  mainstay arcp submit --agent python3 --detach 'long()'                 # prints the name of the job\n  mainstay arcp submit --agent pi --lease 'fs.read=/work/**' --lease tool.call=bash --budget USD:0.50 'Why does the build fail?'\n  mainstay arcp submit --agent stock.quote --input '{\"sku\": \"A1\"}'       # a tool of a tool worker\n\nExit codes: 0 the job succeeded, 1 it did not, 2 the command line was wrong."
 )]
 pub(super) struct Submit {
-    /// The agent: a kind of session, such as python3, fsharp or pi
+    /// The agent: a kind of session, such as python3, fsharp or pi, or a tool, such as stock.quote
     #[arg(long, value_parser = |text: &str| AgentRef::try_from(text.to_owned()))]
     agent: AgentRef,
 
@@ -57,17 +57,18 @@ pub(super) struct Submit {
     #[arg(long)]
     json: bool,
 
+    /// What the agent is given as JSON, in place of the text: for tools of tool workers
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["text", "session"], value_parser = json_value)]
+    input: Option<Value>,
+
     /// The code, or the prompt, or - for standard input
-    text: String,
+    #[arg(required_unless_present = "input")]
+    text: Option<String>,
 }
 
 impl Submit {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let (shown, text) = (Shown { json: self.json }, self.text()?);
-        let mut input = json!({ "code": text, "prompt": text });
-        if let Some(session) = &self.session {
-            input["session"] = json!(session);
-        }
+        let (shown, input) = (Shown { json: self.json }, self.input()?);
         let lease = self.lease();
         let expires_at =
             self.lease_seconds.map(|seconds| Timestamp::now() + Duration::from_secs(seconds.into()));
@@ -118,9 +119,21 @@ impl Submit {
         lease
     }
 
+    fn input(&self) -> Result<Value, Error> {
+        if let Some(input) = &self.input {
+            return Ok(input.clone());
+        }
+        let text = self.text()?;
+        let mut input = json!({ "code": text, "prompt": text });
+        if let Some(session) = &self.session {
+            input["session"] = json!(session);
+        }
+        Ok(input)
+    }
+
     fn text(&self) -> Result<String, Error> {
-        if self.text != "-" {
-            return Ok(self.text.clone());
+        if let Some(text) = self.text.as_ref().filter(|text| *text != "-") {
+            return Ok(text.clone());
         }
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
@@ -130,6 +143,10 @@ impl Submit {
         })?;
         Ok(text)
     }
+}
+
+fn json_value(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))
 }
 
 /// Reads a kind of operation and a pattern with `=` between them.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::support::{World, python};
 
 /// The SDK in the middle of a story.
-struct Sdk {
+pub(super) struct Sdk {
     child: Child,
     stdin: ChildStdin,
     lines: BufReader<ChildStdout>,
@@ -23,7 +23,7 @@ struct Sdk {
 
 impl Sdk {
     /// Begins a story with the daemon of a world, which stays at its port.
-    fn begin(world: &World, story: &str) -> Self {
+    pub(super) fn begin(world: &World, story: &str) -> Self {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/arcp/sdk.py");
         let token = std::fs::read_to_string(world.home().join("token")).unwrap();
         let mut child = Command::new(python())
@@ -39,7 +39,7 @@ impl Sdk {
     }
 
     /// What it sees next.
-    fn next(&mut self) -> Value {
+    pub(super) fn next(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
@@ -50,7 +50,7 @@ impl Sdk {
     }
 
     /// Whether it has come to its end.
-    fn ends(mut self) -> bool {
+    pub(super) fn ends(mut self) -> bool {
         self.child.wait().unwrap().success()
     }
 }
@@ -94,6 +94,7 @@ fn the_python_sdk_submits_jobs_and_is_told_what_comes_of_them() {
         "subscribe",
         "lease_expires_at",
         "cost.budget",
+        "progress",
         "result_chunk",
         "agent_versions",
     ];

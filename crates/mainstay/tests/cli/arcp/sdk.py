@@ -198,4 +198,26 @@ async def resume_story():
     tell(old_token=await code_of(client().resume(await transport(), resume=resume)))
 
 
+async def tool_story():
+    """Tools of a worker are agents; a call goes on while its daemon is killed."""
+    one = await connected()
+    tell(agents=[agent.name for agent in one.welcome.capabilities.agents if agent.name.startswith("stock")])
+    handle = await one.submit(agent="stock.count", input=2)
+    seen = await kinds(handle)
+    progress = [body for kind, body in seen if kind == "progress"]
+    tell(agent=handle.agent_ref, progress=progress, end=await ended(handle))
+    quote = await one.submit(agent="stock.quote@2", input={"sku": "A1"})
+    tell(quote=await ended(quote))
+    tell(no_version=await code_of(one.submit(agent="stock.quote@9", input={"sku": "A1"})))
+    unknown = await one.submit(agent="stock.nothing", input={})
+    tell(unknown=await ended(unknown))
+    stopped = await one.submit(agent="stock.count", input=100000)
+    async for event in stopped.events():
+        if event["kind"] == "progress":
+            break
+    await one.cancel_job(stopped.job_id)
+    tell(stopped=await ended(stopped))
+    await one.close()
+
+
 asyncio.run(globals()[f"{STORY}_story"]())

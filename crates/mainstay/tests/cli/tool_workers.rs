@@ -1,0 +1,87 @@
+//! Tool workers: a program with the public Python SDK offers tools, which people, scripts and clients of ARCP call in sessions that all see.
+
+use serde_json::{Value, json};
+
+use crate::arcp::Sdk;
+use crate::support::{World, kill, python, wait_for_end, watch};
+
+/// A home whose settings name the example as the worker `stock`.
+fn world() -> World {
+    let world = World::with_jupyter();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tool-workers/stock.py");
+    let command = json!([python(), script]);
+    let settings = format!("[tool-workers.stock]\ncommand = {command}\n");
+    std::fs::write(world.home().join("config.toml"), settings).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    world
+}
+
+fn value(world: &World, code: &str) -> Value {
+    let ran = world.run(["eval", "--kind", "stock", "--json", code]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let outcome: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let text = outcome.pointer("/result/value").or(outcome.get("value")).and_then(Value::as_str);
+    serde_json::from_str(text.unwrap_or_else(|| panic!("{outcome}"))).unwrap()
+}
+
+#[test]
+fn a_tool_is_called_as_code_and_no_call_runs_again() {
+    let world = world();
+    assert_eq!(value(&world, r#"quote {"sku": "A1", "count": 3}"#), json!({ "cents": 750 }));
+    let counted = world.run(["eval", "--kind", "stock", "count 2"]);
+    assert_eq!(counted.code, 0, "{counted:?}");
+    assert!(counted.stdout.contains("2 shelves are counted"), "{counted:?}");
+    assert!(counted.stdout.contains(r#"{"found":24}"#), "{counted:?}");
+    for (code, says) in [
+        (r#"quote {"sku": "C3"}"#, "nothing is called C3"),
+        ("price {}", "there is no tool price; there are quote, count"),
+        ("quote@1 {}", "quote is not there in version 1; there are 2"),
+        ("quote {sku}", "what the tool is given is no JSON"),
+    ] {
+        let failed = world.run(["eval", "--kind", "stock", code]);
+        assert_eq!(failed.code, 1, "{code}: {failed:?}");
+        assert!(format!("{}{}", failed.stdout, failed.stderr).contains(says), "{code}: {failed:?}");
+    }
+    // Its worker is killed: the next call has another, and nothing of what was called before runs again.
+    let worker = world.worker_pid();
+    let end = watch(worker);
+    kill(worker);
+    wait_for_end(&end);
+    assert_eq!(value(&world, r#"quote@2 {"sku": "B2"}"#), json!({ "cents": 1300 }));
+    let ran = world.events().iter().filter(|event| event["kind"] == "evalRequested").count();
+    assert_eq!(ran, 7, "each call once");
+}
+
+#[test]
+fn a_call_outlives_the_daemon_that_took_it() {
+    let world = world();
+    assert_eq!(value(&world, r#"quote {"sku": "A1"}"#), json!({ "cents": 250 }));
+    let call = world.start_eval_with(&["--kind", "stock"], "count 20");
+    world.follow(0).wait_for("outputDisplayed");
+    world.kill_daemon();
+    let outcome = call.wait_with_output().unwrap();
+    let outcome: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert!(outcome.to_string().contains(r#"{\"found\":240}"#), "{outcome}");
+    let ran = world.events().iter().filter(|event| event["kind"] == "evalRequested").count();
+    assert_eq!(ran, 2, "each call once");
+}
+
+#[test]
+fn clients_of_arcp_give_jobs_to_tools() {
+    let world = world();
+    // Which tools there are, is known once the worker has been started.
+    let quoted = world.run(["arcp", "submit", "--agent", "stock.quote", "--input", r#"{"sku": "B2"}"#]);
+    assert_eq!((quoted.code, quoted.stdout.as_str()), (0, "{\"cents\":1300}\n"), "{quoted:?}");
+    let mut sdk = Sdk::begin(&world, "tool");
+    assert_eq!(sdk.next()["agents"], json!(["stock", "stock.quote", "stock.count"]));
+    let counted = sdk.next();
+    assert_eq!(counted["end"]["result"], json!({ "found": 24 }), "{counted}");
+    let progress = |current| json!({ "current": current, "total": 2, "units": "shelves" });
+    assert_eq!(counted["progress"], json!([progress(0), progress(1)]), "{counted}");
+    assert_eq!(sdk.next()["quote"]["result"], json!({ "cents": 250 }));
+    assert_eq!(sdk.next()["no_version"], "AGENT_VERSION_NOT_AVAILABLE");
+    let unknown = sdk.next();
+    assert!(unknown.to_string().contains("there is no tool nothing; there are quote, count"), "{unknown}");
+    assert_eq!(sdk.next()["stopped"]["error"], "CANCELLED");
+    assert!(sdk.ends());
+}
