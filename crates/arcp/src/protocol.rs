@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use futures::future::{BoxFuture, FutureExt};
 use mainstay_gateway::daemon::Daemon;
+use mainstay_gateway::peer_network::PeerNetwork;
 use mainstay_gateway::protocol::{Attachment, Paths, Protocol};
 use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::json_rpc::Request;
@@ -51,11 +52,16 @@ impl Protocol for Arcp {
         Attachment::of(request, move |AttachArcp { token, working_directory, environment, purpose }| {
             let attached = move |admission| Attached { admission, folder: working_directory, environment };
             Attachment::new(token, move |daemon, admission, streams| {
-                serve_stream(
-                    streams,
-                    Peer { daemon, settings, live, attached: Some(attached(admission)), certificate: None },
-                    purpose,
-                )
+                let peer = Peer {
+                    daemon,
+                    settings,
+                    live,
+                    attached: Some(attached(admission)),
+                    certificate: None,
+                    from: PeerNetwork::LOCAL,
+                    place: None,
+                };
+                serve_stream(streams, peer, purpose)
             })
         })
     }

@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt};
 use jiff::SignedDuration;
 use mainstay_engine::{Client, Cursor};
 use mainstay_gateway::daemon::Daemon;
+use mainstay_gateway::peer_network::PeerNetwork;
 use mainstay_model::{CommandId, Error, EventFilter, Position, SessionId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at};
@@ -68,6 +69,8 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) client: Client,
     /// Until when the client may stay.
     pub(crate) credentials: Credentials,
+    /// Where its connection comes from.
+    pub(crate) from: PeerNetwork,
     /// The folder of sessions whose job names none.
     pub(crate) folder: Option<String>,
     pub(crate) outbox: Outbox,
@@ -133,6 +136,7 @@ impl<D: Dialect> Session<D> {
             position: mark.base.position,
             folder: peer.attached.as_ref().and_then(|attached| attached.folder.clone()),
             daemon: peer.daemon.clone(),
+            from: peer.from,
             settings: peer.settings,
             pending: PendingSubmissions::default(),
             agent_cache: AgentCache::default(),

@@ -9,15 +9,17 @@ use axum::extract::{Extension, State};
 use axum::response::Response;
 use axum::routing::any;
 use futures::{SinkExt, StreamExt, stream};
+use mainstay_gateway::arrivals::Arrival;
 use mainstay_gateway::client_certificate::ClientCertificate;
 use mainstay_gateway::daemon::Daemon;
+use mainstay_gateway::peer_network::PeerNetwork;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::connection::serve;
 use crate::frames::{Incoming, Outbox};
 use crate::live_sessions::LiveSessions;
-use crate::peer::{End, Peer};
+use crate::peer::{End, Peer, Place};
 use crate::settings::Settings;
 
 /// The path at which the protocol is served. Source: draft-arcp-02, 4.1.
@@ -46,6 +48,8 @@ pub(crate) fn routes(daemon: Daemon, settings: Settings, live: LiveSessions) -> 
 async fn upgrade(
     State((daemon, settings, live, places)): State<(Daemon, Settings, LiveSessions, Arc<Semaphore>)>,
     certificate: Option<Extension<Arc<ClientCertificate>>>,
+    Extension(from): Extension<PeerNetwork>,
+    arrival: Option<Extension<Arrival>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let limit = daemon.engine.limits().message_bytes;
@@ -54,18 +58,14 @@ async fn upgrade(
         .max_message_size(limit.saturating_mul(2))
         .max_frame_size(limit.saturating_mul(2))
         .read_buffer_size(READ_BUFFER);
-    let peer = Peer {
-        daemon,
-        settings,
-        live,
-        attached: None,
-        certificate: certificate.map(|Extension(shown)| shown),
-    };
-    let place = places.try_acquire_owned();
+    let place = Place::of(places, arrival.map(|Extension(arrival)| arrival));
+    let has_place = place.is_some();
+    let certificate = certificate.map(|Extension(shown)| shown);
+    let peer = Peer { daemon, settings, live, attached: None, certificate, from, place };
     upgrade.on_upgrade(move |socket| async move {
-        match place {
-            Ok(_place) => converse(peer, socket, limit).await,
-            Err(_) => refuse(socket).await,
+        match has_place {
+            true => converse(peer, socket, limit).await,
+            false => refuse(socket).await,
         }
     })
 }

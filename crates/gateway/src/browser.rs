@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::browser_secret;
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 use crate::tokens::Tokens;
@@ -25,8 +26,6 @@ use crate::tokens::Tokens;
 const LINK_LIFE: Duration = Duration::from_secs(60);
 /// Links of one principal that wait to be used; then its oldest is void.
 const LINKS: usize = 10;
-/// What the key is for, so that it is no other's.
-const PURPOSE: &str = "mainstay 2026-11 secret of a browser";
 
 /// Links that were not used yet.
 #[derive(Default)]
@@ -90,34 +89,11 @@ pub fn access_of(tokens: &Tokens, secret: &str) -> Option<Access> {
 }
 
 fn seal(tokens: &Tokens, principal: &Principal, until: i64) -> String {
-    let said = format!("{until}.{}", hex(principal.as_str().as_bytes()));
-    let mac = blake3::keyed_hash(&tokens.key(PURPOSE), said.as_bytes());
-    format!("{said}.{}", mac.to_hex())
+    browser_secret::seal(&tokens.browser_key(), principal, until)
 }
 
-/// Whom a sealed secret stands for, where it is whole and not too old.
 fn open(tokens: &Tokens, sealed: &str, now: i64) -> Option<Access> {
-    let (said, mac) = sealed.rsplit_once('.')?;
-    // Equal in a time that does not depend on where they differ.
-    let expected = blake3::keyed_hash(&tokens.key(PURPOSE), said.as_bytes());
-    if blake3::Hash::from_hex(mac).ok()? != expected {
-        return None;
-    }
-    let (until, principal) = said.split_once('.')?;
-    if until.parse::<i64>().ok()? <= now {
-        return None;
-    }
-    tokens.access_of_principal(&Principal::new(unhex(principal)?).ok()?)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<_>>()?;
-    let byte = |pair: &[u32]| u8::try_from(pair.first()? * 16 + pair.get(1)?).ok();
-    String::from_utf8(digits.chunks(2).map(byte).collect::<Option<_>>()?).ok()
+    tokens.access_of_principal(&browser_secret::open(&tokens.browser_key(), sealed, now)?)
 }
 
 #[cfg(test)]

@@ -19,9 +19,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
+use crate::arrivals::{Arrival, Arrivals};
 use crate::bounded_listener::BoundedListener;
 use crate::client_certificate::ClientCertificate;
 use crate::daemon::{Daemon, LAST_ANSWERS};
+use crate::peer_network::PeerNetwork;
 use crate::problem::Problem;
 use crate::tls::Tls;
 
@@ -43,14 +45,16 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
         tracing::warn!(%error, "the system keeps as much as it likes for clients that do not read");
     }
     let door = BoundedListener::new(listener, limit, if tls.is_some() { Vec::new() } else { full(limit) });
+    let arrivals = tls.is_some().then(|| arrivals(daemon, limit));
     while let Some((stream, place)) = door.next(&daemon.stop).await {
+        let Some(origin) = PeerOrigin::of(&stream, arrivals.as_ref()) else { continue };
         let (daemon, router, tls) = (daemon.clone(), router.clone(), tls.clone());
         served.spawn(async move {
             // An answer is several small writes; the last must not wait for the client to acknowledge the first.
             stream.set_nodelay(true).ok();
             match tls {
-                Some(tls) => secure_connection(stream, &tls, daemon, router).await,
-                None => connection(stream, None, daemon, router).await,
+                Some(tls) => secure_connection(stream, origin, &tls, daemon, router).await,
+                None => connection(stream, origin, daemon, router).await,
             }
             drop(place);
         });
@@ -60,8 +64,53 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
     served.wait().await;
 }
 
+/// The places of clients that have shown no valid credentials yet: at most half of a port's, so that the others find one.
+fn arrivals(daemon: &Daemon, limit: usize) -> Arrivals {
+    let limits = daemon.engine.limits();
+    let all = limits.unauthenticated_connections.min(limit / 2).max(1);
+    Arrivals::new(all, limits.unauthenticated_connections_per_address.min(all))
+}
+
+/// Where a connection comes from. Each of its requests has all of this as extensions.
+#[derive(Clone)]
+struct PeerOrigin {
+    network: PeerNetwork,
+    /// The place that it has until its client is admitted, on a port that other machines reach.
+    arrival: Option<Arrival>,
+    /// What the client has shown for TLS.
+    certificate: Option<Arc<ClientCertificate>>,
+}
+
+impl PeerOrigin {
+    /// That of a new connection; none where it is one too many, or gone.
+    fn of(stream: &TcpStream, arrivals: Option<&Arrivals>) -> Option<Self> {
+        let network = PeerNetwork::from(stream.peer_addr().ok()?.ip());
+        let arrival = match arrivals {
+            Some(arrivals) => {
+                let Some(arrival) = arrivals.arrive(network) else {
+                    tracing::debug!(?network, "a connection is refused: too many have shown no credentials");
+                    return None;
+                };
+                Some(arrival)
+            }
+            None => None,
+        };
+        Some(Self { network, arrival, certificate: None })
+    }
+
+    fn extend(&self, extensions: &mut hyper::http::Extensions) {
+        extensions.insert(self.network);
+        if let Some(arrival) = &self.arrival {
+            extensions.insert(arrival.clone());
+        }
+        if let Some(certificate) = &self.certificate {
+            extensions.insert(Arc::clone(certificate));
+        }
+    }
+}
+
 /// One connection over TLS, to its end. A client that does not come to terms within `request-ms` is let go.
-async fn secure_connection(stream: TcpStream, tls: &Tls, daemon: Daemon, router: Router) {
+async fn secure_connection(stream: TcpStream, origin: PeerOrigin, tls: &Tls, daemon: Daemon, router: Router) {
     let patience = Duration::from_millis(daemon.engine.limits().request_ms);
     let accepted = tokio::select! {
         accepted = tokio::time::timeout(patience, tls.accept(stream)) => accepted,
@@ -69,26 +118,25 @@ async fn secure_connection(stream: TcpStream, tls: &Tls, daemon: Daemon, router:
     };
     match accepted {
         Ok(Ok((stream, certificate))) => {
-            connection(stream, certificate.map(Arc::new), daemon, router).await;
+            let origin = PeerOrigin { certificate: certificate.map(Arc::new), ..origin };
+            connection(stream, origin, daemon, router).await;
         }
         Ok(Err(error)) => tracing::debug!(%error, "a connection does not come to terms over TLS"),
         Err(_) => tracing::debug!("a connection does not begin TLS in time"),
     }
 }
 
-/// One connection, to its end. Its requests have the certificate of its client as an extension.
+/// One connection, to its end.
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    certificate: Option<Arc<ClientCertificate>>,
+    origin: PeerOrigin,
     daemon: Daemon,
     router: Router,
 ) {
     let patience = Duration::from_millis(daemon.engine.limits().request_ms);
     let answers = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        if let Some(certificate) = &certificate {
-            request.extensions_mut().insert(Arc::clone(certificate));
-        }
+        origin.extend(request.extensions_mut());
         answers.call(request)
     });
     let connection = http1::Builder::new()

@@ -9,6 +9,7 @@ use crate::identities::Identities;
 use crate::introspection::Introspection;
 use crate::jwt::{Claims, Issuer, JwtRefusal, claimed_issuer, is_jwt};
 use crate::key_cache::KeyCache;
+use crate::peer_network::PeerNetwork;
 
 /// The issuers whose tokens are accepted, and who the principals are that these vouch for.
 #[derive(Clone, Default)]
@@ -53,20 +54,25 @@ impl KnownIssuer {
     }
 
     /// What the issuer says of a token, where it is asked.
-    async fn introspect(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+    async fn introspect(&self, token: &str, from: PeerNetwork, now: Timestamp) -> Result<Claims, JwtRefusal> {
         let introspection = self.introspection.as_ref().ok_or(JwtRefusal::Inactive)?;
-        let claims = introspection.claims_of(token, now).await.ok_or(JwtRefusal::Inactive)?;
+        let claims = introspection.claims_of(token, from, now).await.ok_or(JwtRefusal::Inactive)?;
         self.issuer.check_introspected(&claims, now)
     }
 
-    async fn claims_of_signed(&self, token: &str, now: Timestamp) -> Result<Claims, JwtRefusal> {
+    async fn claims_of_signed(
+        &self,
+        token: &str,
+        from: PeerNetwork,
+        now: Timestamp,
+    ) -> Result<Claims, JwtRefusal> {
         match (self.has_keys(), &self.introspection) {
             (true, None) => self.verify(token, now).await,
             (true, Some(_)) => {
                 self.verify(token, now).await?;
-                self.introspect(token, now).await
+                self.introspect(token, from, now).await
             }
-            (false, _) => self.introspect(token, now).await,
+            (false, _) => self.introspect(token, from, now).await,
         }
     }
 }
@@ -87,30 +93,63 @@ impl Issuers {
         self.identities.groups()
     }
 
-    /// Whether a token could be one of these issuers'.
-    pub(crate) fn may_know(&self, token: &str) -> bool {
-        is_jwt(token) || self.issuers.iter().any(|known| known.introspection.is_some())
+    /// The issuer that a client names, where it writes its token as `NAME:TOKEN`, and the token.
+    pub(crate) fn addressed<'a>(&self, shown: &'a str) -> (Option<&Arc<KnownIssuer>>, &'a str) {
+        let of_known = |(name, token)| {
+            let known = self.issuers.iter().find(|known| known.issuer.name == name)?;
+            Some((Some(known), token))
+        };
+        shown.split_once(':').and_then(of_known).unwrap_or((None, shown))
     }
 
-    /// Whom a token stands for at this time. What says nothing of its issuer is shown to those that are asked about tokens.
+    /// Whether a token could be one of these issuers'.
+    pub(crate) fn may_know(&self, shown: &str) -> bool {
+        is_jwt(self.addressed(shown).1) || self.issuers.iter().any(|known| known.introspection.is_some())
+    }
+
+    /// Whom a token stands for that a client of this network shows at this time. One issuer at most is asked about it: the one that it names.
     ///
     /// # Errors
     /// [`JwtRefusal`]; what it says is for the log.
-    pub async fn admit(&self, token: &str, now: Timestamp) -> Result<Admission, JwtRefusal> {
-        if is_jwt(token) {
-            let claimed = claimed_issuer(token)?;
-            let known = self.issuers.iter().find(|known| known.issuer.issuer == claimed);
-            let known = known.ok_or(JwtRefusal::UnknownIssuer)?;
-            return self.admitted(known, known.claims_of_signed(token, now).await?);
+    pub async fn admit(
+        &self,
+        shown: &str,
+        from: PeerNetwork,
+        now: Timestamp,
+    ) -> Result<Admission, JwtRefusal> {
+        let (named, token) = self.addressed(shown);
+        let is_signed = is_jwt(token);
+        let known = if is_signed { self.signer(token)? } else { self.to_be_asked(named)? };
+        if named.is_some_and(|named| !Arc::ptr_eq(named, known)) {
+            return Err(JwtRefusal::UnknownIssuer);
         }
-        let mut refusal = JwtRefusal::Malformed;
-        for known in self.issuers.iter().filter(|known| known.introspection.is_some()) {
-            match known.introspect(token, now).await {
-                Ok(claims) => return self.admitted(known, claims),
-                Err(why) => refusal = why,
-            }
+        let claims = match is_signed {
+            true => known.claims_of_signed(token, from, now).await?,
+            false => known.introspect(token, from, now).await?,
+        };
+        self.admitted(known, claims)
+    }
+
+    /// The issuer that a signed token names.
+    fn signer(&self, token: &str) -> Result<&Arc<KnownIssuer>, JwtRefusal> {
+        let claimed = claimed_issuer(token)?;
+        let known = self.issuers.iter().find(|known| known.issuer.issuer == claimed);
+        known.ok_or(JwtRefusal::UnknownIssuer)
+    }
+
+    /// The issuer that is asked about a token which says nothing of its issuer: the one that its client names, or the only one that is asked at all. With
+    /// several, each would learn of tokens of the others.
+    fn to_be_asked<'a>(
+        &'a self,
+        named: Option<&'a Arc<KnownIssuer>>,
+    ) -> Result<&'a Arc<KnownIssuer>, JwtRefusal> {
+        let mut asked = self.issuers.iter().filter(|known| known.introspection.is_some());
+        match (named, asked.next(), asked.next()) {
+            (Some(named), ..) if named.introspection.is_some() => Ok(named),
+            (None, Some(only), None) => Ok(only),
+            (None, Some(_), Some(_)) => Err(JwtRefusal::Unnamed),
+            (Some(_), ..) | (None, None, _) => Err(JwtRefusal::Malformed),
         }
-        Err(refusal)
     }
 
     fn admitted(&self, known: &KnownIssuer, claims: Claims) -> Result<Admission, JwtRefusal> {

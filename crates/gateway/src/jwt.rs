@@ -85,6 +85,9 @@ pub enum JwtRefusal {
     /// Its issuer does not say that it is good.
     #[error("its issuer does not say that it is good")]
     Inactive,
+    /// It does not say whose it is, and several issuers are asked about such tokens.
+    #[error("it does not name its issuer, as in `ISSUER:TOKEN`, and more than one could have issued it")]
+    Unnamed,
     /// Its subject is no principal.
     #[error("its subject is no principal, and in no group that is one")]
     Nobody,

@@ -1,9 +1,8 @@
 //! The keys of an issuer that publishes them: fetched when they are needed, kept for a while, and fetched again for a key that is not known.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mainstay_model::Timestamp;
-use tokio::sync::Mutex;
 
 use crate::jwt_key::JwtKey;
 use crate::outbound::{Address, Outbound};
@@ -20,6 +19,8 @@ pub struct KeyCache {
     address: Address,
     outbound: Outbound,
     fetched: Mutex<FetchedKeys>,
+    /// Held by the one who fetches.
+    fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -54,25 +55,47 @@ fn older(at: Timestamp, now: Timestamp, seconds: i64) -> bool {
 impl KeyCache {
     /// The keys at this address.
     pub fn new(address: Address, outbound: Outbound) -> Self {
-        Self { address, outbound, fetched: Mutex::default() }
+        Self { address, outbound, fetched: Mutex::default(), fetching: tokio::sync::Mutex::default() }
     }
 
-    /// The keys as they are known, newer ones where that is wanted and may be asked for.
+    /// The keys as they are known, newer ones where that is wanted and may be asked for. Whoever has a token of a key that is known waits for nobody who
+    /// shows a token of another.
     pub(crate) async fn keys(&self, now: Timestamp, wants_newer: bool) -> Arc<[JwtKey]> {
-        // One fetches, the others wait for it.
-        let mut fetched = self.fetched.lock().await;
-        if fetched.is_due(now, wants_newer) {
-            fetched.tried_at = Some(now);
-            let found = match self.outbound.get(&self.address).await {
-                Ok(set) => JwtKey::of_key_set(&set).map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            match found {
-                Ok(keys) => (fetched.keys, fetched.fetched_at) = (keys.into(), Some(now)),
-                Err(error) => tracing::warn!(error, "the keys of an issuer cannot be fetched"),
+        let usable = self.lock().usable(now);
+        let can_do_without = !wants_newer && !usable.is_empty();
+        let fetching = match self.fetching.try_lock() {
+            Ok(fetching) => fetching,
+            Err(_) if can_do_without => return usable,
+            Err(_) => self.fetching.lock().await,
+        };
+        self.fetch_due(now, wants_newer).await;
+        drop(fetching);
+        self.lock().usable(now)
+    }
+
+    async fn fetch_due(&self, now: Timestamp, wants_newer: bool) {
+        {
+            let mut fetched = self.lock();
+            if !fetched.is_due(now, wants_newer) {
+                return;
             }
+            fetched.tried_at = Some(now);
         }
-        fetched.usable(now)
+        let found = match self.outbound.get(&self.address).await {
+            Ok(set) => JwtKey::of_key_set(&set).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match found {
+            Ok(keys) => {
+                let mut fetched = self.lock();
+                (fetched.keys, fetched.fetched_at) = (keys.into(), Some(now));
+            }
+            Err(error) => tracing::warn!(error, "the keys of an issuer cannot be fetched"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FetchedKeys> {
+        self.fetched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

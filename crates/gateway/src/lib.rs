@@ -5,9 +5,11 @@
 //! show of sessions and evals, [`notebook`] runs files cell by cell, [`trace`] says where requests become part of traces.
 
 pub mod admission;
+pub mod arrivals;
 pub mod authorities;
 mod bounded_listener;
 pub mod browser;
+mod browser_secret;
 pub mod client_certificate;
 pub mod command;
 mod connections;
@@ -18,11 +20,13 @@ pub mod issuers;
 pub mod jwt;
 pub mod jwt_key;
 pub mod key_cache;
+mod keyed_places;
 mod kinds;
 pub mod local_socket;
 pub mod notebook;
 pub mod outbound;
 pub mod path;
+pub mod peer_network;
 pub mod port;
 pub mod problem;
 pub mod protocol;

@@ -20,6 +20,7 @@ use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesC
 use crate::admission::Admission;
 use crate::bounded_listener::BoundedListener;
 use crate::daemon::Daemon;
+use crate::peer_network::PeerNetwork;
 use crate::protocol::{Attachment, Protocols};
 
 /// A connection of the local socket behind its first request. What the client sent right after that request is read first.
@@ -132,7 +133,7 @@ async fn admit(
 ) -> Result<(Admission, Attachment), Error> {
     let taken = protocols.iter().find_map(|protocol| protocol.attach(request));
     let attachment = taken.unwrap_or(Err(Error::Unauthorized))?;
-    let admission = daemon.tokens.admit(&attachment.token, Timestamp::now()).await;
+    let admission = daemon.tokens.admit(&attachment.token, PeerNetwork::LOCAL, Timestamp::now()).await;
     Ok((admission.ok_or(Error::Unauthorized)?, attachment))
 }
 

@@ -20,11 +20,13 @@ use tokio::net::TcpListener;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::admission::Admission;
+use crate::arrivals::Arrival;
 use crate::authorities::Authorities;
 use crate::browser;
 use crate::client_certificate::ClientCertificate;
 use crate::connections;
 use crate::daemon::Daemon;
+use crate::peer_network::PeerNetwork;
 use crate::problem::Problem;
 use crate::protocol::{Pages, Protocols};
 use crate::tls::Tls;
@@ -176,13 +178,16 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
     let shown = shown(&request, &token_in_address);
     let is_visit = shown.is_none() && pages.as_ref().is_some_and(|pages| is_visit(&request, pages));
     let admission = match &shown {
-        Some(shown) => admission(&daemon, shown).await,
+        Some(shown) => admission(&daemon, shown, network_of(&request)).await,
         None => {
             by_certificate(&daemon, &request).or_else(|| without_credentials(&daemon, &request, is_visit))
         }
     };
     match admission {
         Some(admission) => {
+            if let Some(arrival) = request.extensions().get::<Arrival>() {
+                arrival.admit();
+            }
             request.extensions_mut().insert(admission.access.clone());
             request.extensions_mut().insert(admission.clone());
             // Other streams have no end of their own; what the daemon waits for are answers.
@@ -202,11 +207,16 @@ async fn require_token(State(guard): State<Guard>, mut request: Request, next: N
 }
 
 /// Whom a token stands for, or the secret of a browser.
-async fn admission(daemon: &Daemon, shown: &str) -> Option<Admission> {
+async fn admission(daemon: &Daemon, shown: &str, from: PeerNetwork) -> Option<Admission> {
     match browser::access_of(&daemon.tokens, shown) {
         Some(access) => Some(access.into()),
-        None => daemon.tokens.admit(shown, Timestamp::now()).await,
+        None => daemon.tokens.admit(shown, from, Timestamp::now()).await,
     }
+}
+
+/// Where a request comes from.
+fn network_of(request: &Request) -> PeerNetwork {
+    request.extensions().get().copied().unwrap_or(PeerNetwork::LOCAL)
 }
 
 /// Whom a request stands for by the certificate of its connection.

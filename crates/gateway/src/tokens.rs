@@ -7,9 +7,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::admission::Admission;
+use crate::browser_secret;
 use crate::client_certificate::ClientCertificate;
 use crate::identities::IssuedName;
 use crate::issuers::Issuers;
+use crate::peer_network::PeerNetwork;
+
+/// What a key is for, so that it is no other's.
+const BROWSER_SECRETS: &str = "mainstay 2026-11 secret of a browser";
 
 /// The tokens that are accepted.
 #[derive(Clone)]
@@ -85,28 +90,35 @@ impl Tokens {
         Some(Admission { access: access.clone(), expires_at: Some(certificate.expires_at) })
     }
 
-    /// The client that shows this token at this time: one that is known here, or one that an issuer has signed. None where it is not good; why, only
-    /// the log says.
-    pub async fn admit(&self, shown: &str, now: Timestamp) -> Option<Admission> {
+    /// The client of this network that shows this token at this time: one that is known here, or one that an issuer has signed. None where it is not
+    /// good; why, only the log says.
+    pub async fn admit(&self, shown: &str, from: PeerNetwork, now: Timestamp) -> Option<Admission> {
         if let Some(access) = self.access_of(shown) {
             return Some(access.into());
         }
-        self.admit_issued(shown, now).await
+        self.admit_issued(shown, from, now).await
     }
 
     /// The client that shows this token of an issuer at this time; none where it is not good, or is no issuer's.
-    pub async fn admit_issued(&self, shown: &str, now: Timestamp) -> Option<Admission> {
-        // The daemon's own token is shown to no issuer, also where it lets nobody in.
-        if !self.issuers.may_know(shown) || TokenHash::of(shown) == self.own {
+    pub async fn admit_issued(&self, shown: &str, from: PeerNetwork, now: Timestamp) -> Option<Admission> {
+        let (_, token) = self.issuers.addressed(shown);
+        if !self.issuers.may_know(shown) || self.is_own_secret(shown) || self.is_own_secret(token) {
             return None;
         }
-        match self.issuers.admit(shown, now).await {
+        match self.issuers.admit(shown, from, now).await {
             Ok(admission) => Some(admission),
             Err(refusal) => {
                 tracing::info!(%refusal, "a token is refused");
                 None
             }
         }
+    }
+
+    /// Whether a text is a secret of the daemon, which no issuer is told, also where it lets nobody in: a token that is known here, or what a browser has.
+    fn is_own_secret(&self, shown: &str) -> bool {
+        let hash = TokenHash::of(shown);
+        let is_known = self.entries.iter().any(|(known, _)| known.is(&hash));
+        is_known || self.own.is(&hash) || browser_secret::is_sealed(&self.browser_key(), shown)
     }
 
     /// Whom a principal's name stands for, where it has a token.
@@ -123,6 +135,11 @@ impl Tokens {
     /// A key for one purpose, made of the daemon's own token.
     pub fn key(&self, purpose: &str) -> [u8; 32] {
         blake3::derive_key(purpose, &self.own.0)
+    }
+
+    /// The key with which the secrets of browsers are sealed.
+    pub(crate) fn browser_key(&self) -> [u8; 32] {
+        self.key(BROWSER_SECRETS)
     }
 
     /// Whom a token stands for that is known here. It takes the same time whatever was shown.

@@ -84,6 +84,12 @@ pub struct Limits {
     /// How many connections each HTTP port accepts. The daemon uses at most half of the files it may open
     /// (`ulimit -Hn`).
     pub http_connections: usize,
+    /// How many connections from other machines may be open at once whose clients have not shown valid
+    /// credentials yet; at most half of those that their port accepts.
+    pub unauthenticated_connections: usize,
+    /// How many of them one address may have. An IPv6 address is counted with all that have the same first
+    /// 64 bits.
+    pub unauthenticated_connections_per_address: usize,
     /// The largest message from a client, in bytes.
     pub message_bytes: usize,
     /// How long the head of an HTTP request may take to arrive, and then its body, in milliseconds. Idle
@@ -204,6 +210,8 @@ impl Default for Limits {
             streams: 10_000,
             compressed_streams: 256,
             http_connections: 16_384,
+            unauthenticated_connections: 1_024,
+            unauthenticated_connections_per_address: 64,
             message_bytes: 16 * 1024 * 1024,
             request_ms: 30_000,
             browser_ms: 2_592_000_000,

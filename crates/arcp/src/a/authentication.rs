@@ -14,7 +14,7 @@ use mainstay_model::{Error, Source, Timestamp};
 use tokio::time::timeout;
 
 use super::translator::encoded;
-use super::{A, Resume, handshake, ids};
+use super::{A, Resume, errors, handshake, ids};
 use crate::credentials::Credentials;
 use crate::fold_place::Reached;
 use crate::frames::{Incoming, Outbox};
@@ -36,7 +36,10 @@ pub(super) async fn admit(
         Shown::Nothing if peer.attached.is_none() && is_anonymous => Shown::Anonymous,
         shown => shown,
     };
-    peer.client_of(shown, name).await.ok_or_else(unauthenticated)
+    peer.client_of(shown, name).await.map_err(|error| match error {
+        Error::Unauthorized => unauthenticated(),
+        error => rejected(errors::code_of(&error), &format!("{error}; {}", error.next_step())),
+    })
 }
 
 /// What is shown by its scheme. A bearer token may be that of an issuer too.
@@ -136,10 +139,11 @@ impl Session<A> {
     /// others expire.
     pub(super) async fn authenticate(&mut self, id: String, auth: &Auth) -> Result<Option<Served>, Error> {
         let now = Timestamp::now();
+        let (tokens, from) = (&self.daemon.tokens, self.from);
         let admission = match shown(Some(auth), None) {
-            Ok(Shown::Token(token)) => self.daemon.tokens.admit(token, now).await.ok_or_else(unauthenticated),
+            Ok(Shown::Token(token)) => tokens.admit(token, from, now).await.ok_or_else(unauthenticated),
             Ok(Shown::IssuedToken(token)) => {
-                self.daemon.tokens.admit_issued(token, now).await.ok_or_else(unauthenticated)
+                tokens.admit_issued(token, from, now).await.ok_or_else(unauthenticated)
             }
             // A certificate is that of the connection, and is no newer than it was.
             Ok(Shown::Certificate(_) | Shown::Nothing | Shown::Anonymous) => Err(unauthenticated()),

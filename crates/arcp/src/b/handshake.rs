@@ -93,8 +93,7 @@ async fn attach(peer: &Peer, hello: &Hello) -> Result<AdmittedClient, ErrorPaylo
         None if peer.attached.is_some() => Shown::Nothing,
         None => Shown::Certificate(None),
     };
-    let admitted = peer.client_of(shown, &hello.client.name).await;
-    admitted.ok_or_else(|| errors::payload(&Error::Unauthorized))
+    peer.client_of(shown, &hello.client.name).await.map_err(|error| errors::payload(&error))
 }
 
 async fn resumed(

@@ -116,6 +116,8 @@ impl Session<B> {
             live: LiveSessions::default(),
             attached: None,
             certificate: None,
+            from: self.from,
+            place: None,
         };
         let client = AdmittedClient { client: self.client.clone(), credentials: self.credentials.clone() };
         let told_all = tokio::spawn(async move { replay(&peer, client, stored, 0, outbox).await });

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use mainstay_arcp::Settings;
 use mainstay_gateway::client_certificate::ClientCertificate;
+use mainstay_model::Limits;
 use mainstay_test_support::tls::{Authority, Certificate, connect};
 use tokio_tungstenite::client_async;
 
@@ -182,6 +184,36 @@ async fn a_client_on_another_machine_is_known_by_its_certificate() {
     peer.until_it(is_end).await;
     let evicted = peer.first("session.evicted").await;
     assert_eq!(evicted["payload"]["code"], "UNAUTHENTICATED", "the certificate has expired");
+}
+
+#[tokio::test]
+async fn strangers_on_other_machines_take_no_place_of_clients_with_credentials() {
+    let limits = Limits { connections: 2, unauthenticated_connections_per_address: 2, ..Limits::default() };
+    let (home, authority) = (Home::with(Settings::default(), limits).await, Authority::new());
+    let port = home.serve_remote(&authority).await;
+    let dial = async || {
+        let stream = connect(port, &authority, None).await.ok()?;
+        Some(Peer::of(client_async(format!("wss://localhost:{port}/arcp"), stream).await.unwrap().0))
+    };
+    let (mut first, mut stranger) = (dial().await.unwrap(), dial().await.unwrap());
+    assert!(dial().await.is_none(), "two of one address have shown nothing yet");
+    first.send(hello("hers")).await;
+    first.first("session.welcome").await;
+    let mut second = dial().await.unwrap();
+    second.send(open("hers")).await;
+    second.first("session.accepted").await;
+    // There are as many as may be, and strangers are none of them.
+    let mut third = dial().await.unwrap();
+    third.send(open("hers")).await;
+    assert_eq!(third.first("session.rejected").await["payload"]["code"], "RESOURCE_EXHAUSTED");
+    stranger.send(hello("hers")).await;
+    let refused = stranger.first("session.error").await;
+    assert_eq!(refused["payload"]["details"]["code"], "too_many_connections");
+    stranger.next().await;
+    drop(first);
+    while dial().await.is_none() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

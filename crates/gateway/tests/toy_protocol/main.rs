@@ -2,6 +2,7 @@
 //! docs/contributing.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod asked_issuers;
 mod oauth;
 mod remote;
 mod toy;
@@ -40,9 +41,13 @@ struct Home {
 
 impl Home {
     async fn on_port(port: u16) -> Self {
+        Self::with(port, Limits::default()).await
+    }
+
+    async fn with(port: u16, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
-        let limits = Limits { drain_ms: 100, ..Limits::default() };
+        let limits = Limits { drain_ms: 100, ..limits };
         let daemon = Daemon {
             engine: Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits).await.unwrap(),
             tokens: Arc::new(Tokens::new("secret", []).with_issuers(issuers())),

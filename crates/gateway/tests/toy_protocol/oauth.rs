@@ -1,7 +1,7 @@
 //! Tokens whose issuer is asked: for its keys, and about each token. The issuer is a small server in the test.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -13,23 +13,54 @@ use mainstay_gateway::issuers::KnownIssuer;
 use mainstay_gateway::jwt::JwtRefusal;
 use mainstay_gateway::key_cache::KeyCache;
 use mainstay_gateway::outbound::{Address, Outbound};
+use mainstay_gateway::peer_network::PeerNetwork;
 use mainstay_test_support::tls::Authority;
 use rcgen::{KeyPair, PKCS_ED25519, PublicKeyData};
 
+use tokio::sync::watch;
+
 use super::*;
+
+const LOCAL: PeerNetwork = PeerNetwork::LOCAL;
 
 /// What an issuer serves, and how often it was asked.
 #[derive(Default)]
-struct Served {
-    keys: Mutex<Vec<Value>>,
-    keys_asked: AtomicUsize,
+pub(crate) struct Served {
+    pub(crate) keys: Mutex<Vec<Value>>,
+    pub(crate) keys_asked: AtomicUsize,
     /// What it says of tokens, and of no other.
-    tokens: Mutex<Vec<(String, Value)>>,
-    tokens_asked: AtomicUsize,
+    pub(crate) tokens: Mutex<Vec<(String, Value)>>,
+    pub(crate) tokens_asked: AtomicUsize,
+    /// How many questions it leaves without an answer for now: those about tokens that begin with `slow`, and for its keys where it is told to.
+    pub(crate) unanswered: watch::Sender<usize>,
+    pub(crate) keys_are_slow: AtomicBool,
+    /// Once it is cancelled it answers everything.
+    pub(crate) answers: CancellationToken,
+}
+
+impl Served {
+    async fn be_slow(&self) {
+        self.unanswered.send_modify(|count| *count += 1);
+        self.answers.cancelled().await;
+    }
+
+    /// Waits until so many questions are without an answer.
+    pub(crate) async fn are_unanswered(&self, count: usize) {
+        self.unanswered.subscribe().wait_for(|unanswered| *unanswered >= count).await.unwrap();
+    }
+
+    /// Has it say of a token that it is Ada's until a second after the beginning of time.
+    pub(crate) fn say_good(&self, token: &str, until: i64) {
+        let said = json!({ "active": true, "aud": AUDIENCE, "sub": "ada", "exp": 1_000_000 + until });
+        self.tokens.lock().unwrap().push((token.to_owned(), said));
+    }
 }
 
 async fn keys(State(served): State<Arc<Served>>) -> Json<Value> {
     served.keys_asked.fetch_add(1, Ordering::SeqCst);
+    if served.keys_are_slow.load(Ordering::SeqCst) {
+        served.be_slow().await;
+    }
     Json(json!({ "keys": *served.keys.lock().unwrap() }))
 }
 
@@ -38,13 +69,16 @@ async fn introspect(State(served): State<Arc<Served>>, headers: HeaderMap, body:
     // `a client` and `a:secret`, each encoded as in a form.
     assert_eq!(headers["authorization"], "Basic YStjbGllbnQ6YSUzQXNlY3JldA==");
     let token = body.strip_prefix("token=").unwrap().split('&').next().unwrap();
+    if token.starts_with("slow") {
+        served.be_slow().await;
+    }
     let tokens = served.tokens.lock().unwrap();
     let known = tokens.iter().find(|(known, _)| known == token).map(|(_, said)| said.clone());
     Json(known.unwrap_or(json!({ "active": false })))
 }
 
 /// Serves an issuer: its address.
-async fn serve(served: &Arc<Served>) -> String {
+pub(crate) async fn serve(served: &Arc<Served>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().route("/keys", get(keys)).route("/introspect", post(introspect));
@@ -66,11 +100,11 @@ async fn axum_serve(listener: TcpListener, router: Router) {
     }
 }
 
-fn outbound() -> Outbound {
+pub(crate) fn outbound() -> Outbound {
     Outbound::trusting(Some(Authority::new().pem.as_bytes())).unwrap()
 }
 
-fn issuer(keys: Vec<JwtKey>) -> Issuer {
+pub(crate) fn issuer(keys: Vec<JwtKey>) -> Issuer {
     Issuer {
         name: "test".to_owned(),
         issuer: ISSUER.to_owned(),
@@ -83,14 +117,14 @@ fn issuer(keys: Vec<JwtKey>) -> Issuer {
     }
 }
 
-fn of(issuer: KnownIssuer) -> Issuers {
+pub(crate) fn of(issuer: KnownIssuer) -> Issuers {
     let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
     let ada = Access { principal: Principal::new("ada").unwrap(), rights };
     Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
 }
 
 /// A key: how it signs a token for Ada at a time, and how it is published.
-fn key(id: &str) -> (impl Fn(i64) -> String, Value) {
+pub(crate) fn key(id: &str) -> (impl Fn(i64) -> String, Value) {
     let pair = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     let x = base64_url(pair.der_bytes());
     let published = json!({ "kty": "OKP", "crv": "Ed25519", "kid": id, "x": x });
@@ -108,7 +142,7 @@ fn base64_url(bytes: &[u8]) -> String {
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + second).unwrap()
 }
 
@@ -121,7 +155,8 @@ async fn published_keys_are_fetched_once_and_again_for_one_that_is_not_known() {
     let ((first, first_key), (second, second_key), (third, _)) = (key("a"), key("b"), key("c"));
     *served.keys.lock().unwrap() = vec![first_key.clone()];
     let asked = || served.keys_asked.load(Ordering::SeqCst);
-    let admit = async |token: String, now| issuers.admit(&token, at(now)).await.map(|found| found.expires_at);
+    let admit =
+        async |token: String, now| issuers.admit(&token, LOCAL, at(now)).await.map(|found| found.expires_at);
     let until = 1_000_000 + 10_000;
     assert_eq!(admit(first(until), 0).await, Ok(Some(at(10_000))));
     assert_eq!((admit(first(until), 1).await.is_ok(), asked()), (true, 1));
@@ -144,7 +179,8 @@ async fn an_issuer_is_asked_about_a_token_and_what_it_says_counts_for_a_minute_a
     let introspection = Introspection::new(address, outbound(), "a client", "a:secret");
     let issuers = of(KnownIssuer { introspection, ..issuer(Vec::new()).into() });
     let asked = || served.tokens_asked.load(Ordering::SeqCst);
-    let admit = async |token: &str, now| issuers.admit(token, at(now)).await.map(|found| found.expires_at);
+    let admit =
+        async |token: &str, now| issuers.admit(token, LOCAL, at(now)).await.map(|found| found.expires_at);
     let good = |exp: i64| json!({ "active": true, "aud": AUDIENCE, "sub": "ada", "exp": 1_000_000 + exp });
     let say = |token: &str, said: Value| served.tokens.lock().unwrap().insert(0, (token.to_owned(), said));
     say("good", good(1_000));
@@ -189,11 +225,11 @@ async fn a_signed_token_must_be_good_by_its_signature_before_its_issuer_is_asked
     let token = signed_token("ada", &[], 1_001_000);
     let said = json!({ "active": true, "aud": AUDIENCE, "sub": "ada", "exp": 1_000_500 });
     served.tokens.lock().unwrap().push((token.clone(), said));
-    assert_eq!(issuers.admit(&token, at(0)).await.unwrap().expires_at, Some(at(500)));
+    assert_eq!(issuers.admit(&token, LOCAL, at(0)).await.unwrap().expires_at, Some(at(500)));
     let forged = format!("{}AA", &token[..token.len() - 2]);
-    assert_eq!(issuers.admit(&forged, at(0)).await, Err(JwtRefusal::Signature));
+    assert_eq!(issuers.admit(&forged, LOCAL, at(0)).await, Err(JwtRefusal::Signature));
     let other = signed_token("ada", &[], 1_002_000);
-    assert_eq!(issuers.admit(&other, at(0)).await, Err(JwtRefusal::Inactive));
+    assert_eq!(issuers.admit(&other, LOCAL, at(0)).await, Err(JwtRefusal::Inactive));
     assert_eq!(served.tokens_asked.load(Ordering::SeqCst), 2, "not about what is forged");
 }
 
@@ -205,9 +241,9 @@ async fn an_issuer_that_cannot_be_reached_vouches_for_nobody() {
     let published = Some(KeyCache::new(address("keys"), outbound()));
     let introspection = Introspection::new(address("introspect"), outbound(), "a client", "a:secret");
     let issuers = of(KnownIssuer { published, introspection, ..issuer(Vec::new()).into() });
-    assert_eq!(issuers.admit("opaque", at(0)).await, Err(JwtRefusal::Inactive));
+    assert_eq!(issuers.admit("opaque", LOCAL, at(0)).await, Err(JwtRefusal::Inactive));
     let (sign, _) = key("a");
-    assert_eq!(issuers.admit(&sign(2_000_000), at(0)).await, Err(JwtRefusal::UnknownKey));
+    assert_eq!(issuers.admit(&sign(2_000_000), LOCAL, at(0)).await, Err(JwtRefusal::UnknownKey));
 }
 
 #[tokio::test]
@@ -250,7 +286,7 @@ async fn an_issuer_is_asked_over_tls_only_where_an_authority_vouches_for_it() {
         let outbound = Outbound::trusting(Some(trusted.pem.as_bytes())).unwrap();
         let published = Some(KeyCache::new(address, outbound));
         let issuers = of(KnownIssuer { published, ..issuer(Vec::new()).into() });
-        issuers.admit(&sign(1_001_000), at(0)).await.map(|found| found.access.principal.to_string())
+        issuers.admit(&sign(1_001_000), LOCAL, at(0)).await.map(|found| found.access.principal.to_string())
     };
     assert_eq!(admitted(&authority, "localhost").await, Ok("ada".to_owned()));
     assert_eq!(admitted(&Authority::new(), "localhost").await, Err(JwtRefusal::UnknownKey));

@@ -7,6 +7,8 @@ use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_model::Principal;
 use mainstay_test_support::tls::{Authority, Certificate, connect};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 use super::*;
 
@@ -19,11 +21,15 @@ struct Remote {
 
 impl Remote {
     async fn new(clients: impl FnOnce(&Authority) -> Option<ClientAuthority>) -> Self {
+        Self::with(clients, Limits::default()).await
+    }
+
+    async fn with(clients: impl FnOnce(&Authority) -> Option<ClientAuthority>, limits: Limits) -> Self {
         let authority = Authority::new();
         let Certificate { pem, key } = authority.machine(&["localhost", "127.0.0.1", "*.example"]);
         let tls = Tls::new(pem.as_bytes(), key.as_bytes(), clients(&authority).as_ref()).unwrap();
         assert_eq!(tls.names(), ["localhost", "127.0.0.1"], "a name that stands for many is none");
-        let mut home = Home::on_port(0).await;
+        let mut home = Home::with(0, limits).await;
         let access = |name: &str| Access {
             principal: Principal::new(name).unwrap(),
             rights: Rights::Some { see: Vec::new(), drive: Vec::new() },
@@ -129,6 +135,28 @@ async fn a_certificate_stands_for_the_principal_that_has_a_name_of_it() {
     assert_eq!(strict.status(None, &bearer("hers")).await, None, "a certificate must be there");
     let ada = strict.authority.client("x", "ada@example.com", 600);
     assert_eq!(strict.status(Some(&ada), "").await, Some(200));
+}
+
+#[tokio::test]
+async fn strangers_have_a_few_connections_and_whoever_shows_credentials_has_more() {
+    let limits = Limits { unauthenticated_connections_per_address: 2, ..Limits::default() };
+    let remote = Remote::with(|_| None, limits).await;
+    let dial = async || connect(remote.port, &remote.authority, None).await.ok();
+    let asked = async |stream: &mut TlsStream<TcpStream>, token: &str| {
+        let head = format!("POST /toy HTTP/1.1\r\nHost: localhost:{}\r\n{}", remote.port, bearer(token));
+        stream.write_all(format!("{head}Content-Length: 5\r\n\r\n1 + 1").as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        String::from_utf8_lossy(&status[9..]).into_owned()
+    };
+    let (mut known, mut stranger) = (dial().await.unwrap(), dial().await.unwrap());
+    assert!(dial().await.is_none(), "one address has two");
+    assert_eq!(asked(&mut stranger, "wrong").await, "401");
+    assert!(dial().await.is_none(), "it is a stranger still");
+    assert_eq!(asked(&mut known, "hers").await, "200");
+    let mut next = dial().await.unwrap();
+    assert_eq!(asked(&mut next, "hers").await, "200");
+    assert!(dial().await.is_some());
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub struct IssuerConfig {
     /// Where the issuer publishes its public keys as a JSON Web Key Set, over HTTPS. They are fetched every hour, and for a token with a key that is not known, at most once a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_url: Option<String>,
-    /// Where the issuer says of a token whether it is good (RFC 7662), over HTTPS. An answer counts for a minute at most. Without keys every token of the issuer is asked about, otherwise those that are good by their signature.
+    /// Where the issuer says of a token whether it is good (RFC 7662), over HTTPS. An answer counts for a minute at most. Without keys every token of the issuer is asked about, otherwise those that are good by their signature. Where several issuers have this setting, clients write a token that is no JWT as `NAME:TOKEN`, with the issuer's name in these settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection_url: Option<String>,
     /// As whom this daemon asks at `introspection-url`.
@@ -258,12 +258,8 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
             "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
         );
     }
-    if let Some(principal) = &config.anonymous.principal
-        && (*principal == Principal::local() || config.principals.contains_key(principal))
-    {
-        return Err(format!(
-            "`{principal}` of `[anonymous]` is somebody who shows who it is; choose another name"
-        ));
+    if let Some(principal) = &config.anonymous.principal {
+        check_anonymous(principal, &config.principals)?;
     }
     check_issuers(&config.issuers)?;
     for (name, principal) in &config.principals {
@@ -285,6 +281,32 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
     let mut names = subjects.chain(config.groups.values().flat_map(|group| &group.names));
     match names.find(|name| !config.issuers.contains_key(&name.issuer)) {
         Some(name) => Err(format!("`{name}` is of the issuer `{}`, which is not configured", name.issuer)),
+        None => Ok(()),
+    }
+}
+
+/// Rejects a name for clients that show nothing which is, or looks like, that of somebody who shows who it is: the user of the daemon, a principal, or
+/// one that an issuer vouches for, now or once there is such an issuer.
+fn check_anonymous(
+    anonymous: &Principal,
+    principals: &BTreeMap<Principal, PrincipalConfig>,
+) -> Result<(), String> {
+    if anonymous.as_str().contains(':') {
+        return Err(format!(
+            "`{anonymous}` of `[anonymous]` is called like a principal of an issuer, `ISSUER:SUBJECT`; choose a name without a colon"
+        ));
+    }
+    let is_like =
+        |known: &Principal| known.as_str().trim().to_lowercase() == anonymous.as_str().trim().to_lowercase();
+    if is_like(&Principal::local()) {
+        return Err(format!(
+            "`{anonymous}` of `[anonymous]` is called like the user that the daemon runs as; choose another name"
+        ));
+    }
+    match principals.keys().find(|known| is_like(known)) {
+        Some(known) => Err(format!(
+            "`{anonymous}` of `[anonymous]` is called like the principal `{known}`, who shows who it is; choose another name"
+        )),
         None => Ok(()),
     }
 }
@@ -411,10 +433,21 @@ mod tests {
         assert_eq!(of("[anonymous]\nprincipal = 'guest'\nsee = ['*']"), guest(read));
         let drives = Rights::Some { see: Vec::new(), drive: all };
         assert_eq!(of("[anonymous]\nprincipal = 'guest'\ndrive = ['*']"), guest(drives));
-        assert!(config("[anonymous]\nprincipal = 'local'").unwrap_err().contains("choose another name"));
         let hash = "ab".repeat(32);
-        let taken = format!("[principals.ada]\ntoken-sha256 = '{hash}'\n[anonymous]\nprincipal = 'ada'");
-        assert!(config(&taken).unwrap_err().contains("choose another name"));
+        for (name, is_called_like) in [
+            ("local", "the user that the daemon runs as"),
+            ("Local", "the user that the daemon runs as"),
+            ("ada", "the principal `ada`"),
+            ("ADA", "the principal `ada`"),
+            ("corp:guest", "a principal of an issuer"),
+            ("new:guest", "a principal of an issuer"),
+            ("corp:", "a principal of an issuer"),
+        ] {
+            let taken =
+                format!("{CORP}[principals.ada]\ntoken-sha256 = '{hash}'\n[anonymous]\nprincipal = '{name}'");
+            let refused = config(&taken).unwrap_err();
+            assert!(refused.contains(&format!("is called like {is_called_like}")), "{refused}");
+        }
     }
 
     #[test]
