@@ -1,8 +1,9 @@
 //! The options of the command line.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arcp_conformance::{Settings, Target, Work};
+use arcp_conformance::{ClientIdentity, Settings, Target, TlsClient, TlsError, Work};
 use clap::{Parser, ValueEnum};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
@@ -13,7 +14,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 #[derive(Debug, Parser)]
 #[command(name = "arcp-conformance")]
 pub(crate) struct Arguments {
-    /// The WebSocket address of the runtime, for example ws://127.0.0.1:7777/arcp; wss:// is not supported
+    /// The WebSocket address of the runtime, for example ws://127.0.0.1:7777/arcp; wss:// is over TLS
     #[arg(long, value_name = "URL", conflicts_with = "stdio")]
     url: Option<String>,
     /// A command that speaks ARCP over its standard streams; it takes the rest of the line
@@ -22,6 +23,8 @@ pub(crate) struct Arguments {
     /// A header of the WebSocket upgrade, for runtimes that check one
     #[arg(long, value_name = "NAME:VALUE", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// The bearer token for the handshake
     #[arg(long)]
     token: Option<String>,
@@ -54,6 +57,35 @@ pub(crate) struct Arguments {
     agent: AgentArguments,
     #[command(flatten)]
     tool: ToolArguments,
+}
+
+/// What `wss://` is spoken with.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "TLS")]
+struct TlsArguments {
+    /// The certificates of the authorities that are trusted, in PEM; by default those that the system trusts
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The certificate to show to a runtime that asks for one, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_certificate: Option<PathBuf>,
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
+}
+
+/// Why the options cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArgumentsError {
+    /// There is nothing to try.
+    #[error("name the runtime with --url or --stdio")]
+    NoRuntime,
+    /// A file cannot be read.
+    #[error("{0}: {1}")]
+    File(PathBuf, std::io::Error),
+    /// What the files have cannot be used for TLS.
+    #[error("TLS cannot be spoken: {0}")]
+    Tls(#[from] TlsError),
 }
 
 /// What the agent of the runtime does; scenarios for which an option is missing are skipped.
@@ -116,14 +148,20 @@ pub(crate) enum Dialects {
 }
 
 impl Arguments {
-    /// Returns the settings of the run, or none where no runtime is named.
-    pub(crate) fn settings(self) -> Option<Settings> {
+    /// Returns the settings of the run.
+    ///
+    /// # Errors
+    /// [`ArgumentsError`].
+    pub(crate) fn settings(self) -> Result<Settings, ArgumentsError> {
         let target = match self.url {
-            Some(url) => Target::WebSocket { url, headers: self.header },
-            None if self.stdio.is_empty() => return None,
+            Some(url) => {
+                let tls = if url.starts_with("wss:") { Some(self.tls.client()?) } else { None };
+                Target::WebSocket { url, headers: self.header, tls }
+            }
+            None if self.stdio.is_empty() => return Err(ArgumentsError::NoRuntime),
             None => Target::Stdio { command: self.stdio },
         };
-        Some(Settings {
+        Ok(Settings {
             target,
             token: self.token,
             other_token: self.other_token,
@@ -148,6 +186,23 @@ impl Arguments {
             },
         })
     }
+}
+
+impl TlsArguments {
+    fn client(&self) -> Result<TlsClient, ArgumentsError> {
+        let authorities = self.ca.as_deref().map(read).transpose()?;
+        let shown = match (&self.client_certificate, &self.client_key) {
+            (Some(certificate), Some(key)) => {
+                Some(ClientIdentity { certificates: read(certificate)?, key: read(key)? })
+            }
+            _ => None,
+        };
+        Ok(TlsClient::new(authorities.as_deref(), shown.as_ref())?)
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, ArgumentsError> {
+    std::fs::read(file).map_err(|error| ArgumentsError::File(file.to_owned(), error))
 }
 
 fn json(text: &str) -> Result<Value, serde_json::Error> {

@@ -14,12 +14,14 @@ mod report;
 mod runner;
 mod scenario;
 mod settings;
+mod tls;
 mod transport;
 
 pub use report::{Colour, Finding, Report};
 pub use runner::{run, select, speaks};
 pub use scenario::{Dialect, Frame, FrameKind, Outcome, Scenario, Word};
 pub use settings::{Settings, Work};
+pub use tls::{ClientIdentity, TlsClient, TlsError};
 pub use transport::{Target, TransportError};
 
 /// Returns every scenario that the runner has, in the order of the specification.

@@ -18,8 +18,9 @@ async fn main() -> ExitCode {
         return list(&selected, arguments.dialect);
     }
     let (dialect, json) = (arguments.dialect, arguments.json);
-    let Some(settings) = arguments.settings() else {
-        return refuse("name the runtime with --url or --stdio");
+    let settings = match arguments.settings() {
+        Ok(settings) => settings,
+        Err(error) => return refuse(&error.to_string()),
     };
     let dialects = dialects(dialect, &settings).await;
     let selected: Vec<_> = selected.into_iter().filter(|each| dialects.contains(&each.dialect())).collect();

@@ -4,23 +4,27 @@
 use std::process::Stdio;
 
 use futures::{SinkExt, StreamExt};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Request, Uri};
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use crate::tls::TlsClient;
 
 /// Where the runtime under test is reached.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A WebSocket address, `ws://HOST:PORT/PATH`, and headers for the upgrade.
+    /// A WebSocket address, `ws://HOST:PORT/PATH` or `wss://HOST:PORT/PATH`, and headers for the upgrade.
     WebSocket {
         /// The address of the runtime.
         url: String,
         /// Headers that each connection sends.
         headers: Vec<(HeaderName, HeaderValue)>,
+        /// What `wss://` is spoken with.
+        tls: Option<TlsClient>,
     },
     /// A command that speaks over its standard streams; each connection starts it anew.
     Stdio {
@@ -35,6 +39,12 @@ pub enum TransportError {
     /// The WebSocket could not be opened or written.
     #[error(transparent)]
     WebSocket(#[from] tungstenite::Error),
+    /// The address is none of a WebSocket, or one over TLS where there is nothing to speak it with.
+    #[error("`{0}` is no address that begins with `ws://` or `wss://` and can be reached")]
+    Address(String),
+    /// The connection could not be opened.
+    #[error("no connection: {0}")]
+    Connection(std::io::Error),
     /// The process could not be started or written to.
     #[error(transparent)]
     Process(#[from] std::io::Error),
@@ -51,23 +61,44 @@ pub(crate) enum Incoming {
     Closed(String),
 }
 
+/// What carries a WebSocket: a connection of TCP, or one of TLS over it.
+pub(crate) trait Carrier: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Carrier for T {}
+
 /// One open connection to the runtime.
 pub(crate) enum Link {
-    WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
+    WebSocket(Box<WebSocketStream<Box<dyn Carrier>>>),
     Stdio { stdin: ChildStdin, lines: Lines<BufReader<ChildStdout>>, _child: Child },
 }
 
 impl Link {
     pub(crate) async fn open(target: &Target) -> Result<Self, TransportError> {
         match target {
-            Target::WebSocket { url, headers } => {
+            Target::WebSocket { url, headers, tls } => {
                 let mut request = url.as_str().into_client_request()?;
                 request.headers_mut().extend(headers.iter().cloned());
-                let (stream, _) = connect_async(request).await?;
-                Ok(Self::WebSocket(Box::new(stream)))
+                Self::connect(request, tls.as_ref()).await
             }
             Target::Stdio { command } => Self::start(command),
         }
+    }
+
+    async fn connect(request: Request<()>, tls: Option<&TlsClient>) -> Result<Self, TransportError> {
+        let unusable = || TransportError::Address(request.uri().to_string());
+        let (host, port) = host_of(request.uri()).ok_or_else(unusable)?;
+        let tls = match (request.uri().scheme_str(), tls) {
+            (Some("wss"), Some(tls)) => Some(tls),
+            (Some("ws"), _) => None,
+            _ => return Err(unusable()),
+        };
+        let stream = TcpStream::connect((host.as_str(), port)).await.map_err(TransportError::Connection)?;
+        let carrier: Box<dyn Carrier> = match tls {
+            Some(tls) => Box::new(tls.connect(&host, stream).await.map_err(TransportError::Connection)?),
+            None => Box::new(stream),
+        };
+        let (stream, _) = client_async(request, carrier).await?;
+        Ok(Self::WebSocket(Box::new(stream)))
     }
 
     fn start(command: &[String]) -> Result<Self, TransportError> {
@@ -118,4 +149,11 @@ impl Link {
             },
         }
     }
+}
+
+/// The host and the port of an address.
+fn host_of(address: &Uri) -> Option<(String, u16)> {
+    let host = address.host()?.trim_start_matches('[').trim_end_matches(']');
+    let usual = if address.scheme_str() == Some("wss") { 443 } else { 80 };
+    Some((host.to_owned(), address.port_u16().unwrap_or(usual)))
 }

@@ -7,6 +7,7 @@ mod dialect_a;
 mod dialect_b;
 mod faults;
 mod server;
+mod tls;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,7 +30,7 @@ fn settings(url: String) -> Settings {
         asking: Some(json!({ "do": "ask" })),
     };
     Settings {
-        target: Target::WebSocket { url, headers: Vec::new() },
+        target: Target::WebSocket { url, headers: Vec::new(), tls: None },
         token: Some("t".to_owned()),
         other_token: Some("u".to_owned()),
         wait: Duration::from_secs(10),

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -39,7 +41,27 @@ pub(crate) async fn serve<S: Scripted>(runtime: Arc<S>) -> String {
     format!("ws://{address}/arcp")
 }
 
-async fn converse<S: Scripted>(runtime: Arc<S>, stream: TcpStream) {
+/// Serves a scripted runtime over TLS as `localhost`, and returns its address.
+pub(crate) async fn serve_tls<S: Scripted>(runtime: Arc<S>, acceptor: TlsAcceptor) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (runtime, acceptor) = (Arc::clone(&runtime), acceptor.clone());
+            tokio::spawn(async move {
+                // One that trusts somebody else, or shows nothing, goes.
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                converse(runtime, stream).await;
+            });
+        }
+    });
+    format!("wss://localhost:{port}/arcp")
+}
+
+async fn converse<S: Scripted>(
+    runtime: Arc<S>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) {
     let Ok(socket) = accept_async(stream).await else { return };
     let (mut sink, mut source) = socket.split();
     let (out, mut outgoing) = mpsc::unbounded_channel::<Option<Value>>();
