@@ -10,6 +10,7 @@
 mod announcement;
 pub mod background;
 mod builds;
+mod certificates;
 mod default_kind;
 mod fsharp;
 mod jupyter;

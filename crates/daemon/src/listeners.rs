@@ -13,6 +13,8 @@ use mainstay_pi_protocol::PiProtocol;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 
+use crate::certificates;
+
 /// What the daemon listens on.
 pub(crate) struct Listeners {
     own: TcpListener,
@@ -57,10 +59,11 @@ impl Listeners {
             let (daemon, protocols) = (daemon.clone(), protocols.clone());
             tasks.spawn(port::serve_alone(listener, port, daemon, protocols, PiProtocol::NAME));
         }
-        if let Some((listener, address, Remote { tls, names, .. })) = self.remote {
+        if let Some((listener, address, Remote { tls, names, files, .. })) = self.remote {
             tracing::info!(%address, ?names, "other machines are served");
             let (daemon, protocols) = (daemon.clone(), protocols.clone());
             let reached = Authorities::remote(names, address.port());
+            tasks.spawn(certificates::renew(files, tls.clone()));
             tasks.spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
         }
         tasks.spawn(local_socket::serve(self.local, daemon.clone(), protocols.clone()));

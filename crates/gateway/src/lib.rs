@@ -31,6 +31,7 @@ pub mod port;
 pub mod problem;
 pub mod protocol;
 pub mod session_file;
+mod shown_certificates;
 pub mod tls;
 pub mod tokens;
 pub mod trace;

@@ -6,6 +6,7 @@ mod authentication;
 pub mod bounds;
 mod files;
 mod remote;
+mod remote_files;
 mod tool_workers;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::authentication::{AnonymousConfig, GroupConfig, IssuerConfig, PrincipalConfig};
 pub use self::remote::{Remote, RemoteConfig, RemoteOptions};
+pub use self::remote_files::{RemoteFiles, Renewal};
 pub use self::tool_workers::ToolWorkerConfig;
 use crate::Home;
 use crate::environment::EnvironmentSource;

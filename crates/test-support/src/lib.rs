@@ -6,7 +6,7 @@
 //! - [`scripted_kernel`] and [`scripted_agent`] are runners in the test's own process: a kernel that knows a few submissions, and an agent that does
 //!   what the test says.
 //! - [`tls`] makes certificates, and connects with them.
-//! - [`signed_token`] has tokens that an issuer has signed.
+//! - [`signed_token`] has tokens that an issuer has signed, and `test_issuer` (of the feature `gateway`) the issuer as a daemon knows it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 pub mod browser;
@@ -15,4 +15,6 @@ pub mod provided;
 pub mod scripted_agent;
 pub mod scripted_kernel;
 pub mod signed_token;
+#[cfg(feature = "gateway")]
+pub mod test_issuer;
 pub mod tls;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, SanType,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SanType, SerialNumber,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -13,6 +13,8 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
 
 /// An authority that signs certificates.
 pub struct Authority {
@@ -60,6 +62,26 @@ impl Authority {
         self.sign(params)
     }
 
+    /// A list of these certificates, which the authority has revoked, in PEM.
+    pub fn revocation_list(&self, certificates: &[&Certificate]) -> String {
+        let now = std::time::SystemTime::now();
+        let revoked = |certificate: &&Certificate| RevokedCertParams {
+            serial_number: certificate.serial(),
+            revocation_time: now.into(),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: now.into(),
+            next_update: (now + std::time::Duration::from_secs(3600)).into(),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: certificates.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).unwrap().pem().unwrap()
+    }
+
     fn sign(&self, params: CertificateParams) -> Certificate {
         let key = KeyPair::generate().unwrap();
         let signed = params.signed_by(&key, &self.issuer).unwrap();
@@ -77,6 +99,12 @@ impl Certificate {
     /// The certificate in DER.
     pub fn der(&self) -> Vec<u8> {
         CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap().to_vec()
+    }
+
+    fn serial(&self) -> SerialNumber {
+        let der = self.der();
+        let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+        certificate.raw_serial().to_vec().into()
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use mainstay_arcp::Settings;
 use mainstay_gateway::client_certificate::ClientCertificate;
+use mainstay_gateway::tls::{ClientAuthority, Tls};
 use mainstay_model::Limits;
 use mainstay_test_support::tls::{Authority, Certificate, connect};
 use tokio_tungstenite::client_async;
@@ -184,6 +185,27 @@ async fn a_client_on_another_machine_is_known_by_its_certificate() {
     peer.until_it(is_end).await;
     let evicted = peer.first("session.evicted").await;
     assert_eq!(evicted["payload"]["code"], "UNAUTHENTICATED", "the certificate has expired");
+}
+
+#[tokio::test]
+async fn a_session_ends_once_the_certificate_of_its_client_is_revoked() {
+    let (home, authority) = (Home::new().await, Authority::new());
+    let (port, served) = home.serve_revocable(&authority).await;
+    let ada = authority.client("ada", "ada@example.com", 600);
+    let stream = connect(port, &authority, Some(&ada)).await.unwrap();
+    let socket = client_async(format!("wss://localhost:{port}/arcp"), stream).await.unwrap().0;
+    let mut peer = Peer::of(socket);
+    // Its token is good, and the connection is one of the certificate all the same.
+    peer.send(hello("hers")).await;
+    peer.first("session.welcome").await;
+    let Certificate { pem, key } = authority.machine(&["localhost"]);
+    let clients = ClientAuthority {
+        pem: authority.pem.clone().into_bytes(),
+        revocation_lists: Some(authority.revocation_list(&[&ada]).into_bytes()),
+        is_required: false,
+    };
+    served.replace(&Tls::new(pem.as_bytes(), key.as_bytes(), Some(&clients)).unwrap());
+    assert_eq!(peer.next().await, None);
 }
 
 #[tokio::test]

@@ -8,10 +8,6 @@ use futures::{SinkExt, StreamExt};
 use mainstay_arcp::{Arcp, Settings};
 use mainstay_engine::Engine;
 use mainstay_gateway::authorities::Authorities;
-use mainstay_gateway::identities::Identities;
-use mainstay_gateway::issuers::Issuers;
-use mainstay_gateway::jwt::Issuer;
-use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tls::{ClientAuthority, Tls};
 use mainstay_gateway::tokens::{TokenHash, Tokens};
@@ -22,7 +18,8 @@ use mainstay_model::command::Cancel;
 use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand, Timestamp};
 use mainstay_runner::RunnerFactory;
 use mainstay_test_support::scripted_kernel::Scripted;
-use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET, signed_token};
+use mainstay_test_support::signed_token::signed_token;
+use mainstay_test_support::test_issuer::signing_for;
 use mainstay_test_support::tls::Authority;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -147,17 +144,26 @@ impl Home {
 
     /// Serves other machines too, with a certificate of this authority, which signs those of clients. It is Ada who is called `ada`.
     pub(crate) async fn serve_remote(&self, authority: &Authority) -> u16 {
+        self.serve_revocable(authority).await.0
+    }
+
+    /// The same, and what TLS is served with.
+    pub(crate) async fn serve_revocable(&self, authority: &Authority) -> (u16, Tls) {
         let certificate = authority.machine(&["localhost"]);
-        let clients = ClientAuthority { pem: authority.pem.clone().into_bytes(), is_required: false };
+        let clients = ClientAuthority {
+            pem: authority.pem.clone().into_bytes(),
+            revocation_lists: None,
+            is_required: false,
+        };
         let tls = Tls::new(certificate.pem.as_bytes(), certificate.key.as_bytes(), Some(&clients)).unwrap();
         let (listener, address) = port::listen_remote("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let reached = Authorities::remote(tls.names().to_vec(), address.port());
+        let reached = Authorities::remote(tls.names(), address.port());
         let mut daemon = self.daemon.clone().unwrap();
         let named = [("cn:ada".parse().unwrap(), daemon.tokens.access_of("hers").unwrap())];
         daemon.tokens = Arc::new(Tokens::clone(&daemon.tokens).with_certificates(named));
-        let protocols = Protocols::from(Arcp::new(self.settings));
-        tokio::spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
-        address.port()
+        let (protocols, served) = (Protocols::from(Arcp::new(self.settings)), tls.clone());
+        tokio::spawn(async move { port::serve_remote(listener, served, reached, &daemon, protocols).await });
+        (address.port(), tls)
     }
 
     /// Serves clients that show nothing, too: they see everything.
@@ -196,7 +202,7 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
     let daemon = Daemon {
         engine,
         tokens: Arc::new(
-            Tokens::new("secret", [(TokenHash::of("hers"), ada.clone())]).with_issuers(issuers(ada)),
+            Tokens::new("secret", [(TokenHash::of("hers"), ada.clone())]).with_issuers(signing_for(ada)),
         ),
         version: "0.0.0",
         port,
@@ -215,21 +221,6 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
     let protocols = Protocols::from(Arcp::new(settings));
     let served = tokio::spawn(port::serve(listener, daemon.clone(), protocols));
     (daemon, served)
-}
-
-/// An issuer that vouches for Ada.
-fn issuers(ada: Access) -> Issuers {
-    let issuer = Issuer {
-        name: "test".to_owned(),
-        issuer: ISSUER.to_owned(),
-        audience: AUDIENCE.to_owned(),
-        algorithms: vec![SignatureAlgorithm::HS256],
-        keys: vec![JwtKey::of_secret(SECRET.as_bytes()).unwrap()],
-        subject_claim: "sub".to_owned(),
-        groups_claim: "groups".to_owned(),
-        leeway_sec: 0,
-    };
-    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
 }
 
 /// A token for this subject, good for so many seconds.

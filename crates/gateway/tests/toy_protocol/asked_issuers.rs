@@ -3,16 +3,18 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mainstay_gateway::identities::Identities;
 use mainstay_gateway::introspection::Introspection;
-use mainstay_gateway::issuers::KnownIssuer;
-use mainstay_gateway::jwt::JwtRefusal;
+use mainstay_gateway::issuers::{Issuers, KnownIssuer};
+use mainstay_gateway::jwt::{Issuer, JwtRefusal};
 use mainstay_gateway::key_cache::KeyCache;
 use mainstay_gateway::outbound::Address;
 use mainstay_gateway::peer_network::PeerNetwork;
 use mainstay_gateway::tokens::TokenHash;
+use mainstay_test_support::test_issuer::issuer;
 
 use super::*;
-use crate::oauth::{Served, at, issuer, key, of, outbound, serve};
+use crate::oauth::{Served, at, key, of, outbound, serve};
 
 /// An issuer of this name that is asked about tokens, and what it serves.
 async fn asked(name: &str) -> (KnownIssuer, Arc<Served>) {
@@ -26,11 +28,6 @@ async fn asked(name: &str) -> (KnownIssuer, Arc<Served>) {
 
 fn network(last: u8) -> PeerNetwork {
     IpAddr::from([192, 0, 2, last]).into()
-}
-
-fn ada() -> Access {
-    let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
-    Access { principal: Principal::new("ada").unwrap(), rights }
 }
 
 #[tokio::test]

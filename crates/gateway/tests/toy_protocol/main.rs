@@ -11,10 +11,6 @@ use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
-use mainstay_gateway::identities::Identities;
-use mainstay_gateway::issuers::Issuers;
-use mainstay_gateway::jwt::Issuer;
-use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_gateway::{Daemon, local_socket, port};
@@ -30,7 +26,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::toy::Toy;
 use mainstay_test_support::scripted_kernel::Scripted;
-use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET, signed_token};
+use mainstay_test_support::signed_token::signed_token;
+use mainstay_test_support::test_issuer::signing_for;
 
 /// A daemon whose only protocol is the toy.
 struct Home {
@@ -50,7 +47,7 @@ impl Home {
         let limits = Limits { drain_ms: 100, ..limits };
         let daemon = Daemon {
             engine: Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits).await.unwrap(),
-            tokens: Arc::new(Tokens::new("secret", []).with_issuers(issuers())),
+            tokens: Arc::new(Tokens::new("secret", []).with_issuers(signing_for(ada()))),
             links: Arc::default(),
             version: "0.0.0",
             port,
@@ -80,21 +77,10 @@ impl Home {
     }
 }
 
-/// An issuer that vouches for Ada.
-fn issuers() -> Issuers {
-    let issuer = Issuer {
-        name: "test".to_owned(),
-        issuer: ISSUER.to_owned(),
-        audience: AUDIENCE.to_owned(),
-        algorithms: vec![SignatureAlgorithm::HS256],
-        keys: vec![JwtKey::of_secret(SECRET.as_bytes()).unwrap()],
-        subject_claim: "sub".to_owned(),
-        groups_claim: "groups".to_owned(),
-        leeway_sec: 0,
-    };
+/// Somebody with few rights.
+fn ada() -> Access {
     let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
-    let ada = Access { principal: Principal::new("ada").unwrap(), rights };
-    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
+    Access { principal: Principal::new("ada").unwrap(), rights }
 }
 
 /// A token for this subject, good for so many seconds.

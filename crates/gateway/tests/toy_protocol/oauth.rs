@@ -9,11 +9,13 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use mainstay_gateway::introspection::Introspection;
-use mainstay_gateway::issuers::KnownIssuer;
+use mainstay_gateway::issuers::{Issuers, KnownIssuer};
 use mainstay_gateway::jwt::JwtRefusal;
 use mainstay_gateway::key_cache::KeyCache;
 use mainstay_gateway::outbound::{Address, Outbound};
 use mainstay_gateway::peer_network::PeerNetwork;
+use mainstay_test_support::signed_token::{AUDIENCE, ISSUER};
+use mainstay_test_support::test_issuer::{issuer, secret_key, vouching_for};
 use mainstay_test_support::tls::Authority;
 use rcgen::{KeyPair, PKCS_ED25519, PublicKeyData};
 
@@ -104,23 +106,9 @@ pub(crate) fn outbound() -> Outbound {
     Outbound::trusting(Some(Authority::new().pem.as_bytes())).unwrap()
 }
 
-pub(crate) fn issuer(keys: Vec<JwtKey>) -> Issuer {
-    Issuer {
-        name: "test".to_owned(),
-        issuer: ISSUER.to_owned(),
-        audience: AUDIENCE.to_owned(),
-        algorithms: SignatureAlgorithm::ALL.to_vec(),
-        keys,
-        subject_claim: "sub".to_owned(),
-        groups_claim: "scope".to_owned(),
-        leeway_sec: 0,
-    }
-}
-
+/// This issuer alone, which vouches for Ada.
 pub(crate) fn of(issuer: KnownIssuer) -> Issuers {
-    let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
-    let ada = Access { principal: Principal::new("ada").unwrap(), rights };
-    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
+    vouching_for(ada(), issuer)
 }
 
 /// A key: how it signs a token for Ada at a time, and how it is published.
@@ -220,8 +208,7 @@ async fn a_signed_token_must_be_good_by_its_signature_before_its_issuer_is_asked
     let served = Arc::new(Served::default());
     let address = Address::parse(&format!("{}/introspect", serve(&served).await)).unwrap();
     let introspection = Introspection::new(address, outbound(), "a client", "a:secret");
-    let secret = JwtKey::of_secret(SECRET.as_bytes()).unwrap();
-    let issuers = of(KnownIssuer { introspection, ..issuer(vec![secret]).into() });
+    let issuers = of(KnownIssuer { introspection, ..issuer(vec![secret_key()]).into() });
     let token = signed_token("ada", &[], 1_001_000);
     let said = json!({ "active": true, "aud": AUDIENCE, "sub": "ada", "exp": 1_000_500 });
     served.tokens.lock().unwrap().push((token.clone(), said));

@@ -17,6 +17,7 @@ struct Remote {
     home: Home,
     port: u16,
     authority: Authority,
+    tls: Tls,
 }
 
 impl Remote {
@@ -37,12 +38,13 @@ impl Remote {
         let names = [("email:ada@example.com", "ada"), ("cn:bob", "bob"), ("email:bob@example.com", "bob")];
         let certificates = names.map(|(name, principal)| (name.parse().unwrap(), access(principal)));
         let tokens = Tokens::new("secret", [(TokenHash::of("hers"), access("ada"))]);
-        home.daemon.tokens = Arc::new(tokens.with_issuers(issuers()).with_certificates(certificates));
+        home.daemon.tokens =
+            Arc::new(tokens.with_issuers(signing_for(ada())).with_certificates(certificates));
         let (listener, address) = port::listen_remote("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let reached = Authorities::remote(tls.names().to_vec(), address.port());
-        let (daemon, protocols) = (home.daemon.clone(), home.protocols.clone());
-        tokio::spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
-        Self { home, port: address.port(), authority }
+        let reached = Authorities::remote(tls.names(), address.port());
+        let (daemon, protocols, served) = (home.daemon.clone(), home.protocols.clone(), tls.clone());
+        tokio::spawn(async move { port::serve_remote(listener, served, reached, &daemon, protocols).await });
+        Self { home, port: address.port(), authority, tls }
     }
 
     /// The status of a request with these headers.
@@ -113,7 +115,11 @@ async fn a_client_that_does_not_speak_tls_gets_nothing() {
 async fn a_certificate_stands_for_the_principal_that_has_a_name_of_it() {
     let clients = |is_required| {
         move |authority: &Authority| {
-            Some(ClientAuthority { pem: authority.pem.clone().into_bytes(), is_required })
+            Some(ClientAuthority {
+                pem: authority.pem.clone().into_bytes(),
+                revocation_lists: None,
+                is_required,
+            })
         }
     };
     let remote = Remote::new(clients(false)).await;
@@ -135,6 +141,56 @@ async fn a_certificate_stands_for_the_principal_that_has_a_name_of_it() {
     assert_eq!(strict.status(None, &bearer("hers")).await, None, "a certificate must be there");
     let ada = strict.authority.client("x", "ada@example.com", 600);
     assert_eq!(strict.status(Some(&ada), "").await, Some(200));
+}
+
+/// What an authority signs for clients, and what it has revoked of that.
+fn clients(authority: &Authority, revoked: &[&Certificate]) -> ClientAuthority {
+    let list = authority.revocation_list(revoked);
+    let pem = authority.pem.clone().into_bytes();
+    ClientAuthority { pem, revocation_lists: Some(list.into_bytes()), is_required: false }
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_replaced_is_shown_to_whoever_connects_from_then_on() {
+    let (remote, next) = (Remote::new(|_| None).await, Authority::new());
+    let mut before = connect(remote.port, &remote.authority, None).await.unwrap();
+    let Certificate { pem, key } = next.machine(&["localhost"]);
+    remote.tls.replace(&Tls::new(pem.as_bytes(), key.as_bytes(), None).unwrap());
+    assert!(connect(remote.port, &remote.authority, None).await.is_err());
+    assert!(connect(remote.port, &next, None).await.is_ok());
+    let head = format!("POST /toy HTTP/1.1\r\nHost: localhost:{}\r\n{}", remote.port, bearer("hers"));
+    before.write_all(format!("{head}Content-Length: 5\r\n\r\n1 + 1").as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    before.read_exact(&mut status).await.unwrap();
+    assert!(status.ends_with(b"200"), "a connection from before goes on");
+}
+
+#[tokio::test]
+async fn a_connection_ends_once_the_certificate_of_its_client_is_revoked() {
+    let remote = Remote::new(|authority| Some(clients(authority, &[]))).await;
+    let of = |mail: &str| remote.authority.client("x", mail, 600);
+    let (ada, bob) = (of("ada@example.com"), of("bob@example.com"));
+    assert_eq!(remote.status(Some(&ada), "").await, Some(200));
+    let dial = async |shown| connect(remote.port, &remote.authority, Some(shown)).await.unwrap();
+    let (mut hers, mut his) = (dial(&ada).await, dial(&bob).await);
+    let head = format!("POST /toy HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: 5\r\n", remote.port);
+    for stream in [&mut hers, &mut his] {
+        stream.write_all(format!("{head}\r\n1 + 1").as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        assert!(status.ends_with(b"200"));
+    }
+    let Certificate { pem, key } = remote.authority.machine(&["localhost"]);
+    let revoked = clients(&remote.authority, &[&ada]);
+    remote.tls.replace(&Tls::new(pem.as_bytes(), key.as_bytes(), Some(&revoked)).unwrap());
+    // It is not asked for anything, and ends all the same.
+    hers.read_to_end(&mut Vec::new()).await.ok();
+    assert_eq!(remote.status(Some(&ada), "").await, None);
+    assert_eq!(remote.status(Some(&bob), "").await, Some(200));
+    his.write_all(format!("{head}Connection: close\r\n\r\n1 + 1").as_bytes()).await.unwrap();
+    let mut rest = Vec::new();
+    his.read_to_end(&mut rest).await.unwrap();
+    assert!(String::from_utf8_lossy(&rest).contains("HTTP/1.1 200"), "his goes on");
 }
 
 #[tokio::test]
@@ -175,13 +231,27 @@ fn what_cannot_be_served_says_why() {
     let authority = Authority::new();
     let (one, other) = (authority.machine(&["localhost"]), authority.machine(&["localhost"]));
     let refused = |chain: &str, key: &str, clients: Option<&str>| {
-        let clients = clients.map(|pem| ClientAuthority { pem: pem.as_bytes().to_vec(), is_required: true });
+        let clients = clients.map(|pem| ClientAuthority {
+            pem: pem.as_bytes().to_vec(),
+            revocation_lists: None,
+            is_required: true,
+        });
         Tls::new(chain.as_bytes(), key.as_bytes(), clients.as_ref()).err()
     };
     assert_eq!(refused(&one.pem, &one.key, Some(&authority.pem)), None);
     assert_eq!(refused("", &one.key, None), Some(TlsError::NoCertificate));
     assert_eq!(refused(&one.pem, &one.pem, None), Some(TlsError::NoKey));
     assert_eq!(refused(&one.pem, &one.key, Some("")), Some(TlsError::NoAuthority));
+    let pem = authority.pem.clone().into_bytes();
+    let lists = |lists: &str| ClientAuthority {
+        pem: pem.clone(),
+        revocation_lists: Some(lists.as_bytes().to_vec()),
+        is_required: false,
+    };
+    for wrong in ["", authority.pem.as_str(), "-----BEGIN X509 CRL-----\nAA==\n-----END X509 CRL-----\n"] {
+        let tls = Tls::new(one.pem.as_bytes(), one.key.as_bytes(), Some(&lists(wrong)));
+        assert_eq!(tls.err(), Some(TlsError::NoRevocationList), "{wrong}");
+    }
     assert!(matches!(refused(&one.pem, &other.key, None), Some(TlsError::Mismatch(_))));
 }
 
@@ -208,7 +278,7 @@ async fn who_shows_nothing_is_let_in_on_this_machine_alone_and_only_where_that_i
     let Certificate { pem, key } = remote.authority.machine(&["localhost"]);
     let tls = Tls::new(pem.as_bytes(), key.as_bytes(), None).unwrap();
     let (listener, address) = port::listen_remote("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let reached = Authorities::remote(tls.names().to_vec(), address.port());
+    let reached = Authorities::remote(tls.names(), address.port());
     tokio::spawn(async move { port::serve_remote(listener, tls, reached, &daemon, protocols).await });
     let elsewhere = Remote { port: address.port(), ..remote };
     assert_eq!(elsewhere.status(None, "").await, Some(401));

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use mainstay_gateway::tls::{ClientAuthority, Tls};
+use mainstay_gateway::tls::Tls;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_model::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::read_file;
+use super::remote_files::RemoteFiles;
 
 /// The port that other machines reach, over TLS alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,8 @@ pub struct RemoteConfig {
     pub names: Vec<String>,
     /// The file with the certificates of the authorities that sign the certificates of clients, in PEM. Without it no client's certificate is asked for.
     pub client_ca_file: Option<PathBuf>,
+    /// The file with the lists of certificates that these authorities have revoked, in PEM. With it, a certificate is refused whose authority has no list in it. A list counts until the file has a newer one.
+    pub client_crl_file: Option<PathBuf>,
     /// Whether a client without a certificate is refused. Otherwise it may show a token instead.
     pub client_certificate_required: bool,
 }
@@ -38,6 +40,8 @@ pub struct Remote {
     pub tls: Tls,
     /// The names by which clients reach the daemon.
     pub names: Vec<String>,
+    /// The files with what TLS is served with.
+    pub files: RemoteFiles,
 }
 
 /// What a command line asks for in place of the settings.
@@ -98,22 +102,23 @@ impl RemoteConfig {
                  `mainstay principal new`",
             ));
         }
-        let clients = match &self.client_ca_file {
-            Some(file) => {
-                let pem = read_file(home, file, false)?;
-                Some(ClientAuthority { pem, is_required: self.client_certificate_required })
-            }
-            None => None,
+        let mut files = RemoteFiles {
+            home: home.to_owned(),
+            certificate: certificate.clone(),
+            key: key.clone(),
+            client_ca: self.client_ca_file.clone(),
+            client_crl: self.client_crl_file.clone(),
+            is_client_certificate_required: self.client_certificate_required,
+            last_read: None,
         };
-        let (chain, secret) = (read_file(home, certificate, false)?, read_file(home, key, true)?);
-        let tls = Tls::new(&chain, &secret, clients.as_ref()).map_err(|error| refused(&error.to_string()))?;
-        let names = if self.names.is_empty() { tls.names().to_vec() } else { self.hosts() };
+        let tls = files.read()?;
+        let names = if self.names.is_empty() { tls.names() } else { self.hosts() };
         if names.is_empty() {
             return Err(refused(
                 "the certificate has no name of a machine: say by `names` in `[remote]` how clients reach it",
             ));
         }
-        Ok(Some(Remote { address, tls, names }))
+        Ok(Some(Remote { address, tls, names, files }))
     }
 
     /// The names as `Host` has them.
@@ -129,6 +134,9 @@ impl RemoteConfig {
     pub(super) fn check(&self) -> Result<(), String> {
         if self.client_certificate_required && self.client_ca_file.is_none() {
             return Err("`client-certificate-required` needs `client-ca-file`".to_owned());
+        }
+        if self.client_crl_file.is_some() && self.client_ca_file.is_none() {
+            return Err("`client-crl-file` needs `client-ca-file`".to_owned());
         }
         Ok(())
     }
@@ -181,8 +189,10 @@ mod tests {
         let named =
             RemoteConfig { names: vec!["other.example".to_owned(), "::1".to_owned()], ..files.clone() };
         assert_eq!(said(&named, &others), "other.example [::1]");
-        let strict = RemoteConfig { client_certificate_required: true, ..files };
+        let strict = RemoteConfig { client_certificate_required: true, ..files.clone() };
         assert!(strict.check().unwrap_err().contains("client-ca-file"));
+        let revoking = RemoteConfig { client_crl_file: Some("crl.pem".into()), ..files };
+        assert!(revoking.check().unwrap_err().contains("client-ca-file"));
     }
 
     #[test]

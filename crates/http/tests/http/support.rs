@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use mainstay_engine::Engine;
 use mainstay_gateway::Daemon;
-use mainstay_gateway::identities::Identities;
 use mainstay_gateway::issuers::Issuers;
-use mainstay_gateway::jwt::Issuer;
-use mainstay_gateway::jwt_key::{JwtKey, SignatureAlgorithm};
 use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_gateway::{Kinds, port};
@@ -26,25 +23,14 @@ use tokio_util::task::TaskTracker;
 
 use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 use mainstay_test_support::scripted_kernel::Scripted;
-use mainstay_test_support::signed_token::{AUDIENCE, ISSUER, SECRET};
+use mainstay_test_support::test_issuer::signing_for;
 
 /// A test that waits so long hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An issuer that vouches for Ada, who may do everything where she comes by it.
 fn issuers() -> Issuers {
-    let issuer = Issuer {
-        name: "test".to_owned(),
-        issuer: ISSUER.to_owned(),
-        audience: AUDIENCE.to_owned(),
-        algorithms: vec![SignatureAlgorithm::HS256],
-        keys: vec![JwtKey::of_secret(SECRET.as_bytes()).unwrap()],
-        subject_claim: "sub".to_owned(),
-        groups_claim: "groups".to_owned(),
-        leeway_sec: 0,
-    };
-    let ada = Access { principal: Principal::new("ada").unwrap(), rights: Rights::All };
-    Issuers::new([issuer], Identities::new([("test:ada".parse().unwrap(), ada)], []))
+    signing_for(Access { principal: Principal::new("ada").unwrap(), rights: Rights::All })
 }
 
 /// A daemon in a home folder of its own.
