@@ -56,6 +56,9 @@ struct EvalLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<u64>,
     ending: &'static str,
+    /// What its grant did not allow, where it was denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    denied: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,6 +164,7 @@ impl From<&TimelineJob> for EvalLine {
             at: Timestamp::from_second(ran.started.as_second()).unwrap_or(ran.started),
             ms: ran.ended.map(|Ended { milliseconds, .. }| milliseconds),
             ending: ran.ending(),
+            denied: ran.denied.as_ref().filter(|_| ran.ended.is_some()).map(ToString::to_string),
             by,
             file: ran.file.clone(),
             line: ran.line.clone(),
@@ -172,8 +176,11 @@ impl Answer for TimelineAnswer {}
 
 impl Display for TimelineAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        for EvalLine { seq, at, ms, ending, by, file, line } in &self.evals {
+        for EvalLine { seq, at, ms, ending, denied, by, file, line } in &self.evals {
             write!(f, "{seq} {at} {ending}")?;
+            if let Some(why) = denied {
+                write!(f, " ({why})")?;
+            }
             if let Some(ms) = ms {
                 write!(f, " in {ms} ms")?;
             }

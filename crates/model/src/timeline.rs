@@ -2,6 +2,7 @@
 //! having begun there is passed over.
 
 use crate::Timestamp;
+use crate::error::Error;
 use crate::event::{CancelEnding, Event, EventBody, JobEnd, Source};
 use crate::id::{JobId, Seq};
 use crate::session::title;
@@ -29,6 +30,8 @@ pub struct TimelineJob {
     pub file: Option<String>,
     /// Whether its command took longer than it may.
     pub has_timed_out: bool,
+    /// What its grant did not allow, where it was told to stop for that.
+    pub denied: Option<Error>,
     /// How it ended; none while it runs.
     pub ended: Option<Ended>,
 }
@@ -60,6 +63,10 @@ impl Timeline {
             && let Some(ran) = self.running(*job)
         {
             ran.has_timed_out = true;
+        } else if let EventBody::JobDenied { job, error } = &event.body
+            && let Some(ran) = self.running(*job)
+        {
+            ran.denied.get_or_insert_with(|| error.clone());
         } else if let Some((job, end)) = event.body.job_end()
             && let Some(ran) = self.running(job)
         {
@@ -86,6 +93,7 @@ impl TimelineJob {
         match self.ended.map(|ended| ended.end) {
             None => "running",
             Some(_) if self.has_timed_out => "timed out",
+            Some(_) if self.denied.is_some() => "denied",
             Some(JobEnd::Completed) => "completed",
             Some(JobEnd::Failed) => "failed",
             Some(JobEnd::Cancelled(CancelEnding::Yielded)) => "cancelled",
@@ -99,7 +107,7 @@ impl TimelineJob {
 pub fn concerns(event: &Event) -> bool {
     is_request(event)
         || event.body.job_end().is_some()
-        || matches!(event.body, EventBody::EvalTimedOut { .. })
+        || matches!(event.body, EventBody::EvalTimedOut { .. } | EventBody::JobDenied { .. })
 }
 
 /// Whether a job begins with an event.
@@ -125,6 +133,7 @@ fn begun(event: &Event) -> Option<TimelineJob> {
         line,
         file,
         has_timed_out: false,
+        denied: None,
         ended: None,
     })
 }
@@ -158,6 +167,7 @@ mod tests {
         Requested { withheld: bool },
         Printed,
         TimedOut,
+        Denied,
         Completed,
         Failed,
         Cancelled(CancelEnding),
@@ -187,6 +197,7 @@ mod tests {
                 text: "text".to_owned(),
             },
             Said::TimedOut => EventBody::EvalTimedOut { job, limit_ms: 5 },
+            Said::Denied => EventBody::JobDenied { job, error: spent() },
             Said::Completed => {
                 EventBody::EvalCompleted { job, result, changes_state: false, duration_ms: nth.into() }
             }
@@ -200,6 +211,10 @@ mod tests {
             Said::Cancelled(ending) => EventBody::EvalCancelled { job, ending, kept: None, grace_ms: None },
             Said::Interrupted => EventBody::EvalInterrupted { job },
         }
+    }
+
+    fn spent() -> Error {
+        Error::BudgetExhausted { currency: "USD".to_owned() }
     }
 
     /// A second apart from each other.
@@ -222,6 +237,7 @@ mod tests {
             any::<bool>().prop_map(|withheld| Said::Requested { withheld }),
             Just(Said::Printed),
             Just(Said::TimedOut),
+            Just(Said::Denied),
             Just(Said::Completed),
             Just(Said::Failed),
             Just(Said::Cancelled(CancelEnding::Yielded)),
@@ -244,6 +260,9 @@ mod tests {
             (Said::TimedOut, 3),
             (Said::Cancelled(CancelEnding::Killed), 3),
             (requested, 4),
+            (Said::Denied, 4),
+            (Said::Cancelled(CancelEnding::Yielded), 4),
+            (requested, 5),
         ]));
         let short = |ran: &TimelineJob| {
             let milliseconds = ran.ended.map(|ended| ended.milliseconds);
@@ -254,9 +273,12 @@ mod tests {
             (2, line(1), "completed", Some(1)),
             (5, None, "failed", Some(2)),
             (7, line(3), "timed out", Some(2000)),
-            (10, line(4), "running", None),
+            (10, line(4), "denied", Some(2000)),
+            (13, line(5), "running", None),
         ];
         assert_eq!(timeline.ran().iter().map(short).collect::<Vec<_>>(), expected);
+        let denied: Vec<_> = timeline.ran().iter().map(|ran| ran.denied.clone()).collect();
+        assert_eq!(denied, [None, None, None, Some(spent()), None]);
     }
 
     proptest! {
