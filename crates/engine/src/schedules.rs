@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_log::StoredSchedule;
+use mainstay_log::{DueSchedules, StoredSchedule};
 use mainstay_model::schedule::{LastRun, Schedule};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EvalEnding, Outcome, Response, Timestamp, WorkEnding,
@@ -24,8 +24,6 @@ use crate::sync::time::sleep;
 const PAUSE: Duration = Duration::from_secs(2);
 /// The longest time between two looks: another daemon on the same store may have got a schedule.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How many schedules are looked at.
-const LOOKED_AT: usize = 100_000;
 /// How long a schedule that has ended can be looked up.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The name of the client that submits runs.
@@ -68,14 +66,16 @@ impl Engine {
     /// Submits the runs that are due; says until when nothing is.
     async fn submit_due(&self, submitted: &Submitted) -> Result<Duration, Error> {
         let now = now();
-        let mut pause = LONGEST;
-        for stored in self.shared.log.next_schedules(LOOKED_AT).await? {
+        let until = |next: Timestamp| Duration::try_from(next.duration_since(now)).unwrap_or_default();
+        let DueSchedules { schedules, next } = self.shared.log.due_schedules(now).await?;
+        let mut pause = next.map_or(LONGEST, until).min(LONGEST);
+        for stored in schedules {
             let Some(schedule) = self.taken(stored, now).await? else {
                 pause = Duration::ZERO;
                 continue;
             };
             if let Some(next) = schedule.state.next {
-                pause = pause.min(Duration::try_from(next.duration_since(now)).unwrap_or_default());
+                pause = pause.min(until(next));
             }
             if !self.submit_runs(&schedule, submitted).await {
                 pause = pause.min(PAUSE);

@@ -39,7 +39,7 @@ pub use objects::{ObjectHash, Objects};
 pub use ownership::{ClaimError, Clock, LeaseTerms, OwnerId, SystemClock};
 pub use prompt_history::{HistoryFilter, PromptHistory};
 pub use resumable_connections::{ResumableConnection, ResumableConnections};
-pub use schedules::{AddedSchedule, Schedules, StoredSchedule};
+pub use schedules::{AddedSchedule, DueSchedules, Schedules, StoredSchedule};
 pub use sqlite::{Sharing, SqliteLog, SqliteOptions, examine, manifest, restore};
 
 /// A store of sessions: all that a daemon needs of one.

@@ -31,6 +31,13 @@ pub trait Schedules: Send + Sync + 'static {
     /// [`Error::StoreFailed`].
     async fn next_schedules(&self, limit: usize) -> Result<Vec<StoredSchedule>, Error>;
 
+    /// The schedules that have something to do at this moment, whosever they are, those that are due first at the front; and when the first of the others
+    /// has. What is not due is not read.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn due_schedules(&self, now: Timestamp) -> Result<DueSchedules, Error>;
+
     /// Puts a schedule in the place of its revision; says whether that was still the newest.
     ///
     /// # Errors
@@ -57,6 +64,15 @@ pub struct StoredSchedule {
     pub schedule: Schedule,
     /// How often the schedule was changed.
     pub revision: u64,
+}
+
+/// The schedules that have something to do at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueSchedules {
+    /// Those that have something to do, the first at the front.
+    pub schedules: Vec<StoredSchedule>,
+    /// When the first of the others has something to do; none where there is no other.
+    pub next: Option<Timestamp>,
 }
 
 /// What became of a schedule that was to be stored.

@@ -64,6 +64,7 @@ macro_rules! conformance_of {
                 schedules::a_schedule_is_there_again_and_changes_only_on_its_newest_revision,
                 schedules::a_principal_has_so_many_schedules_at_most_that_have_not_ended,
                 schedules::schedules_come_by_the_moment_at_which_they_are_due,
+                schedules::only_schedules_that_are_due_are_read_with_the_moment_of_the_next,
                 notices::what_is_taken_is_stored_with_the_events,
                 notices::a_runner_that_takes_anothers_place_begins_anew,
                 notices::what_is_taken_needs_no_event_and_may_come_with_a_creation,

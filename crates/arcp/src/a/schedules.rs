@@ -13,9 +13,10 @@ use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_engine::NewSchedule;
 use mainstay_model::grant::Grants;
 use mainstay_model::schedule::{MissedRuns, Recurrence, Schedule, When};
-use mainstay_model::{Capability, CommandId, Error, Timestamp};
+use mainstay_model::{Capability, CommandId, Error, SessionId, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{A, errors};
 use crate::job_id::{Submission, job_id};
@@ -80,10 +81,13 @@ impl Session<A> {
             message: Some(asked.message.clone()),
         };
         let key_prefix = Some(prefix_of(&key, &id).map_err(refused)?);
-        let session = work.session(&self.daemon, &self.client, kind).await.map_err(refused)?;
         let (grants, missed) = (self.asking_grants().filter(|_| is_agent), MissedRuns::RunOnce);
-        let new = NewSchedule { id, when, session, command, key_prefix, grants, missed };
-        self.client.add_schedule(new).await.map_err(refused)
+        // A session may be made for the schedule, and none is for one that is refused.
+        let no_session = SessionId::from_uuid(Uuid::nil());
+        let new = NewSchedule { id, when, session: no_session, command, key_prefix, grants, missed };
+        self.client.check_schedule(&new).await.map_err(refused)?;
+        let session = work.session(&self.daemon, &self.client, kind).await.map_err(refused)?;
+        self.client.add_schedule(NewSchedule { session, ..new }).await.map_err(refused)
     }
 
     /// What a job of the session may do: where its client answers for permissions, what that allows.

@@ -74,6 +74,7 @@ async fn what_cannot_be_scheduled_is_refused_and_says_why() {
         assert_eq!((&refused["type"], &refused["payload"]["code"]), (&json!("nack"), &json!(code)));
         assert!(refused["payload"]["message"].as_str().unwrap().contains(reason), "{refused}");
     }
+    assert_eq!(home.sessions().await, 0, "none was made for them");
     let job = json!({ "type": "session.close", "payload": {} });
     ask(&mut peer, "job.schedule", json!({ "job": job, "when": { "after": 1 } })).await;
     assert_eq!(peer.first("nack").await["payload"]["code"], "UNIMPLEMENTED");

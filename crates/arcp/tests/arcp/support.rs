@@ -88,6 +88,12 @@ impl Home {
         }
     }
 
+    /// How many sessions the engine has.
+    pub(crate) async fn sessions(&self) -> usize {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        client.sessions(SessionFilter::default()).await.unwrap().len()
+    }
+
     /// The id of the one session of the engine.
     pub(crate) async fn only_session(&self) -> String {
         let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");

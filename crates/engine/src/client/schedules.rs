@@ -39,7 +39,42 @@ impl Client {
     /// command's form; [`Error::StoreFailed`].
     pub async fn add_schedule(&self, new: NewSchedule) -> Result<Schedule, Error> {
         self.must_drive(new.session).await?;
-        let limits = self.engine.limits();
+        let schedule = self.planned(new)?;
+        let shared = &self.engine.shared;
+        let most = self.engine.limits().schedules;
+        match shared.log.add_schedule(schedule.clone(), most as u64).await? {
+            AddedSchedule::New => {
+                shared.schedules.notify_one();
+                Ok(schedule)
+            }
+            AddedSchedule::Known(known) if is_same(&known.schedule, &schedule) => Ok(known.schedule),
+            AddedSchedule::Known(_) => Err(is_named_so(&schedule)),
+            AddedSchedule::TooMany => Err(too_many(most)),
+        }
+    }
+
+    /// Checks a schedule as far as that can be done before there is its session, so that one which is refused has no session made for it. The session that
+    /// it names does not count.
+    ///
+    /// # Errors
+    /// As [`add_schedule`](Self::add_schedule), but for what concerns the session.
+    pub async fn check_schedule(&self, new: &NewSchedule) -> Result<(), Error> {
+        let schedule = self.planned(new.clone())?;
+        let log = &self.engine.shared.log;
+        if let Some(StoredSchedule { schedule: known, .. }) = log.schedule(&schedule.id).await? {
+            let as_known = Schedule { session: known.session, ..schedule };
+            return if is_same(&known, &as_known) { Ok(()) } else { Err(is_named_so(&as_known)) };
+        }
+        let own = log.schedules(&self.access.principal).await?;
+        let most = self.engine.limits().schedules;
+        match own.iter().filter(|stored| !stored.schedule.has_ended()).count() < most {
+            true => Ok(()),
+            false => Err(too_many(most)),
+        }
+    }
+
+    /// The schedule that is to be made now, with its first run.
+    fn planned(&self, new: NewSchedule) -> Result<Schedule, Error> {
         let NewSchedule { id, when, session, command, key_prefix, grants, missed } = new;
         let created_at = now();
         let state = ScheduleState {
@@ -64,22 +99,7 @@ impl Client {
             missed,
             state,
         };
-        let schedule = schedule.begin(limits.schedule_interval_ms)?;
-        let shared = &self.engine.shared;
-        let most = limits.schedules;
-        match shared.log.add_schedule(schedule.clone(), most as u64).await? {
-            AddedSchedule::New => {
-                shared.schedules.notify_one();
-                Ok(schedule)
-            }
-            AddedSchedule::Known(known) if is_same(&known.schedule, &schedule) => Ok(known.schedule),
-            AddedSchedule::Known(_) => {
-                Err(refused(format!("another is named `{}`; name it otherwise", schedule.id)))
-            }
-            AddedSchedule::TooMany => Err(refused(format!(
-                "you have {most} that wait for a run; remove some, or raise `schedules`"
-            ))),
-        }
+        schedule.begin(self.engine.limits().schedule_interval_ms)
     }
 
     /// The schedules of this client's principal, those that were made first at the front; also those that ended within a day. Who may do everything is
@@ -130,6 +150,14 @@ fn is_same(known: &Schedule, new: &Schedule) -> bool {
         && known.command == new.command
         && known.grants == new.grants
         && known.missed == new.missed
+}
+
+fn is_named_so(schedule: &Schedule) -> Error {
+    refused(format!("another is named `{}`; name it otherwise", schedule.id))
+}
+
+fn too_many(most: usize) -> Error {
+    refused(format!("you have {most} that wait for a run; remove some, or raise `schedules`"))
 }
 
 fn refused(reason: String) -> Error {

@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use mainstay_log::{
-    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter,
-    EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance, NewArtifact, ObjectHash,
-    Objects, PromptHistory, Refusal, ResumableConnection, ResumableConnections, Schedules, SessionFilter,
-    StoredOutcome, StoredSchedule,
+    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, DueSchedules,
+    EntryFilter, EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Maintenance,
+    NewArtifact, ObjectHash, Objects, PromptHistory, Refusal, ResumableConnection, ResumableConnections,
+    Schedules, SessionFilter, StoredOutcome, StoredSchedule,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::schedule::Schedule;
@@ -402,6 +402,10 @@ impl Schedules for MemoryLog {
 
     async fn next_schedules(&self, _: usize) -> Result<Vec<StoredSchedule>, Error> {
         Ok(Vec::new())
+    }
+
+    async fn due_schedules(&self, _: Timestamp) -> Result<DueSchedules, Error> {
+        Ok(DueSchedules::default())
     }
 
     async fn change_schedule(&self, _: u64, _: Schedule) -> Result<bool, Error> {

@@ -11,10 +11,10 @@ use futures::FutureExt;
 use futures::future::ready;
 use futures::stream::BoxStream;
 use mainstay_log::{
-    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, EntryFilter,
-    EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance, NewArtifact,
-    ObjectHash, Objects, PromptHistory, ResumableConnection, ResumableConnections, Schedules, SessionFilter,
-    StoredOutcome, StoredSchedule,
+    AddedSchedule, Append, AppendError, Appended, Artifact, Artifacts, ClaimError, Directory, DueSchedules,
+    EntryFilter, EntryIndex, Epoch, EventLog, FailedAppend, HistoryFilter, KeyScope, Log, Maintenance,
+    NewArtifact, ObjectHash, Objects, PromptHistory, ResumableConnection, ResumableConnections, Schedules,
+    SessionFilter, StoredOutcome, StoredSchedule,
 };
 use mainstay_model::decide::Answer;
 use mainstay_model::schedule::Schedule;
@@ -410,6 +410,10 @@ impl Schedules for StoreDouble {
 
     async fn next_schedules(&self, limit: usize) -> Result<Vec<StoredSchedule>, Error> {
         self.inner.next_schedules(limit).await
+    }
+
+    async fn due_schedules(&self, now: Timestamp) -> Result<DueSchedules, Error> {
+        self.inner.due_schedules(now).await
     }
 
     async fn change_schedule(&self, revision: u64, schedule: Schedule) -> Result<bool, Error> {

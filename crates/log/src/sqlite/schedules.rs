@@ -10,7 +10,7 @@ use super::failure::failed;
 use super::queries::collect;
 use super::rows::{count, integer};
 use super::statements::Statements;
-use crate::{AddedSchedule, Schedules, StoredSchedule};
+use crate::{AddedSchedule, DueSchedules, Schedules, StoredSchedule};
 
 const COLUMNS: &str = "SELECT schedule, revision FROM schedule";
 
@@ -58,6 +58,18 @@ impl Schedules for SqliteLog {
     async fn next_schedules(&self, limit: usize) -> Result<Vec<StoredSchedule>, Error> {
         let values: Vec<Box<dyn ToSql + Send>> = vec![Box::new(i64::try_from(limit).unwrap_or(i64::MAX))];
         self.read_schedules("WHERE wakes_at IS NOT NULL ORDER BY wakes_at, id LIMIT ?1", values).await
+    }
+
+    async fn due_schedules(&self, now: Timestamp) -> Result<DueSchedules, Error> {
+        let now = now.as_microsecond();
+        let values: Vec<Box<dyn ToSql + Send>> = vec![Box::new(now)];
+        let schedules = self.read_schedules("WHERE wakes_at <= ?1 ORDER BY wakes_at, id", values).await?;
+        let first = move |connection: &Connection| {
+            let sql = "SELECT MIN(wakes_at) FROM schedule WHERE wakes_at > ?1";
+            connection.query_row(sql, [now], |row| row.get::<_, Option<i64>>(0)).map_err(failed)
+        };
+        let next = self.readers.run(first).await?;
+        Ok(DueSchedules { schedules, next: next.and_then(|at| Timestamp::from_microsecond(at).ok()) })
     }
 
     async fn change_schedule(&self, revision: u64, schedule: Schedule) -> Result<bool, Error> {

@@ -1,6 +1,6 @@
 //! What a store promises of schedules.
 
-use mainstay_log::{AddedSchedule, StoredSchedule};
+use mainstay_log::{AddedSchedule, DueSchedules, StoredSchedule};
 use mainstay_model::command::Eval;
 use mainstay_model::schedule::{LastRun, MissedRuns, Schedule, ScheduleState, When};
 use mainstay_model::{Principal, Rights, SessionCommand, SessionId, Timestamp};
@@ -96,4 +96,27 @@ pub async fn schedules_come_by_the_moment_at_which_they_are_due(store: &dyn Stor
     let ids: Vec<_> = found.iter().map(|found| found.schedule.id.as_str()).collect();
     assert_eq!(ids, ["taken", "early", "late"]);
     assert_eq!(log.next_schedules(1).await.unwrap().len(), 1);
+}
+
+pub async fn only_schedules_that_are_due_are_read_with_the_moment_of_the_next(store: &dyn Store) {
+    let log = store.open().await;
+    assert_eq!(log.due_schedules(at(0)).await, Ok(DueSchedules::default()));
+    for (id, second) in [("late", 300), ("early", 100), ("taken", 50), ("ended", 40)] {
+        log.add_schedule(schedule(id, "ada", second), 9).await.unwrap();
+    }
+    log.change_schedule(0, schedule("taken", "ada", 50).take_due(at(60))).await.unwrap();
+    let ended = schedule("ended", "ada", 40).take_due(at(60));
+    let command = ended.command_of(at(40)).unwrap();
+    let last = LastRun { at: at(40), command, error: None, ending: None };
+    log.change_schedule(0, ended.ended(last)).await.unwrap();
+    for (now, due, next) in [
+        (0, vec![], Some(50)),
+        (99, vec!["taken"], Some(100)),
+        (100, vec!["taken", "early"], Some(300)),
+        (300, vec!["taken", "early", "late"], None),
+    ] {
+        let found = log.due_schedules(at(now)).await.unwrap();
+        let ids: Vec<_> = found.schedules.iter().map(|found| found.schedule.id.as_str()).collect();
+        assert_eq!((ids, found.next), (due, next.map(at)), "at {now}");
+    }
 }
