@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use mainstay_model::Principal;
 use serde::Serialize;
 
 use crate::finding::{Finding, Weight};
@@ -29,6 +30,11 @@ pub struct Examination {
     pub entries: u64,
     /// How many lines of the history are whole.
     pub history: u64,
+    /// How many schedules are whole.
+    pub schedules: u64,
+    /// The schedules that have not ended, and whose they are.
+    #[serde(skip)]
+    pub open_schedules: Vec<(String, Principal)>,
     /// The size of the database's file.
     pub database_bytes: u64,
     /// What the disk has left.
@@ -51,6 +57,15 @@ impl Examination {
         }
         if self.findings.len() < FINDINGS_KEPT {
             self.findings.push(finding);
+        }
+    }
+
+    /// Notes the schedules of principals that are not known, who can neither list nor remove them.
+    pub fn note_unknown_principals(&mut self, is_known: impl Fn(&Principal) -> bool) {
+        for (schedule, principal) in std::mem::take(&mut self.open_schedules) {
+            if !is_known(&principal) {
+                self.add(Finding::ScheduleOfUnknown { schedule, principal: principal.to_string() });
+            }
         }
     }
 
@@ -93,6 +108,8 @@ pub enum Stage {
     Entries,
     /// Every line of the history.
     History,
+    /// Every schedule is read.
+    Schedules,
 }
 
 impl fmt::Display for Stage {
@@ -106,6 +123,7 @@ impl fmt::Display for Stage {
             Self::Objects => "objects",
             Self::Entries => "entries",
             Self::History => "lines of the history",
+            Self::Schedules => "schedules",
         })
     }
 }

@@ -202,6 +202,20 @@ pub enum Finding {
         /// What is wrong with the line.
         reason: String,
     },
+    /// A schedule cannot be read, or is stored under another moment or principal than its own.
+    ScheduleWrong {
+        /// The name of the schedule.
+        schedule: String,
+        /// What is wrong with the schedule.
+        reason: String,
+    },
+    /// A schedule that has not ended is a principal's whom the settings do not know.
+    ScheduleOfUnknown {
+        /// The name of the schedule.
+        schedule: String,
+        /// The principal whose schedule it is.
+        principal: String,
+    },
     /// An entry, or a session's transcript, is not what was made of the events.
     TranscriptWrong {
         /// The part of the transcript that is wrong.
@@ -225,7 +239,8 @@ impl Finding {
             Self::Open { .. }
             | Self::LittleRoom { .. }
             | Self::CommitUnfinished { .. }
-            | Self::SchemaOlder { .. } => Weight::Note,
+            | Self::SchemaOlder { .. }
+            | Self::ScheduleOfUnknown { .. } => Weight::Note,
             Self::OtherOwner { .. }
             | Self::NotWritable { .. }
             | Self::WriteAheadLogDamaged { .. }
@@ -248,7 +263,8 @@ impl Finding {
             | Self::KeyWithoutOutcome { .. }
             | Self::ObjectDamaged { .. }
             | Self::TranscriptWrong { .. }
-            | Self::HistoryWrong { .. } => Weight::Damage,
+            | Self::HistoryWrong { .. }
+            | Self::ScheduleWrong { .. } => Weight::Damage,
         }
     }
 
@@ -258,7 +274,8 @@ impl Finding {
             Self::Open { .. }
             | Self::LittleRoom { .. }
             | Self::CommitUnfinished { .. }
-            | Self::SchemaOlder { .. } => "nothing",
+            | Self::SchemaOlder { .. }
+            | Self::ScheduleOfUnknown { .. } => "nothing",
             Self::OtherOwner { .. } | Self::NotWritable { .. } => {
                 "nothing that is stored; a daemon cannot store anything further"
             }
@@ -288,6 +305,7 @@ impl Finding {
             Self::ObjectDamaged { .. } => "the object's bytes",
             Self::TranscriptWrong { .. } => "nothing of the events, of which it can be made again",
             Self::HistoryWrong { .. } => "what was typed there; nothing of any session",
+            Self::ScheduleWrong { .. } => "the schedule's further runs",
         }
     }
 
@@ -312,6 +330,15 @@ impl Finding {
                  (SELECT position FROM indexed)'"
                     .to_owned()
             }
+            Self::ScheduleWrong { schedule, .. } => format!(
+                "Make the schedule again. With the daemon stopped, and a copy kept, this removes it: \
+                 sqlite3 mainstay.db \"DELETE FROM schedule WHERE id = '{}'\"",
+                schedule.replace('\'', "''")
+            ),
+            Self::ScheduleOfUnknown { schedule, .. } => format!(
+                "Its runs still have the rights that the principal had. Where that is not wanted, remove it: \
+                 mainstay schedule remove {schedule}"
+            ),
             Self::HistoryWrong { number, .. } => {
                 format!("Remove the line: mainstay history --remove {number}")
             }
@@ -387,12 +414,7 @@ impl fmt::Display for Finding {
             Self::IndexMissing { session, first, last } => {
                 write!(f, "events {first} to {last} of session {session} are not in the index")
             }
-            Self::IndexWrong { session, seq, position } => {
-                write!(
-                    f,
-                    "the index says that event {seq} of session {session} is at position {position}; it is not"
-                )
-            }
+            Self::IndexWrong { session, seq, position } => fmt_index_wrong(f, *session, *seq, *position),
             Self::OutcomeUnreadable { principal, command, reason } => {
                 write!(f, "the outcome of command `{command}` of `{principal}` cannot be read: {reason}")
             }
@@ -406,10 +428,23 @@ impl fmt::Display for Finding {
             Self::HistoryWrong { number, reason } => {
                 write!(f, "line {number} of the history cannot be read: {reason}")
             }
+            Self::ScheduleWrong { schedule, reason } => write!(f, "schedule `{schedule}` is wrong: {reason}"),
+            Self::ScheduleOfUnknown { schedule, principal } => {
+                write!(f, "schedule `{schedule}` is that of `{principal}`, whom `config.toml` does not name")
+            }
             Self::TranscriptWrong { what, reason } => write!(f, "{what} is wrong: {reason}"),
             Self::ObjectDamaged { hash, reason } => write!(f, "object {hash} is damaged: {reason}"),
         }
     }
+}
+
+fn fmt_index_wrong(
+    f: &mut fmt::Formatter<'_>,
+    session: SessionId,
+    seq: Seq,
+    position: Position,
+) -> fmt::Result {
+    write!(f, "the index says that event {seq} of session {session} is at position {position}; it is not")
 }
 
 fn fmt_events_unreadable(

@@ -7,9 +7,10 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use mainstay_log::{
-    EntryIndex, EventLog, Examination, Finding, ObjectHash, Objects, PromptHistory, SqliteLog, SqliteOptions,
-    Stage, examine,
+    EntryIndex, EventLog, Examination, Finding, ObjectHash, Objects, PromptHistory, Schedules, SqliteLog,
+    SqliteOptions, Stage, examine,
 };
+use mainstay_model::schedule::{MissedRuns, Schedule, ScheduleState, When};
 use mainstay_model::{AskEnding, Error, EventBody, Position, Raiser, Seq, SessionId};
 use rusqlite::Connection;
 use support::{Line, answer, output, samples, session_id};
@@ -75,6 +76,7 @@ async fn a_sound_store_is_found_sound_and_counted() {
         Stage::Objects,
         Stage::Entries,
         Stage::History,
+        Stage::Schedules,
     ];
     assert_eq!(stages, all);
 }
@@ -501,6 +503,74 @@ async fn a_line_of_the_history_without_its_text_is_named_and_can_be_removed() {
         panic!("{findings:?}")
     };
     assert_eq!(finding.next_step(), "Remove the line: mainstay history --remove 2");
+}
+
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_or_found_is_named_and_so_is_one_of_nobody() {
+    let home = said().await;
+    let log = open(home.path());
+    for (id, principal) in [("daily", "ada"), ("weekly", "bea"), ("it's", "ada")] {
+        log.add_schedule(schedule_of(id, principal), 9).await.unwrap();
+    }
+    drop(log);
+    let mut sound = report(home.path());
+    assert_eq!((sound.findings.len(), sound.schedules), (0, 3));
+    sound.note_unknown_principals(|principal| principal.as_str() == "ada");
+    let [finding @ Finding::ScheduleOfUnknown { .. }] = &sound.findings[..] else { panic!("{sound:?}") };
+    assert_eq!(finding.to_string(), "schedule `weekly` is that of `bea`, whom `config.toml` does not name");
+    assert!(sound.is_sound());
+    for (change_of, reason) in [
+        ("schedule = '{}'", "missing field"),
+        ("principal = 'bea'", "another principal"),
+        ("wakes_at = 5", "another moment"),
+    ] {
+        let sql = format!("UPDATE schedule SET {change_of} WHERE id = 'it''s'");
+        let home = said().await;
+        let log = open(home.path());
+        log.add_schedule(schedule_of("it's", "ada"), 9).await.unwrap();
+        drop(log);
+        change(&home, &sql);
+        let found = findings(&home);
+        let [finding @ Finding::ScheduleWrong { schedule, reason: why }] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert!(schedule == "it's" && why.contains(reason), "{why}");
+        assert!(finding.next_step().ends_with("\"DELETE FROM schedule WHERE id = 'it''s'\""));
+    }
+}
+
+/// A schedule that runs once, long after it was made.
+fn schedule_of(id: &str, principal: &str) -> Schedule {
+    let at = |second| mainstay_model::Timestamp::from_second(second).unwrap();
+    let eval = mainstay_model::command::Eval {
+        code: "1".to_owned(),
+        file: None,
+        command_line: None,
+        withheld: false,
+        origin: None,
+    };
+    let state = ScheduleState {
+        planned_to: at(0),
+        passed: 0,
+        left_out: 0,
+        under_way: Vec::new(),
+        next: None,
+        last: None,
+    };
+    let schedule = Schedule {
+        id: id.to_owned(),
+        principal: mainstay_model::Principal::new(principal).unwrap(),
+        rights: mainstay_model::Rights::All,
+        created_at: at(0),
+        when: When::At(at(100)),
+        session: session_id(0),
+        command: mainstay_model::SessionCommand::Eval(eval),
+        key_prefix: None,
+        grants: None,
+        missed: MissedRuns::RunOnce,
+        state,
+    };
+    schedule.begin(0).unwrap()
 }
 
 #[tokio::test]

@@ -177,6 +177,15 @@ impl Config {
         Ok(tokens.with_anonymous(self.anonymous.access()))
     }
 
+    /// Whether somebody can come in as this principal by these settings, as far as that can be told: the subjects of an issuer are not listed anywhere.
+    pub fn knows(&self, principal: &Principal) -> bool {
+        let issuer = principal.as_str().split_once(':').map(|(issuer, _)| issuer);
+        *principal == Principal::local()
+            || self.principals.contains_key(principal)
+            || self.anonymous.principal.as_ref() == Some(principal)
+            || issuer.is_some_and(|issuer| self.issuers.contains_key(issuer))
+    }
+
     fn identities(&self) -> Identities {
         let subjects = self.principals.iter().flat_map(|(name, config)| {
             config.subjects.iter().map(|subject| (subject.clone(), config.access(name)))
@@ -448,6 +457,18 @@ mod tests {
             let refused = config(&taken).unwrap_err();
             assert!(refused.contains(&format!("is called like {is_called_like}")), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_principal_is_known_by_its_own_name_or_that_of_its_issuer() {
+        let hash = "ab".repeat(32);
+        let known = config(&format!(
+            "{CORP}[principals.ada]\ntoken-sha256 = '{hash}'\n[anonymous]\nprincipal = 'guest'"
+        ));
+        let known = known.unwrap();
+        let knows = |name: &str| known.knows(&Principal::new(name).unwrap());
+        assert!(["local", "ada", "guest", "corp:bob"].into_iter().all(knows));
+        assert!(!["bea", "other:bob", "corp"].into_iter().any(knows));
     }
 
     #[test]

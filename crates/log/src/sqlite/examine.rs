@@ -22,6 +22,7 @@ mod events;
 mod files;
 mod history;
 mod objects;
+mod schedules;
 mod sessions;
 mod wal;
 
@@ -89,6 +90,7 @@ impl Examiner<'_> {
         self.objects(connection, &folder.join("objects"));
         self.entries(connection);
         self.history(connection);
+        self.schedules(connection);
         Ok(())
     }
 

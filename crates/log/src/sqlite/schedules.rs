@@ -165,7 +165,7 @@ fn find(connection: &Connection, id: &str) -> Result<Option<StoredSchedule>, Err
     connection.query_row(&sql, [id], |row| Ok(decode(row))).optional().map_err(failed)?.transpose()
 }
 
-fn decode(row: &Row<'_>) -> Result<StoredSchedule, Error> {
+pub(super) fn decode(row: &Row<'_>) -> Result<StoredSchedule, Error> {
     let text: String = row.get(0).map_err(failed)?;
     let schedule = serde_json::from_str(&text).map_err(failed)?;
     Ok(StoredSchedule { schedule, revision: count(row, 1).map_err(failed)? })

@@ -34,13 +34,16 @@ impl Doctor {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         ask_login_shell(home);
         let shims = shims(home)?;
-        let Some(report) = examine_aloud(home)? else {
+        let Some(mut report) = examine_aloud(home)? else {
             if self.json {
                 super::print_json(&NoStore { sound: true, store: None })?;
             }
             terminal::note(&format!("there is no store in {} yet", home.store().display()));
             return Ok(ExitCode::SUCCESS);
         };
+        if let Ok(config) = Config::load(home) {
+            report.note_unknown_principals(|principal| config.knows(principal));
+        }
         if self.json {
             super::print_json(&ReportView::of(&report, &shims))?;
         } else {
@@ -137,11 +140,12 @@ fn report_text(report: &Examination, paint: Paint) -> String {
         lines => format!("{lines} lines of history"),
     };
     text.push_str(&format!(
-        "{}, {}, {}, {}, {entries} and {history} can be read; the database has {}, the disk {} left\n",
+        "{}, {}, {}, {}, {entries}, {history} and {} can be read; the database has {}, the disk {} left\n",
         counted(report.sessions, "session"),
         counted(report.events, "event"),
         counted(report.outcomes, "outcome"),
         counted(report.objects, "object"),
+        counted(report.schedules, "schedule"),
         bytes(report.database_bytes),
         bytes(report.free_bytes)
     ));
