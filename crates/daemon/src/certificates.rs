@@ -36,3 +36,48 @@ pub(crate) async fn renew(mut files: RemoteFiles, served: Tls) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use mainstay_gateway::tokens::{TokenHash, Tokens};
+    use mainstay_home::config::RemoteConfig;
+    use mainstay_model::{Access, Principal, Rights};
+    use mainstay_test_support::tls::{Authority, Certificate};
+
+    use super::*;
+
+    fn put(folder: &Path, Certificate { pem, key }: &Certificate) {
+        for (name, text) in [("box.pem", pem), ("box.key", key)] {
+            let made = folder.join("new");
+            std::fs::write(&made, text).unwrap();
+            std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o600)).unwrap();
+            std::fs::rename(&made, folder.join(name)).unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_certificate_that_is_renewed_is_served_without_a_restart() {
+        let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new());
+        put(folder.path(), &authority.machine(&["box.example"]));
+        let ada = Access { principal: Principal::new("ada").unwrap(), rights: Rights::All };
+        let config = RemoteConfig {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            certificate_file: Some("box.pem".into()),
+            key_file: Some("box.key".into()),
+            ..RemoteConfig::default()
+        };
+        let remote = config.read(folder.path(), &Tokens::new("secret", [(TokenHash::of("hers"), ada)]));
+        let remote = remote.unwrap().unwrap();
+        let renewing = tokio::spawn(renew(remote.files, remote.tls.clone()));
+        for names in [&["box.example", "next.example"], &["box.example", "third.example"]] {
+            put(folder.path(), &authority.machine(names));
+            while remote.tls.names() != names {
+                sleep(BETWEEN_LOOKS).await;
+            }
+        }
+        renewing.abort();
+    }
+}
