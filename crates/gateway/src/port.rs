@@ -259,8 +259,20 @@ fn shown(request: &Request, token_in_address: &[&str]) -> Option<String> {
         may_be_in_address && is_socket && request.method() == Method::GET
     };
     let query = request.uri().query().filter(|_| given.is_none() && opens_socket());
-    let of_query = || query?.split('&').find_map(|pair| pair.strip_prefix("token="));
-    given.or_else(of_query).map(str::to_owned)
+    let of_query = || query?.split('&').find_map(|pair| pair.strip_prefix("token=")).and_then(decoded);
+    given.map(str::to_owned).or_else(of_query)
+}
+
+/// A token as an address has it: what may not stand there is written with `%` (RFC 3986, 2.1), and a plus means itself. None where it is no text.
+fn decoded(written: &str) -> Option<String> {
+    let mut parts = written.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The token of a header; the name of the scheme may be written in any case (RFC 9110, 11.1).
@@ -289,6 +301,27 @@ fn limited(body: Body, admission: Admission) -> Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_in_an_address_is_read_as_it_was_before_it_was_written_there() {
+        let of = |query: &str| {
+            let request = Request::get(format!("http://localhost/socket?{query}"));
+            let request = request.header("upgrade", "websocket").body(Body::empty()).unwrap();
+            shown(&request, &["/socket"])
+        };
+        for (query, token) in [
+            ("token=a-b._~+/=", Some("a-b._~+/=")),
+            ("x=1&token=corp%3Aa%2bb", Some("corp:a+b")),
+            ("token=corp:a", Some("corp:a")),
+            ("token=%C3%A9", Some("é")),
+            ("token=%C3", None),
+            ("token=%3", None),
+            ("token=%zz", None),
+            ("other=a", None),
+        ] {
+            assert_eq!(of(query).as_deref(), token, "{query}");
+        }
+    }
 
     #[test]
     fn a_port_is_called_taken_only_where_someone_has_it() {

@@ -167,7 +167,9 @@ async fn a_certificate_that_is_replaced_is_shown_to_whoever_connects_from_then_o
 
 #[tokio::test]
 async fn a_connection_ends_once_the_certificate_of_its_client_is_revoked() {
-    let remote = Remote::new(|authority| Some(clients(authority, &[]))).await;
+    // No connection ends since it is idle.
+    let limits = Limits { request_ms: 3_600_000, ..Limits::default() };
+    let remote = Remote::with(|authority| Some(clients(authority, &[])), limits).await;
     let of = |mail: &str| remote.authority.client("x", mail, 600);
     let (ada, bob) = (of("ada@example.com"), of("bob@example.com"));
     assert_eq!(remote.status(Some(&ada), "").await, Some(200));
