@@ -250,9 +250,10 @@ async fn try_submit(
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
     let kind = &found.kind;
-    let is_agent = client.capabilities_of(kind).has(Capability::Conversation);
+    let capabilities = client.capabilities_of(kind);
+    let is_agent = capabilities.has(Capability::Conversation);
     if let Some(before) = before(client, &order.job).await? {
-        let is_same = before.kind == *kind && before.is_of(&order, &found, client, is_agent).await;
+        let is_same = before.kind == *kind && before.is_of(&order, &found, client).await;
         return Ok(match is_same {
             true => Found::Existing { home: before.home },
             false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
@@ -267,7 +268,7 @@ async fn try_submit(
         key: Some(key),
         admission: Admission::Queue,
         timeout_ms: submit.timeout_ms,
-        ..Command::new(job, client.source(), work.command(is_agent)?)
+        ..Command::new(job, client.source(), work.command(kind, capabilities)?)
     };
     fingerprint.set(command.fingerprint(place)).ok();
     match client.submit(place, command).await? {
@@ -300,7 +301,7 @@ struct Before {
 
 impl Before {
     /// Whether it is the same job that is submitted again.
-    async fn is_of(&self, order: &Order, agent: &Agent, client: &Client, is_agent: bool) -> bool {
+    async fn is_of(&self, order: &Order, agent: &Agent, client: &Client) -> bool {
         let Ok(work) = order.work(agent) else { return false };
         // Where it names a session, that may be gone meanwhile, and its name another's.
         if let Some(named) = work.named_session()
@@ -308,8 +309,9 @@ impl Before {
         {
             return false;
         }
-        let again = work.command(is_agent).map(|body| {
-            let grants = order.grants(is_agent);
+        let capabilities = client.capabilities_of(&agent.kind);
+        let again = work.command(&agent.kind, capabilities).map(|body| {
+            let grants = order.grants(capabilities.has(Capability::Conversation));
             let command = Command { grants, ..Command::new(order.job.clone(), client.source(), body) };
             command.fingerprint(self.home)
         });

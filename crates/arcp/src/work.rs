@@ -5,8 +5,8 @@ use mainstay_gateway::command::anonymous;
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::command::Eval;
 use mainstay_model::{
-    Error, JobSpec, Outcome, Prompt, Response, Session, SessionCommand, SessionId, SessionKind,
-    SessionSearch, ToolCall,
+    Capabilities, Capability, Error, JobSpec, Outcome, Prompt, Response, Session, SessionCommand, SessionId,
+    SessionKind, SessionSearch, TestSelection, TestTimeout, ToolCall,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,12 +23,44 @@ pub(crate) struct Work {
     /// What is said to an agent.
     #[serde(default, alias = "text")]
     prompt: Option<String>,
+    /// Which tests a session of F# runs, in place of code.
+    #[serde(default)]
+    tests: Option<WantedTests>,
     /// The session that does it, by id or name; else the one that was active last of its kind in its folder, or a new one.
     #[serde(default)]
     session: Option<String>,
     /// The folder of the session, absolute; by default the home folder of the daemon's user.
     #[serde(default, alias = "workingDirectory")]
     working_directory: Option<String>,
+}
+
+/// Which tests are run: all of them where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct WantedTests {
+    /// A part of a name, in any case; with `*` it is the whole name.
+    pattern: Option<String>,
+    /// A category, or a trait as `name=value`.
+    category: Option<String>,
+    /// How long one test may take, in milliseconds.
+    #[serde(alias = "timeoutMs")]
+    timeout_ms: Option<u64>,
+}
+
+impl WantedTests {
+    /// The code that runs them in a session of this kind.
+    fn code(self, kind: &SessionKind, capabilities: Capabilities) -> Result<String, Error> {
+        TestSelection::is_known_to(kind, capabilities)?;
+        let Self { pattern, category, timeout_ms } = self;
+        let timeout = |limit| {
+            TestTimeout::new(limit).ok_or_else(|| Error::InvalidArgument {
+                argument: "timeout_ms".to_owned(),
+                reason: format!("it is {limit}, and must be from 1 to {}", TestTimeout::MAX),
+            })
+        };
+        let timeout_ms = timeout_ms.map(timeout).transpose()?;
+        Ok(TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code())
+    }
 }
 
 impl Work {
@@ -44,8 +76,8 @@ impl Work {
             }
             Value::Object(_) => Self::deserialize(input).map_err(|error| wrong(error.to_string())),
             _ => Err(wrong(
-                "it must be a text, or an object with `code` or `prompt`, and perhaps `session` or \
-                 `working_directory`"
+                "it must be a text, or an object with `code`, `prompt` or `tests`, and perhaps `session` \
+                 or `working_directory`"
                     .to_owned(),
             )),
         }
@@ -80,27 +112,27 @@ impl Work {
     /// The command that has it done.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it lacks what a session of this kind does.
-    pub(crate) fn command(self, is_agent: bool) -> Result<SessionCommand, Error> {
+    /// [`Error::InvalidArgument`] where it lacks what a session of this kind does; [`Error::NotOfKind`] where that runs no tests.
+    pub(crate) fn command(
+        self,
+        kind: &SessionKind,
+        capabilities: Capabilities,
+    ) -> Result<SessionCommand, Error> {
         let lacks = |what: &str| Error::InvalidArgument {
             argument: "input".to_owned(),
             reason: format!("it has no `{what}`, which is what this agent takes"),
         };
-        match is_agent {
-            true => {
+        match (self.tests, capabilities.has(Capability::Conversation)) {
+            (Some(_), _) if self.code.is_some() || self.prompt.is_some() => Err(Error::InvalidArgument {
+                argument: "input".to_owned(),
+                reason: "it has `tests`, and so can have neither `code` nor `prompt`".to_owned(),
+            }),
+            (Some(tests), _) => Ok(eval(tests.code(kind, capabilities)?)),
+            (None, true) => {
                 let prompt = self.prompt.ok_or_else(|| lacks("prompt"))?;
                 Ok(SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text(prompt) }))
             }
-            false => {
-                let code = self.code.ok_or_else(|| lacks("code"))?;
-                Ok(SessionCommand::Eval(Eval {
-                    code,
-                    file: None,
-                    command_line: None,
-                    origin: None,
-                    withheld: false,
-                }))
-            }
+            (None, false) => Ok(eval(self.code.ok_or_else(|| lacks("code"))?)),
         }
     }
 
@@ -144,7 +176,45 @@ impl Work {
     }
 }
 
+fn eval(code: String) -> SessionCommand {
+    SessionCommand::Eval(Eval { code, file: None, command_line: None, origin: None, withheld: false })
+}
+
 fn other_kind(found: &Session, kind: &SessionKind) -> Error {
     let reason = format!("session {} is of the kind {}, not {kind}", found.name, found.kind);
     Error::InvalidArgument { argument: "input".to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn code_of(input: &Value, kind: &SessionKind) -> Result<String, Error> {
+        match Work::of(input)?.command(kind, Capabilities::of_kind(kind))? {
+            SessionCommand::Eval(eval) => Ok(eval.code),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn tests_are_run_where_a_session_knows_of_tests_and_in_place_of_code() {
+        let fsharp = SessionKind::fsharp();
+        let tests = json!({ "tests": { "pattern": "*Price", "timeout_ms": 50 } });
+        let code = code_of(&tests, &fsharp).unwrap();
+        assert_eq!(code, r#"Mainstay.Tests.run(pattern = "*Price", timeoutMs = 50)"#);
+        assert_eq!(code_of(&json!({ "tests": {} }), &fsharp).unwrap(), "Mainstay.Tests.run()");
+        let python = SessionKind::new("python3").unwrap();
+        assert!(matches!(code_of(&tests, &python), Err(Error::NotOfKind { .. })));
+        for wrong in [
+            json!({ "tests": {}, "code": "1" }),
+            json!({ "tests": { "timeout_ms": 0 } }),
+            json!({ "tests": { "name": "x" } }),
+            json!({ "session": "lab" }),
+            json!(7),
+        ] {
+            assert!(matches!(code_of(&wrong, &fsharp), Err(Error::InvalidArgument { .. })), "{wrong}");
+        }
+    }
 }

@@ -73,8 +73,9 @@ impl Session<A> {
         let found = found.map_err(|why| errors::of_refusal(&Refusal::Agent { agent: agent.clone(), why }))?;
         let work = Work::for_agent(&found, &input).map_err(refused)?.in_folder(self.folder.as_deref());
         let kind = &found.kind;
-        let is_agent = self.client.capabilities_of(kind).has(Capability::Conversation);
-        let command = work.clone().command(is_agent).map_err(refused)?;
+        let capabilities = self.client.capabilities_of(kind);
+        let is_agent = capabilities.has(Capability::Conversation);
+        let command = work.clone().command(kind, capabilities).map_err(refused)?;
         let key = SubmissionKey {
             session: self.stored.id.clone(),
             trace: asked.trace.clone(),

@@ -145,3 +145,19 @@ fn the_other_dialect_passes_over_stdio_too_and_its_session_can_be_replayed() {
     assert!(listed.stdout.starts_with(&format!("{session}  1.0  unknown")), "{listed:?}");
     assert_eq!(lines(&world.run(["arcp", "replay", session]).stdout), told[1..]);
 }
+
+#[test]
+fn a_job_runs_tests() {
+    // What runs them is F#'s own worker.
+    let world = World::new();
+    assert_eq!(world.run(["eval", "--kind", "fsharp", "1"]).code, 0);
+    let input = r#"{"tests": {"pattern": "price"}}"#;
+    let ran = world.run(["arcp", "submit", "--json", "--agent", "fsharp", "--input", input]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = lines(&ran.stdout).into_iter().find(|line| line["payload"]["kind"] == "x-mainstay.display");
+    let came = &shown.expect("what came of them")["payload"]["body"]["data"];
+    assert_eq!(came["application/vnd.mainstay.tests+json"]["failed"], 0, "{came}");
+    let wrong = world.run(["arcp", "submit", "--agent", "fsharp", "--input", r#"{"tests": 1}"#]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.starts_with("INVALID_REQUEST: "), "{wrong:?}");
+}
