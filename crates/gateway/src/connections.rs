@@ -17,11 +17,13 @@ use mainstay_model::Error;
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::bounded_listener::BoundedListener;
 use crate::client_certificate::ClientCertificate;
+use crate::cuttable_stream::CuttableStream;
 use crate::daemon::{Daemon, LAST_ANSWERS};
 use crate::peer_network::PeerNetwork;
 use crate::problem::Problem;
@@ -68,14 +70,16 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
 fn arrivals(daemon: &Daemon, limit: usize) -> Arrivals {
     let limits = daemon.engine.limits();
     let all = limits.unauthenticated_connections.min(limit / 2).max(1);
-    Arrivals::new(all, limits.unauthenticated_connections_per_address.min(all))
+    Arrivals::new(all, limits.unauthenticated_connections_per_address)
 }
 
 /// Where a connection comes from. Each of its requests has all of this as extensions.
 #[derive(Clone)]
 struct PeerOrigin {
     network: PeerNetwork,
-    /// The place that it has until its client is admitted, on a port that other machines reach.
+    /// What cuts it, on a port that other machines reach.
+    cut: CancellationToken,
+    /// It counts as a stranger's until its client is admitted, on such a port.
     arrival: Option<Arrival>,
     /// What the client has shown for TLS.
     certificate: Option<Arc<ClientCertificate>>,
@@ -85,9 +89,10 @@ impl PeerOrigin {
     /// That of a new connection; none where it is one too many, or gone.
     fn of(stream: &TcpStream, arrivals: Option<&Arrivals>) -> Option<Self> {
         let network = PeerNetwork::from(stream.peer_addr().ok()?.ip());
+        let cut = CancellationToken::new();
         let arrival = match arrivals {
             Some(arrivals) => {
-                let Some(arrival) = arrivals.arrive(network) else {
+                let Some(arrival) = arrivals.arrive(network, cut.clone()) else {
                     tracing::debug!(?network, "a connection is refused: too many have shown no credentials");
                     return None;
                 };
@@ -95,7 +100,7 @@ impl PeerOrigin {
             }
             None => None,
         };
-        Some(Self { network, arrival, certificate: None })
+        Some(Self { network, cut, arrival, certificate: None })
     }
 
     fn extend(&self, extensions: &mut hyper::http::Extensions) {
@@ -112,6 +117,7 @@ impl PeerOrigin {
 /// One connection over TLS, to its end. A client that does not come to terms within `request-ms` is let go.
 async fn secure_connection(stream: TcpStream, origin: PeerOrigin, tls: &Tls, daemon: Daemon, router: Router) {
     let patience = Duration::from_millis(daemon.engine.limits().request_ms);
+    let stream = CuttableStream::new(stream, origin.cut.clone());
     let accepted = tokio::select! {
         accepted = tokio::time::timeout(patience, tls.accept(stream)) => accepted,
         () = daemon.stop.cancelled() => return,

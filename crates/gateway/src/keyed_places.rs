@@ -56,13 +56,6 @@ impl<K: Eq + Hash + Clone> KeyedPlaces<K> {
         Some(KeyedPlace { _place: place, _user: user })
     }
 
-    /// A place for a key, where there is one now.
-    pub(crate) fn try_acquire(&self, key: K) -> Option<KeyedPlace<K>> {
-        let user = self.user(key);
-        let place = Arc::clone(&user.places).try_acquire_owned().ok()?;
-        Some(KeyedPlace { _place: place, _user: user })
-    }
-
     fn user(&self, key: K) -> User<K> {
         let mut keys = locked(&self.keys);
         let fresh = || Entry { places: Arc::new(Semaphore::new(self.each)), users: 0 };
@@ -83,8 +76,7 @@ mod tests {
     #[tokio::test]
     async fn each_key_has_places_of_its_own_and_is_forgotten_with_its_last_user() {
         let places = KeyedPlaces::new(2);
-        let (first, second) = (places.try_acquire("a").unwrap(), places.try_acquire("a").unwrap());
-        assert!(places.try_acquire("a").is_none());
+        let (first, second) = (places.acquire("a").await.unwrap(), places.acquire("a").await.unwrap());
         let other = places.acquire("b").await.unwrap();
         assert_eq!(locked(&places.keys).len(), 2);
         // One who waits, and one who gives up.

@@ -13,6 +13,7 @@ mod browser_secret;
 pub mod client_certificate;
 pub mod command;
 mod connections;
+mod cuttable_stream;
 pub mod daemon;
 pub mod identities;
 pub mod introspection;

@@ -16,7 +16,8 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use crate::client_certificate::{ClientCertificate, machine_names};
-use crate::shown_certificates::{RevocableStream, ShownCertificates};
+use crate::cuttable_stream::CuttableStream;
+use crate::shown_certificates::ShownCertificates;
 
 /// Which certificates clients must or may show.
 #[derive(Clone, Debug)]
@@ -87,22 +88,24 @@ impl Tls {
         self.served().names
     }
 
-    /// Makes a connection a secure one; says which certificate its client has shown.
+    /// Makes a connection a secure one; says which certificate its client has shown. It is cut once that is good no longer.
     pub(crate) async fn accept(
         &self,
-        stream: TcpStream,
-    ) -> io::Result<(RevocableStream<TlsStream<TcpStream>>, Option<ClientCertificate>)> {
-        let before = self.served();
-        let stream = before.acceptor.accept(stream).await?;
-        let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
-        let certificate = chain.as_deref().and_then(<[_]>::first);
-        let certificate = certificate.and_then(|shown| ClientCertificate::of_der(shown));
-        let stream = self.shown.register(stream, chain.as_deref());
+        stream: CuttableStream<TcpStream>,
+    ) -> io::Result<(TlsStream<CuttableStream<TcpStream>>, Option<ClientCertificate>)> {
+        let acceptor = self.served().acceptor;
+        let mut stream = acceptor.accept(stream).await?;
+        let Some(chain) = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec) else {
+            return Ok((stream, None));
+        };
+        let carrier = stream.get_mut().0;
+        carrier.hold(self.shown.register(&chain, carrier.cut().clone()));
         // What is served may have been replaced meanwhile.
-        match chain {
-            Some(chain) if !self.served().takes(&chain) => Err(io::ErrorKind::PermissionDenied.into()),
-            Some(_) | None => Ok((stream, certificate)),
+        if !self.served().takes(&chain) {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
+        let certificate = chain.first().and_then(|shown| ClientCertificate::of_der(shown));
+        Ok((stream, certificate))
     }
 
     fn served(&self) -> Served {

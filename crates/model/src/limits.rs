@@ -85,7 +85,8 @@ pub struct Limits {
     /// (`ulimit -Hn`).
     pub http_connections: usize,
     /// How many connections from other machines may be open at once whose clients have not shown valid
-    /// credentials yet; at most half of those that their port accepts.
+    /// credentials yet; at most half of those that their port accepts. For a further one, the address that
+    /// has most of them loses its oldest.
     pub unauthenticated_connections: usize,
     /// How many of them one address may have. An IPv6 address is counted with all that have the same first
     /// 64 bits.

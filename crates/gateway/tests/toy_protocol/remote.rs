@@ -217,6 +217,17 @@ async fn strangers_have_a_few_connections_and_whoever_shows_credentials_has_more
     assert!(dial().await.is_some());
 }
 
+#[tokio::test]
+async fn strangers_that_have_all_places_make_room_for_whoever_comes_next() {
+    let limits = Limits { unauthenticated_connections: 2, request_ms: 3_600_000, ..Limits::default() };
+    let remote = Remote::with(|_| None, limits).await;
+    let dial = async || connect(remote.port, &remote.authority, None).await.unwrap();
+    let (mut oldest, _stranger) = (dial().await, dial().await);
+    assert_eq!(remote.status(None, &bearer("hers")).await, Some(200));
+    // It ends though it may be silent for long.
+    assert!(oldest.read_to_end(&mut Vec::new()).await.is_err());
+}
+
 #[test]
 fn a_certificate_is_known_by_its_names_and_its_fingerprint() {
     let made = Authority::new().client("bob", "bob@example.com", 600);
