@@ -25,6 +25,7 @@ enum Step {
     Queue,
     Begin,
     Print,
+    Show,
     Spend,
     Ask,
     Answer,
@@ -46,6 +47,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         Just(Step::Queue),
         Just(Step::Begin),
         Just(Step::Print),
+        Just(Step::Show),
         Just(Step::Spend),
         Just(Step::Ask),
         Just(Step::Answer),
@@ -118,6 +120,12 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
         Step::Print if runs => {
             let (job_id, text) = (Some(JobId::from_uuid(uuid)), format!("line {}\n", seq.0));
             Some((job.begun, EventBody::OutputProduced { job: job_id, stream: OutputStream::Stdout, text }))
+        }
+        Step::Show if runs => {
+            let words = format!("picture {}", seq.0);
+            let forms =
+                json!({ "text/plain": words, "image/png": "iVBORw==", "application/pdf": "JVBERg==" });
+            Some((job.begun, read("outputDisplayed", json!({ "job": uuid, "data": forms }))))
         }
         Step::Spend if runs => {
             let body = json!({

@@ -10,6 +10,7 @@ mod jobs;
 mod resume;
 mod schedule;
 mod session;
+mod streams;
 mod subscription;
 
 pub(crate) use session::Session;
@@ -21,6 +22,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         envelope::scenarios(),
         handshake::scenarios(),
         jobs::scenarios(),
+        streams::scenarios(),
         cancellation::scenarios(),
         schedule::scenarios(),
         human::scenarios(),

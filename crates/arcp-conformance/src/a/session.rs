@@ -18,8 +18,8 @@ pub(crate) struct Session {
 pub(super) fn capabilities() -> Value {
     json!({
         "streaming": true, "durable_jobs": true, "checkpoints": true, "human_input": true, "artifacts": true,
-        "subscriptions": true, "scheduled_jobs": true, "interrupt": true, "binary_encoding": ["base64"],
-        "heartbeat_interval_seconds": 1,
+        "subscriptions": true, "scheduled_jobs": true, "interrupt": true, "binary_streams": true,
+        "binary_encoding": ["base64"], "heartbeat_interval_seconds": 1,
     })
 }
 

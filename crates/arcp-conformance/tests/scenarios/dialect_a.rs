@@ -270,7 +270,8 @@ impl Runtime {
             message["trace_id"] = json!(trace);
         }
         if kind.starts_with("stream.") {
-            message["stream_id"] = json!(format!("str_{job}"));
+            let is_binary = message["payload"]["content_type"] == "image/png";
+            message["stream_id"] = json!(format!("str_{job}{}", if is_binary { "_bytes" } else { "" }));
         }
         let mut state = self.state();
         let session = state.sessions.get_mut(&known.session).unwrap();
@@ -356,10 +357,26 @@ impl Runtime {
                 }
                 self.publish(&job, "metric", json!({ "name": "tokens.used", "value": 1, "unit": "tokens" }));
                 self.publish(&job, "stream.close", json!({}));
+                self.show(&job);
             }
             _ => {}
         }
         self.end(&job, "job.completed", json!({ "value": arguments }));
+    }
+
+    /// Publishes the bytes of a picture.
+    fn show(&self, job: &str) {
+        let content_type = "image/png";
+        self.publish(job, "stream.open", json!({ "kind": "binary", "content_type": content_type }));
+        for (sequence, bytes) in [b"one", b"two"].into_iter().enumerate() {
+            let sha256: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let chunk = json!({
+                "sequence": sequence, "content_type": content_type, "data": STANDARD.encode(bytes),
+                "sha256": sha256,
+            });
+            self.publish(job, "stream.chunk", chunk);
+        }
+        self.publish(job, "stream.close", json!({ "content_type": content_type }));
     }
 
     async fn slow(&self, job: &str, known: &Job) {
@@ -608,6 +625,11 @@ impl Scripted for Runtime {
             }
             ("bare-heartbeats", "job.heartbeat") => remove(&mut message, "/payload", "deadline_ms"),
             ("bare-streams", "stream.open") => remove(&mut message, "/payload", "kind"),
+            ("bare-chunks", "stream.chunk") => {
+                remove(&mut message, "/payload", "content_type");
+                remove(&mut message, "/payload", "sequence");
+            }
+            ("wrong-chunk-hash", "stream.chunk") => message["payload"]["sha256"] = json!("00"),
             ("bare-requests", "human.input.request") => {
                 remove(&mut message, "/payload", "prompt");
                 remove(&mut message, "/payload", "expires_at");

@@ -53,6 +53,8 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
     ("hides-schedule", &["a.10.6.unsupported"]),
     ("bare-streams", &["a.11.1.kind"]),
     ("open-streams", &["a.11.1.closed"]),
+    ("bare-chunks", &["a.11.3.base64", "a.11.3.sequence"]),
+    ("wrong-chunk-hash", &["a.11.3.hash"]),
     ("bare-requests", &["a.12.1.request", "a.12.4.expires"]),
     ("lenient-answers", &["a.12.1.invalid", "a.12.1.still-open"]),
     ("deaf", &["a.12.1.valid"]),

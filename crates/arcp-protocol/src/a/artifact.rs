@@ -29,6 +29,8 @@ payloads! {
     } optional {
         /// The content in base64; frames of bytes follow where it is absent.
         data: String,
+        /// How many bytes its content has.
+        size: u64,
         /// The hash of its content, in hexadecimal digits.
         sha256: String,
         /// For how long it is kept, in seconds.

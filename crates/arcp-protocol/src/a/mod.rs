@@ -12,6 +12,7 @@ mod message;
 mod payload;
 pub mod permission;
 pub mod session;
+pub mod sidecar;
 pub mod stream;
 pub mod subscription;
 pub mod telemetry;

@@ -45,6 +45,8 @@ payloads! {
         data: Value,
         /// The media type of the piece.
         content_type: String,
+        /// How many bytes the piece has.
+        size: u64,
         /// The hash of the piece, in hexadecimal digits.
         sha256: String,
         /// Who thinks, in a stream of thoughts.

@@ -38,7 +38,7 @@ impl Session<A> {
     /// What is to be stored, where it is what its client says it is.
     fn content(&self, put: ArtifactPut) -> Result<ArtifactContent, Nack> {
         let invalid = |reason: &str| errors::nack(ErrorCode::InvalidArgument, reason);
-        let ArtifactPut { media_type, data, sha256, retention_seconds } = put;
+        let ArtifactPut { media_type, data, size, sha256, retention_seconds } = put;
         let Some(data) = data else {
             return Err(errors::nack(ErrorCode::Unimplemented, "the content must be in `data`, in base64"));
         };
@@ -46,6 +46,9 @@ impl Session<A> {
             return Err(invalid("`media_type` must have 1 to 200 characters"));
         }
         let bytes = Base64::new(&data).ok_or_else(|| invalid("`data` is no base64"))?.bytes();
+        if size.is_some_and(|size| size != bytes.len() as u64) {
+            return Err(invalid("the content has not as many bytes as `size` says"));
+        }
         let most = self.settings.artifact_most_sec();
         let seconds = retention_seconds.unwrap_or(self.settings.artifact_sec()).clamp(1, most);
         let kept = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));

@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::settings::Settings;
 
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 8] = [
+const SHARED: [&str; 9] = [
     "streaming",
+    "binary_streams",
     "durable_jobs",
     "human_input",
     "permissions",
@@ -18,10 +19,13 @@ const SHARED: [&str; 8] = [
 ];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 3] = ["agent_handoff", "binary_streams", "interrupt"];
+const MISSING: [&str; 2] = ["agent_handoff", "interrupt"];
 
 /// The capability of clients without credentials, which only some runtimes have.
 pub(super) const ANONYMOUS: &str = "anonymous";
+
+/// The encoding of bytes that every transport has: within the envelope. Source: draft-arcp-01, 11.3.
+const BASE64: &str = "base64";
 
 /// The field in which clients name what they cannot do without. The draft says that there is such a wish, and not where it stands.
 const REQUIRED: &str = "required";
@@ -52,6 +56,7 @@ pub(super) fn of_session(has: &[String], heartbeat_sec: u64, settings: &Settings
     let shared = SHARED.iter().chain([&ANONYMOUS]).map(|name| (*name, has.iter().any(|known| known == name)));
     let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
     Capabilities {
+        binary_encoding: vec![BASE64.to_owned()],
         heartbeat_interval_seconds: Some(heartbeat_sec),
         heartbeat_recovery: Some(HeartbeatRecovery::Fail),
         artifact_retention: Some(ArtifactRetention {

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod authentication;
+mod binary;
 mod capabilities;
 mod closing;
 mod errors;
@@ -124,6 +125,7 @@ fn begin(
     let translator = ATranslator {
         session: stored.id.clone(),
         streams: has("streaming"),
+        binary: has("streaming") && has("binary_streams"),
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
         permissions: has("permissions"),
@@ -404,6 +406,7 @@ pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
     ATranslator {
         session: session.to_owned(),
         streams,
+        binary: streams,
         durable_jobs: true,
         asks: streams,
         permissions: streams,

@@ -15,8 +15,9 @@ use mainstay_model::tool_call::Progress;
 use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
 use serde_json::{Map, Number, Value, json};
 
+use super::binary::displayed;
 use super::ids;
-use super::translator::{ATranslator, JobMessage, chunk, emitted, progress};
+use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress};
 use crate::job_news::{JobNews, tokens_of};
 use crate::message_fold::JobView;
 
@@ -79,7 +80,7 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
             vec![text_of(translator, view, text)]
         }
         JobNews::Printed { stream: OutputStream::Stderr, text } => vec![log(LogLevel::Error, text)],
-        JobNews::Displayed(display) => vec![emitted("display", json!(display))],
+        JobNews::Displayed(display) => displayed(translator, view, display),
         JobNews::Progressed { progress, .. } => vec![progressed(progress)],
         JobNews::OutputCut => vec![log(LogLevel::Warn, "the job printed more than is kept")],
         JobNews::Thought(text) if translator.streams => {
@@ -113,18 +114,6 @@ fn text_of(translator: &ATranslator, view: &JobView<'_>, text: &str) -> JobMessa
             chunk(view.job, StreamKind::Text, text)
         }
         false => log(LogLevel::Info, text),
-    }
-}
-
-const fn no_chunk() -> StreamChunk {
-    StreamChunk {
-        sequence: None,
-        data: None,
-        content_type: None,
-        sha256: None,
-        role: None,
-        content: None,
-        redacted: None,
     }
 }
 

@@ -7,7 +7,7 @@ use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, St
 use mainstay_arcp_protocol::a::subscription::SubscribeEvent;
 use mainstay_arcp_protocol::a::telemetry::EventEmit;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, Priority};
-use mainstay_model::{CommandId, Timestamp};
+use mainstay_model::{Base64, CommandId, Timestamp};
 use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
@@ -27,6 +27,8 @@ pub(crate) struct ATranslator {
     pub(super) session: String,
     /// Whether what a job prints comes as a stream; else as lines of a log.
     pub(super) streams: bool,
+    /// Whether what a job shows as bytes comes as streams.
+    pub(super) binary: bool,
     /// Whether a job ends as a job; else as the invocation of a tool.
     pub(super) durable_jobs: bool,
     /// Whether its client can be asked.
@@ -45,11 +47,13 @@ pub(crate) struct JobMessage {
     /// Its id, where that is not the one of its event's place.
     id: Option<String>,
     priority: Option<Priority>,
+    /// The bytes of a piece of a binary stream.
+    bytes: Option<Vec<u8>>,
 }
 
 impl From<Message> for JobMessage {
     fn from(message: Message) -> Self {
-        Self { message, stream: None, answers: None, id: None, priority: None }
+        Self { message, stream: None, answers: None, id: None, priority: None, bytes: None }
     }
 }
 
@@ -57,6 +61,11 @@ impl JobMessage {
     /// The same, as part of a stream.
     pub(super) fn in_stream(self, stream: String) -> Self {
         Self { stream: Some(stream), ..self }
+    }
+
+    /// The same, a piece of a stream, with its bytes.
+    pub(super) fn with_bytes(self, bytes: Vec<u8>) -> Self {
+        Self { bytes: Some(bytes), ..self }
     }
 
     /// The same, as the answer to a message.
@@ -147,7 +156,11 @@ impl Translator for ATranslator {
         seq: u64,
     ) -> Vec<Delivery> {
         let JobView { job, known, event } = view;
-        let JobMessage { message, stream, answers, id, priority } = said;
+        let JobMessage { message, stream, answers, id, priority, bytes } = said;
+        let message = match bytes {
+            Some(bytes) => in_envelope(message, &bytes),
+            None => message,
+        };
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
             session_id: Some(known.origin.session.clone()),
@@ -243,6 +256,17 @@ impl ATranslator {
     }
 }
 
+/// A piece of a stream with its bytes in base64. Source: draft-arcp-01, 11.3.
+fn in_envelope(message: Message, bytes: &[u8]) -> Message {
+    match message {
+        Message::StreamChunk(chunk) => {
+            let data = Some(Value::String(Base64::of(bytes).into_string()));
+            Message::StreamChunk(StreamChunk { data, ..chunk })
+        }
+        other => other,
+    }
+}
+
 /// Whether an observer wants a message.
 fn is_wanted(observer: &Observer, JobView { job, known, .. }: &JobView<'_>, message: &Envelope) -> bool {
     let filter = &observer.filter;
@@ -274,6 +298,20 @@ pub(super) fn progress(state: WireState, message: impl Into<String>) -> JobMessa
 /// A piece of a stream.
 pub(super) fn chunk(job: &CommandId, kind: StreamKind, chunk: StreamChunk) -> JobMessage {
     JobMessage::from(Message::StreamChunk(chunk)).in_stream(stream_of(job, kind))
+}
+
+/// A piece of a stream of which nothing is said.
+pub(super) const fn no_chunk() -> StreamChunk {
+    StreamChunk {
+        sequence: None,
+        data: None,
+        content_type: None,
+        size: None,
+        sha256: None,
+        role: None,
+        content: None,
+        redacted: None,
+    }
 }
 
 /// An event that the draft has no message for.

@@ -6,6 +6,7 @@ mod a_artifacts;
 mod a_edges;
 mod a_observers;
 mod a_schedules;
+mod a_streams;
 mod b;
 mod b_bounds;
 mod b_leases;

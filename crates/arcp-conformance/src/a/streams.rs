@@ -1,0 +1,82 @@
+//! Dialect A §11.3: streams of bytes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::session::Session;
+use crate::json::{kind, short, text};
+use crate::probe::{Behaviour, Probe};
+use crate::scenario::{Stop, Verdict, expect, scenarios};
+
+scenarios! {
+    "a.11.3.base64" Must
+        "A chunk of a binary stream has base64 data and a content_type, for a client that reads base64 alone."
+        => base64;
+    "a.11.3.hash" Must
+        "Where a chunk of a binary stream has a sha256, it is that of its bytes."
+        => hash;
+    "a.11.3.sequence" Must
+        "The chunks of a binary stream have a sequence, which grows."
+        => sequence;
+}
+
+/// The chunks of the binary streams of a job that publishes as much as it can.
+async fn chunks(probe: &Probe) -> Result<Vec<Value>, Stop> {
+    let mut session = Session::open(probe).await?;
+    session.needs("binary_streams")?;
+    let (command, job) = session.start(probe, Behaviour::Chatty).await?;
+    session.end(&command, &job).await?;
+    session.peer.settle().await;
+    let is_binary =
+        |message: &&Value| kind(message) == "stream.open" && text(message, "/payload/kind") == "binary";
+    let streams: Vec<_> = session.peer.received().filter(is_binary).collect();
+    let is_of_them = |message: &&Value| {
+        let stream = text(message, "/stream_id");
+        kind(message) == "stream.chunk" && streams.iter().any(|opened| text(opened, "/stream_id") == stream)
+    };
+    let chunks: Vec<_> = session.peer.received().filter(is_of_them).cloned().collect();
+    if chunks.is_empty() { Err(Stop::not_applicable("the job shows no bytes")) } else { Ok(chunks) }
+}
+
+fn bytes_of(chunk: &Value) -> Option<Vec<u8>> {
+    STANDARD.decode(chunk["payload"]["data"].as_str()?).ok()
+}
+
+async fn base64(probe: &Probe) -> Verdict {
+    for chunk in chunks(probe).await? {
+        let whole = bytes_of(&chunk).is_some() && !text(&chunk, "/payload/content_type").is_empty();
+        expect(whole, "stream.chunk with data in base64 and content_type", || short(&chunk))?;
+    }
+    Ok(())
+}
+
+async fn hash(probe: &Probe) -> Verdict {
+    let chunks = chunks(probe).await?;
+    let hashed: Vec<_> = chunks.iter().filter(|chunk| chunk["payload"]["sha256"].is_string()).collect();
+    if hashed.is_empty() {
+        return Err(Stop::not_applicable("no chunk has a sha256"));
+    }
+    for chunk in hashed {
+        let bytes = bytes_of(chunk).unwrap_or_default();
+        let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let got = text(chunk, "/payload/sha256");
+        let got = got.strip_prefix("sha256:").unwrap_or(got);
+        expect(got == hash, &format!("sha256 {hash}"), || short(chunk))?;
+    }
+    Ok(())
+}
+
+async fn sequence(probe: &Probe) -> Verdict {
+    let chunks = chunks(probe).await?;
+    let streams: std::collections::BTreeSet<_> =
+        chunks.iter().map(|chunk| text(chunk, "/stream_id")).collect();
+    for stream in streams {
+        let of_it = chunks.iter().filter(|chunk| text(chunk, "/stream_id") == stream);
+        let numbers: Vec<_> = of_it.map(|chunk| chunk["payload"]["sequence"].as_u64()).collect();
+        let grows = numbers.iter().all(Option::is_some) && numbers.is_sorted_by(|one, next| one < next);
+        expect(grows, "a sequence that grows", || format!("{numbers:?}"))?;
+    }
+    Ok(())
+}
