@@ -27,6 +27,9 @@ impl Transcript {
     }
 }
 
+/// The field that stands for a binary frame among what arrived: how many bytes it had.
+pub(crate) const BINARY: &str = "(binary frame)";
+
 /// A message that arrived, and whether a wait took it.
 struct Arrived {
     value: Value,
@@ -66,6 +69,17 @@ impl Peer {
         let id = text(&envelope, "/id").to_owned();
         self.send_text(envelope.to_string()).await?;
         Ok(id)
+    }
+
+    /// Sends a binary frame.
+    pub(crate) async fn send_bytes(&mut self, bytes: Vec<u8>) -> Verdict {
+        let text = format!("{} bytes in a binary frame", bytes.len());
+        self.transcript.add(self.number, FrameKind::Sent, &text);
+        let Some(link) = &mut self.link else {
+            return Err(Stop::failed("a connection that can be written to", "one that was cut"));
+        };
+        let sent = link.send_bytes(bytes).await;
+        sent.map_err(|error| Stop::failed("a connection that can be written to", error.to_string()))
     }
 
     pub(crate) async fn send_text(&mut self, text: String) -> Verdict {
@@ -168,6 +182,7 @@ impl Peer {
             Incoming::Binary(length) => {
                 let text = format!("{length} bytes in a binary frame");
                 self.transcript.add(self.number, FrameKind::Received, &text);
+                self.arrived.push(Arrived { value: json!({ BINARY: length }), taken: true });
                 true
             }
             Incoming::Closed(why) => {

@@ -126,6 +126,14 @@ impl Link {
         }
     }
 
+    /// Sends a binary frame, which the standard streams of a process do not have.
+    pub(crate) async fn send_bytes(&mut self, bytes: Vec<u8>) -> Result<(), TransportError> {
+        match self {
+            Self::WebSocket(stream) => Ok(stream.send(Message::binary(bytes)).await?),
+            Self::Stdio { .. } => Err(TransportError::NoStreams),
+        }
+    }
+
     /// Waits for the next frame or line; nothing is lost where the wait is given up.
     pub(crate) async fn next(&mut self) -> Incoming {
         match self {

@@ -18,7 +18,7 @@ pub(crate) async fn serve(
     let first = timeout(peer.settings.handshake(), first_frame(&mut incoming)).await;
     let first = match first {
         Ok(Some(Incoming::Text(text))) => text,
-        Ok(Some(Incoming::Binary | Incoming::TooLarge | Incoming::Alive)) | Err(_) => return End::Refused,
+        Ok(Some(Incoming::Binary(_) | Incoming::TooLarge | Incoming::Alive)) | Err(_) => return End::Refused,
         Ok(Some(Incoming::Ended) | None) => return End::Gone,
     };
     match Dialect::of_first_frame(&first) {

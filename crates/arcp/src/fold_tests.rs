@@ -188,7 +188,9 @@ fn told<V: Translator>(
     let (mut all, mut places) = (Vec::new(), vec![base.clone()]);
     for event in events {
         let messages = fold.tell(event, |_| "fsharp@1".to_owned());
-        all.extend(messages.iter().map(|message| (message.seq(), message.id().to_owned(), message.encode())));
+        all.extend(
+            messages.iter().map(|message| (message.seq(), message.id().to_owned(), message.encode().text)),
+        );
         places.push(fold.base(event.position));
     }
     (all, places)

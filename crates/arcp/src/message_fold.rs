@@ -10,6 +10,7 @@ use mainstay_model::{CommandId, Event, EventBody, Position, Principal, SessionId
 
 use crate::feed::{Feed, Told};
 use crate::fold_place::{Base, JobAtBase, Place, ToldAtBase};
+use crate::frames::Outgoing;
 use crate::job_news::JobNews;
 use crate::job_origin::{Acceptance, JobOrigin};
 use crate::job_outcome::{JobOutcome, JobState};
@@ -52,8 +53,8 @@ pub(crate) trait Numbered: Send {
     fn seq(&self) -> u64;
     /// Its id, which is the same each time it is told.
     fn id(&self) -> &str;
-    /// The frame that says it.
-    fn encode(&self) -> String;
+    /// The frames that say it.
+    fn encode(&self) -> Outgoing;
 }
 
 /// A job of which an event tells something.

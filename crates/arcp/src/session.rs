@@ -15,7 +15,7 @@ use crate::agents::AgentCache;
 use crate::credentials::{Credentials, Due};
 use crate::dialect::Dialect;
 use crate::fold_place::{Counted, Mark, Reached};
-use crate::frames::{Incoming, Outbox};
+use crate::frames::{Incoming, Outbox, Outgoing};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
 use crate::message_fold::MessageFold;
@@ -370,7 +370,7 @@ impl<D: Dialect> Session<D> {
         self.stored.features.iter().any(|known| known == feature)
     }
 
-    pub(crate) async fn send_frame(&self, frame: String) {
+    pub(crate) async fn send_frame(&self, frame: impl Into<Outgoing> + Send) {
         self.outbox.send(frame).await;
     }
 

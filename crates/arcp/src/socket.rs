@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::connection::serve;
-use crate::frames::{Incoming, Outbox};
+use crate::frames::{Incoming, Outbox, Outgoing};
 use crate::live_sessions::LiveSessions;
 use crate::peer::{End, Peer, Place};
 use crate::settings::Settings;
@@ -82,14 +82,15 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
     let _answering = peer.daemon.answering.token();
     let (mut sink, stream) = socket.split();
     let (outbox, mut leaving) = Outbox::new(peer.settings.patience());
+    let outbox = outbox.carrying_bytes();
     let mut writer = tokio::spawn(async move {
         let mut is_first = true;
-        while let Some(frame) = leaving.recv().await {
-            if sink.send(Message::text(frame)).await.is_err() {
-                break;
-            }
+        while let Some(Outgoing { text, bytes }) = leaving.recv().await {
             // The answer says that the client has the welcome, and so its token.
-            if std::mem::take(&mut is_first) && sink.send(Message::Ping(Default::default())).await.is_err() {
+            let ping = std::mem::take(&mut is_first).then(|| Message::Ping(Default::default()));
+            let bytes = bytes.into_iter().map(Message::binary);
+            let frames = std::iter::once(Message::text(text)).chain(bytes).chain(ping);
+            if sink.send_all(&mut stream::iter(frames.map(Ok))).await.is_err() {
                 break;
             }
         }
@@ -101,7 +102,7 @@ async fn converse(peer: Peer, socket: WebSocket, limit: usize) {
                 Message::Text(text) if text.len() > limit => Incoming::TooLarge,
                 Message::Text(text) => Incoming::Text(text.as_str().to_owned()),
                 Message::Binary(bytes) if bytes.len() > limit => Incoming::TooLarge,
-                Message::Binary(_) => Incoming::Binary,
+                Message::Binary(bytes) => Incoming::Binary(bytes.into()),
                 Message::Pong(_) => Incoming::Alive,
                 Message::Ping(_) => continue,
                 Message::Close(_) => return None,

@@ -21,7 +21,7 @@ pub(crate) async fn serve_stream(
     let mut lines = FramedWrite::new(write, LinesCodec::new());
     let writer = tokio::spawn(async move {
         while let Some(frame) = leaving.recv().await {
-            if lines.send(frame).await.is_err() {
+            if lines.send(frame.text).await.is_err() {
                 return;
             }
         }

@@ -2,11 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::session::Session;
+use super::session::{Session, capabilities, open};
 use crate::json::{kind, short, text};
+use crate::peer::BINARY;
 use crate::probe::{Behaviour, Probe};
 use crate::scenario::{Stop, Verdict, expect, scenarios};
 
@@ -20,11 +21,22 @@ scenarios! {
     "a.11.3.sequence" Must
         "The chunks of a binary stream have a sequence, which grows."
         => sequence;
+    "a.11.3.sidecar" Must
+        "A chunk without data is followed by a binary frame, for a client that reads sidecar frames."
+        => sidecar;
+    "a.11.3.unannounced" Must
+        "A binary frame that nobody announced does not end the session (§21.3)."
+        => unannounced;
 }
 
 /// The chunks of the binary streams of a job that publishes as much as it can.
 async fn chunks(probe: &Probe) -> Result<Vec<Value>, Stop> {
     let mut session = Session::open(probe).await?;
+    shown(&mut session, probe).await
+}
+
+/// The same in this session.
+async fn shown(session: &mut Session, probe: &Probe) -> Result<Vec<Value>, Stop> {
     session.needs("binary_streams")?;
     let (command, job) = session.start(probe, Behaviour::Chatty).await?;
     session.end(&command, &job).await?;
@@ -79,4 +91,36 @@ async fn sequence(probe: &Probe) -> Verdict {
         expect(grows, "a sequence that grows", || format!("{numbers:?}"))?;
     }
     Ok(())
+}
+
+/// A session of a client that reads sidecar frames.
+async fn with_frames(probe: &Probe) -> Result<Session, Stop> {
+    let mut offered = capabilities();
+    offered["binary_encoding"] = json!(["base64", "sidecar"]);
+    let session = Session::open_with(probe, open(probe.settings.token.as_deref(), offered)).await?;
+    match session.lists("binary_encoding", "sidecar") {
+        true => Ok(session),
+        false => Err(Stop::not_applicable("the runtime has no sidecar frames")),
+    }
+}
+
+async fn sidecar(probe: &Probe) -> Verdict {
+    let mut session = with_frames(probe).await?;
+    let chunks = shown(&mut session, probe).await?;
+    let bare: Vec<_> = chunks.iter().filter(|chunk| chunk["payload"]["data"].is_null()).collect();
+    if bare.is_empty() {
+        return Err(Stop::not_applicable("every chunk has its data"));
+    }
+    for chunk in bare {
+        let next = session.peer.received().skip_while(|message| *message != chunk).nth(1);
+        let follows = next.is_some_and(|message| message[BINARY].is_u64());
+        expect(follows, "a binary frame behind the chunk", || format!("{}, then {next:?}", short(chunk)))?;
+    }
+    Ok(())
+}
+
+async fn unannounced(probe: &Probe) -> Verdict {
+    let mut session = with_frames(probe).await?;
+    session.peer.send_bytes(b"nobody announced this".to_vec()).await?;
+    session.round_trip().await
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
-use crate::server::{Out, Scripted, now, remove, text};
+use crate::server::{BYTES, Out, Scripted, now, remove, text};
 
 /// The runtime, with the name of what is wrong with it.
 pub(crate) struct Runtime {
@@ -32,6 +32,7 @@ struct State {
 struct Session {
     principal: String,
     human_input: bool,
+    sidecar: bool,
     log: Vec<Value>,
     out: Option<Out>,
     seen: BTreeSet<String>,
@@ -126,6 +127,7 @@ impl Runtime {
         let known = Session {
             principal: principal.to_owned(),
             human_input: offered["human_input"] == true || self.has("always-asks"),
+            sidecar: offered["binary_encoding"].to_string().contains("sidecar"),
             log: Vec::new(),
             out: Some(out.clone()),
             seen: BTreeSet::new(),
@@ -136,7 +138,7 @@ impl Runtime {
             "subscriptions": true,
             "scheduled_jobs": !matches!(self.fault, "hides-schedule" | "refuses-schedule"),
             "interrupt": !matches!(self.fault, "hides-interrupt" | "refuses-interrupt"),
-            "binary_streams": true, "binary_encoding": ["base64"], "heartbeat_interval_seconds": 1,
+            "binary_streams": true, "binary_encoding": ["base64", "sidecar"], "heartbeat_interval_seconds": 1,
             "heartbeat_recovery": "fail", "artifact_retention": { "default_seconds": 60, "max_seconds": 600 },
         });
         if self.has("echoes-extensions") {
@@ -367,13 +369,14 @@ impl Runtime {
     /// Publishes the bytes of a picture.
     fn show(&self, job: &str) {
         let content_type = "image/png";
+        let session = self.state().jobs[job].session.clone();
+        let sidecar = self.state().sessions[&session].sidecar;
         self.publish(job, "stream.open", json!({ "kind": "binary", "content_type": content_type }));
         for (sequence, bytes) in [b"one", b"two"].into_iter().enumerate() {
             let sha256: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            let chunk = json!({
-                "sequence": sequence, "content_type": content_type, "data": STANDARD.encode(bytes),
-                "sha256": sha256,
-            });
+            let mut chunk = json!({ "sequence": sequence, "content_type": content_type, "sha256": sha256 });
+            let field = if sidecar { BYTES } else { "data" };
+            chunk[field] = json!(STANDARD.encode(bytes));
             self.publish(job, "stream.chunk", chunk);
         }
         self.publish(job, "stream.close", json!({ "content_type": content_type }));
@@ -596,6 +599,10 @@ impl Scripted for Runtime {
         state.observers.retain(|_, (known, _)| !known.same_channel(out));
     }
 
+    fn closes_on_bytes(&self) -> bool {
+        self.has("closes-on-bytes")
+    }
+
     fn spoil(&self, mut message: Value) -> Vec<Value> {
         let kind = text(&message, "/type").to_owned();
         match (self.fault, kind.as_str()) {
@@ -629,6 +636,7 @@ impl Scripted for Runtime {
                 remove(&mut message, "/payload", "content_type");
                 remove(&mut message, "/payload", "sequence");
             }
+            ("no-frames", "stream.chunk") => remove(&mut message, "/payload", BYTES),
             ("wrong-chunk-hash", "stream.chunk") => message["payload"]["sha256"] = json!("00"),
             ("bare-requests", "human.input.request") => {
                 remove(&mut message, "/payload", "prompt");

@@ -55,6 +55,8 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
     ("open-streams", &["a.11.1.closed"]),
     ("bare-chunks", &["a.11.3.base64", "a.11.3.sequence"]),
     ("wrong-chunk-hash", &["a.11.3.hash"]),
+    ("no-frames", &["a.11.3.sidecar"]),
+    ("closes-on-bytes", &["a.11.3.unannounced"]),
     ("bare-requests", &["a.12.1.request", "a.12.4.expires"]),
     ("lenient-answers", &["a.12.1.invalid", "a.12.1.still-open"]),
     ("deaf", &["a.12.1.valid"]),

@@ -11,6 +11,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
 
+/// The field of a payload that is sent in a binary frame behind the message.
+pub(crate) const BYTES: &str = "(bytes)";
+
 /// Where a connection's messages go; none closes it.
 pub(crate) type Out = mpsc::UnboundedSender<Option<Value>>;
 
@@ -24,6 +27,11 @@ pub(crate) trait Scripted: Send + Sync + 'static {
 
     /// Hears that a connection is gone.
     fn lost(&self, connection: &Self::Connection, out: &Out);
+
+    /// Whether a frame of bytes ends the connection.
+    fn closes_on_bytes(&self) -> bool {
+        false
+    }
 
     /// Changes what is sent, as its fault demands.
     fn spoil(&self, message: Value) -> Vec<Value>;
@@ -68,9 +76,13 @@ async fn converse<S: Scripted>(
     let writer = Arc::clone(&runtime);
     let writer = tokio::spawn(async move {
         while let Some(Some(message)) = outgoing.recv().await {
-            for message in writer.spoil(message) {
-                if sink.send(Message::text(message.to_string())).await.is_err() {
-                    return;
+            for mut message in writer.spoil(message) {
+                let bytes = message["payload"].as_object_mut().and_then(|payload| payload.remove(BYTES));
+                let bytes = bytes.map(|bytes| Message::binary(bytes.to_string()));
+                for frame in [Message::text(message.to_string())].into_iter().chain(bytes) {
+                    if sink.send(frame).await.is_err() {
+                        return;
+                    }
                 }
             }
         }
@@ -78,7 +90,12 @@ async fn converse<S: Scripted>(
     });
     let mut connection = S::Connection::default();
     while let Some(Ok(message)) = source.next().await {
-        let Message::Text(text) = message else { continue };
+        let Message::Text(text) = message else {
+            if message.is_binary() && runtime.closes_on_bytes() {
+                break;
+            }
+            continue;
+        };
         if !runtime.receive(text.as_str(), &mut connection, &out) {
             break;
         }

@@ -3,22 +3,65 @@
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::a::artifact::{ArtifactPut, ArtifactSent};
 use mainstay_arcp_protocol::a::control::{Ack, Nack};
+use mainstay_arcp_protocol::a::sidecar::{Owner, SidecarFrame};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::ArtifactContent;
 use mainstay_log::Artifact;
 use mainstay_model::{Base64, Error, Timestamp};
 
+use super::translator::encoded;
+use super::uploads::{UploadError, Uploaded};
 use super::{A, errors};
+use crate::frames::Outgoing;
 use crate::new_id::new_ulid;
 use crate::session::Session;
 
 /// How long the media type of an artifact may be, in characters.
 const MEDIA_TYPE_CHARS: usize = 200;
 
+/// How many bytes of an artifact a frame has at most.
+const FRAME: usize = 256 * 1024;
+
 impl Session<A> {
-    /// Stores an artifact of the client.
-    pub(super) async fn put_artifact(&mut self, id: &str, put: ArtifactPut) -> Result<(), Error> {
-        let content = match self.content(put) {
+    /// Stores an artifact of the client, or waits for its content.
+    pub(super) async fn put_artifact(&mut self, id: &str, mut put: ArtifactPut) -> Result<(), Error> {
+        let nack = match put.data.take().map(|data| Base64::new(&data)) {
+            Some(Some(data)) => return self.store_artifact(id, put, data.bytes()).await,
+            Some(None) => errors::nack(ErrorCode::InvalidArgument, "`data` is no base64"),
+            None if !self.dialect.terms.sidecar => {
+                let reason =
+                    "the content must be in `data`, in base64: this connection has no sidecar frames";
+                errors::nack(ErrorCode::Unimplemented, reason)
+            }
+            None => match self.dialect.uploads.announce(id, put) {
+                Ok(()) => return Ok(()),
+                Err(error) => errors::nack(ErrorCode::ResourceExhausted, error.to_string()),
+            },
+        };
+        self.refused_artifact(id, nack).await
+    }
+
+    /// Takes a frame of bytes: content of an artifact that was announced. Source: draft-arcp-01, 16.2.
+    pub(super) async fn take_bytes(&mut self, frame: &[u8]) -> Result<(), Error> {
+        let limit = self.daemon.engine.limits().message_bytes;
+        let refused = match SidecarFrame::decode(frame) {
+            Ok(frame) => match self.dialect.uploads.take(frame, limit) {
+                Ok(Some(Uploaded { message, put, bytes })) => {
+                    return self.store_artifact(&message, put, bytes).await;
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => (error.message().map(str::to_owned), code_of(&error), error.to_string()),
+            },
+            Err(error) => (None, ErrorCode::InvalidArgument, error.to_string()),
+        };
+        let (message, code, reason) = refused;
+        let nack = Message::Nack(errors::nack(code, reason));
+        self.send_frame(encoded(&self.envelope(message.as_deref(), nack))).await;
+        Ok(())
+    }
+
+    async fn store_artifact(&mut self, id: &str, put: ArtifactPut, bytes: Vec<u8>) -> Result<(), Error> {
+        let content = match self.content(put, bytes) {
             Ok(content) => content,
             Err(nack) => return self.refused_artifact(id, nack).await,
         };
@@ -36,16 +79,12 @@ impl Session<A> {
     }
 
     /// What is to be stored, where it is what its client says it is.
-    fn content(&self, put: ArtifactPut) -> Result<ArtifactContent, Nack> {
+    fn content(&self, put: ArtifactPut, bytes: Vec<u8>) -> Result<ArtifactContent, Nack> {
         let invalid = |reason: &str| errors::nack(ErrorCode::InvalidArgument, reason);
-        let ArtifactPut { media_type, data, size, sha256, retention_seconds } = put;
-        let Some(data) = data else {
-            return Err(errors::nack(ErrorCode::Unimplemented, "the content must be in `data`, in base64"));
-        };
+        let ArtifactPut { media_type, data: _, size, sha256, retention_seconds } = put;
         if media_type.is_empty() || media_type.chars().count() > MEDIA_TYPE_CHARS {
             return Err(invalid("`media_type` must have 1 to 200 characters"));
         }
-        let bytes = Base64::new(&data).ok_or_else(|| invalid("`data` is no base64"))?.bytes();
         if size.is_some_and(|size| size != bytes.len() as u64) {
             return Err(invalid("the content has not as many bytes as `size` says"));
         }
@@ -68,8 +107,7 @@ impl Session<A> {
         };
         match self.client.artifact_content(&stored).await {
             Ok(bytes) => {
-                let data = Base64::of(&bytes).into_string();
-                self.answer(id, Message::ArtifactRef(self.reference(&stored, Some(data)))).await;
+                self.send_content(id, &stored, &bytes).await;
                 Ok(())
             }
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
@@ -78,6 +116,18 @@ impl Session<A> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Answers with an artifact and its content, which follows in frames of bytes where the client takes those.
+    async fn send_content(&self, id: &str, stored: &Artifact, content: &[u8]) {
+        if !self.dialect.terms.sidecar {
+            let data = Base64::of(content).into_string();
+            self.answer(id, Message::ArtifactRef(self.reference(stored, Some(data)))).await;
+            return;
+        }
+        let envelope = self.envelope(Some(id), Message::ArtifactRef(self.reference(stored, None)));
+        let bytes = frames_of(&envelope.id, content);
+        self.send_frame(Outgoing { text: encoded(&envelope), bytes }).await;
     }
 
     /// Gives an artifact up.
@@ -110,5 +160,26 @@ impl Session<A> {
             expires_at: Some(stored.expires_at),
             data,
         }
+    }
+}
+
+/// The content of an artifact in frames of bytes that belong to the message with this id.
+fn frames_of(message: &str, content: &[u8]) -> Vec<Vec<u8>> {
+    let last = content.len().div_ceil(FRAME).saturating_sub(1);
+    let pieces = content.chunks(FRAME).map(<[u8]>::to_vec).chain(content.is_empty().then(Vec::new));
+    let frame = |(at, bytes): (usize, Vec<u8>)| SidecarFrame {
+        owner: Owner::Message(message.to_owned()),
+        sequence: at as u64,
+        is_last: at == last,
+        bytes,
+    };
+    pieces.enumerate().map(frame).map(|frame| frame.encode()).collect()
+}
+
+fn code_of(error: &UploadError) -> ErrorCode {
+    match error {
+        UploadError::TooMany | UploadError::TooLarge { .. } => ErrorCode::ResourceExhausted,
+        UploadError::Unannounced(_) => ErrorCode::FailedPrecondition,
+        UploadError::OutOfOrder { .. } => ErrorCode::InvalidArgument,
     }
 }

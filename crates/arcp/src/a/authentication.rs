@@ -129,7 +129,7 @@ async fn answer(incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin)) ->
                 Ok(_) | Err(_) => tracing::debug!("a message before the session's acceptance is dropped"),
             },
             Incoming::Ended => return None,
-            Incoming::Binary | Incoming::TooLarge | Incoming::Alive => {}
+            Incoming::Binary(_) | Incoming::TooLarge | Incoming::Alive => {}
         }
     }
 }

@@ -27,6 +27,9 @@ pub(super) const ANONYMOUS: &str = "anonymous";
 /// The encoding of bytes that every transport has: within the envelope. Source: draft-arcp-01, 11.3.
 const BASE64: &str = "base64";
 
+/// The encoding of bytes in frames of their own, where the transport has those. Source: draft-arcp-01, 11.3.
+const SIDECAR: &str = "sidecar";
+
 /// The field in which clients name what they cannot do without. The draft says that there is such a wish, and not where it stands.
 const REQUIRED: &str = "required";
 
@@ -51,12 +54,23 @@ pub(super) fn heartbeat_sec(offered: &Capabilities, own: u32) -> u64 {
     offered.heartbeat_interval_seconds.unwrap_or(u64::MAX).clamp(1, u64::from(own.max(1)))
 }
 
-/// What a session can do that has these capabilities.
-pub(super) fn of_session(has: &[String], heartbeat_sec: u64, settings: &Settings) -> Capabilities {
+/// Whether a client takes bytes in frames of their own, over a transport that may have them.
+pub(super) fn takes_sidecar(offered: &Capabilities, carries_bytes: bool) -> bool {
+    carries_bytes && offered.binary_encoding.iter().any(|encoding| encoding == SIDECAR)
+}
+
+/// What a session can do that has these capabilities, over a transport that may have frames of bytes.
+pub(super) fn of_session(
+    has: &[String],
+    heartbeat_sec: u64,
+    settings: &Settings,
+    carries_bytes: bool,
+) -> Capabilities {
     let shared = SHARED.iter().chain([&ANONYMOUS]).map(|name| (*name, has.iter().any(|known| known == name)));
     let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
+    let encodings = [BASE64].into_iter().chain(carries_bytes.then_some(SIDECAR));
     Capabilities {
-        binary_encoding: vec![BASE64.to_owned()],
+        binary_encoding: encodings.map(str::to_owned).collect(),
         heartbeat_interval_seconds: Some(heartbeat_sec),
         heartbeat_recovery: Some(HeartbeatRecovery::Fail),
         artifact_retention: Some(ArtifactRetention {
@@ -93,7 +107,7 @@ mod tests {
             }
             let wanted = names.iter().filter(|name| is_shared(name)).count();
             prop_assert_eq!(has.len(), wanted);
-            let told = of_session(&has, 30, &Settings::default());
+            let told = of_session(&has, 30, &Settings::default(), false);
             for name in SHARED.iter().chain(&MISSING).chain([&ANONYMOUS]) {
                 prop_assert_eq!(told.has(name), has.iter().any(|known| known == name));
             }
@@ -106,6 +120,22 @@ mod tests {
             prop_assert!(agreed >= 1 && agreed <= u64::from(own.max(1)));
             prop_assert!(theirs.is_none_or(|theirs| agreed <= theirs.max(1)));
         }
+    }
+
+    #[test]
+    fn frames_of_bytes_are_sent_to_who_takes_them_over_a_transport_that_has_them() {
+        let offered = |encodings: &[&str]| Capabilities {
+            binary_encoding: encodings.iter().map(|name| (*name).to_owned()).collect(),
+            ..Capabilities::default()
+        };
+        assert!(takes_sidecar(&offered(&["base64", "sidecar"]), true));
+        assert!(!takes_sidecar(&offered(&["base64", "sidecar"]), false));
+        assert!(!takes_sidecar(&offered(&["base64"]), true));
+        let told = |carries_bytes| of_session(&[], 30, &Settings::default(), carries_bytes).binary_encoding;
+        assert_eq!(
+            (told(false), told(true)),
+            (vec![BASE64.to_owned()], vec![BASE64.to_owned(), SIDECAR.to_owned()])
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How a session of dialect A is opened, or found again. Source: draft-arcp-01, 7 to 9.
 
+use std::time::Duration;
+
 use futures::Stream;
 use jiff::SignedDuration;
 use mainstay_arcp_protocol::Dialect;
@@ -18,13 +20,21 @@ use crate::peer::{AdmittedClient, Peer};
 use crate::session::{Opened, Session};
 use crate::stored_session::{Opening, StoredSession};
 
+/// What a connection has agreed on for itself, whichever sessions it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terms {
+    /// How often a job gives a sign of life.
+    pub(super) heartbeat: Duration,
+    /// Whether bytes come in frames of their own.
+    pub(super) sidecar: bool,
+}
+
 /// A session that was opened, and what its connection is to know.
 pub(super) struct Handshake {
     pub(super) opened: Opened,
     /// The message that opened it.
     pub(super) message: String,
-    /// How often a job gives a sign of life, in seconds.
-    pub(super) heartbeat_sec: u64,
+    pub(super) terms: Terms,
     /// Whether it was opened before, and its client may want to be told what it missed.
     pub(super) comes_back: bool,
 }
@@ -40,7 +50,7 @@ pub(super) async fn open(
         Ok(Envelope { id, session_id, message: Message::SessionOpen(open), .. }) => {
             let answers = id.clone();
             match credentials_of(peer, outbox, incoming, id, open).await {
-                Ok((id, open)) => match try_open(peer, session_id, id.clone(), open).await {
+                Ok((id, open)) => match try_open(peer, outbox, session_id, (id.clone(), open)).await {
                     Ok(opened) => return Some(opened),
                     Err(refusal) => (Some(id), *refusal),
                 },
@@ -85,9 +95,9 @@ fn id_of(error: &DecodeError) -> Option<String> {
 
 async fn try_open(
     peer: &Peer,
+    outbox: &Outbox,
     session: Option<String>,
-    message: String,
-    open: SessionOpen,
+    (message, open): (String, SessionOpen),
 ) -> Result<Handshake, Box<Message>> {
     let SessionOpen { auth, client: identity, capabilities: offered } = open;
     let name = identity.as_ref().map_or("unknown", |identity| identity.kind.as_str()).to_owned();
@@ -103,6 +113,8 @@ async fn try_open(
         }))
     })?;
     let heartbeat_sec = capabilities::heartbeat_sec(&offered, peer.settings.heartbeat_interval_sec);
+    let sidecar = capabilities::takes_sidecar(&offered, outbox.carries_bytes);
+    let terms = Terms { heartbeat: Duration::from_secs(heartbeat_sec), sidecar };
     let version = identity.and_then(|identity| identity.version).unwrap_or_default();
     let found = find_again(peer, &admitted, session).await.map_err(failed)?;
     let comes_back = found.is_some();
@@ -110,7 +122,7 @@ async fn try_open(
         Some(opened) => opened,
         None => new_session(peer, admitted, format!("{name} {version}"), features).await.map_err(failed)?,
     };
-    Ok(Handshake { opened, message, heartbeat_sec, comes_back })
+    Ok(Handshake { opened, message, terms, comes_back })
 }
 
 /// The session of the same principal that the client comes back to. What it missed is told once it asks for that.
@@ -187,8 +199,9 @@ pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
         }),
         capabilities: Some(capabilities::of_session(
             &session.stored.features,
-            session.dialect.heartbeat.as_secs(),
+            session.dialect.terms.heartbeat.as_secs(),
             &session.settings,
+            session.outbox.carries_bytes,
         )),
         lease: Some(SessionLease { expires_at }),
     }

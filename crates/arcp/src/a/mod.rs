@@ -14,6 +14,7 @@ mod requests;
 mod schedules;
 mod subscriptions;
 mod translator;
+mod uploads;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,8 +29,9 @@ use mainstay_model::{CommandId, Error, Timestamp};
 use tokio::time::Instant;
 
 use self::closing::Closing;
-use self::handshake::Handshake;
+use self::handshake::{Handshake, Terms};
 use self::translator::{ATranslator, encoded, wire_state};
+use self::uploads::Uploads;
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
@@ -41,8 +43,8 @@ use crate::stored_session::StoredSession;
 
 /// Dialect A on one connection.
 pub(crate) struct A {
-    /// How often a job gives a sign of life.
-    heartbeat: Duration,
+    /// What the connection has agreed on.
+    terms: Terms,
     /// The message that opened the session, or asked for it to go on from elsewhere.
     opened_by: String,
     /// From where the client wants to go on.
@@ -56,6 +58,8 @@ pub(crate) struct A {
     heartbeats: HashMap<CommandId, u64>,
     /// How the session is to end once its jobs have.
     closing: Option<Closing>,
+    /// The artifacts whose content is still to come.
+    uploads: Uploads,
 }
 
 /// From where a client wants to go on. Source: draft-arcp-01, 19.
@@ -76,9 +80,8 @@ pub(crate) async fn serve(
     let Some(opened) = handshake::open(&peer, &outbox, &mut incoming, first).await else {
         return End::Refused;
     };
-    let Handshake { opened, message, heartbeat_sec, comes_back } = opened;
-    let heartbeat = Duration::from_secs(heartbeat_sec);
-    let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), heartbeat, message);
+    let Handshake { opened, message, terms, comes_back } = opened;
+    let (mut session, mut updates) = begin(&peer, opened, outbox.clone(), terms, message);
     session.dialect.held_until = comes_back.then(|| Instant::now() + peer.settings.handshake());
     let mut has_begun_anew = false;
     loop {
@@ -110,14 +113,14 @@ pub(crate) async fn replay(
     outbox: Outbox,
 ) {
     let opened = Opened::to_be_replayed(client, stored, after);
-    begin(peer, opened, outbox, Duration::ZERO, String::new()).0.replay().await;
+    begin(peer, opened, outbox, Terms::default(), String::new()).0.replay().await;
 }
 
 fn begin(
     peer: &Peer,
     opened: Opened,
     outbox: Outbox,
-    heartbeat: Duration,
+    terms: Terms,
     opened_by: String,
 ) -> (Session<A>, Updates) {
     let stored = &opened.stored;
@@ -126,12 +129,21 @@ fn begin(
         session: stored.id.clone(),
         streams: has("streaming"),
         binary: has("streaming") && has("binary_streams"),
+        sidecar: terms.sidecar,
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
         permissions: has("permissions"),
     };
-    let (heartbeats, resume, otherwise, closing) = (HashMap::new(), None, None, None);
-    let dialect = A { heartbeat, opened_by, resume, otherwise, held_until: None, heartbeats, closing };
+    let dialect = A {
+        terms,
+        opened_by,
+        resume: None,
+        otherwise: None,
+        held_until: None,
+        heartbeats: HashMap::new(),
+        closing: None,
+        uploads: Uploads::default(),
+    };
     Session::begin(peer, opened, outbox, dialect, translator)
 }
 
@@ -174,8 +186,8 @@ async fn resumed(
         AdmittedClient { client: session.client.clone(), credentials: session.credentials.clone() };
     match handshake::resume(peer, &admitted, &wanted, reached).await {
         Ok(Some(opened)) => {
-            let heartbeat = session.dialect.heartbeat;
-            let (mut again, updates) = begin(peer, opened, session.outbox.clone(), heartbeat, message);
+            let terms = session.dialect.terms;
+            let (mut again, updates) = begin(peer, opened, session.outbox.clone(), terms, message);
             again.dialect.otherwise = Some(Reached::All);
             Ok((again, updates))
         }
@@ -246,11 +258,12 @@ fn carried_over(
         reached,
         held: session.held.take(),
     };
-    let A { heartbeat, opened_by, heartbeats, closing, .. } = session.dialect;
-    let (mut again, _) = begin(peer, opened, session.outbox, heartbeat, opened_by);
+    let A { terms, opened_by, heartbeats, closing, uploads, .. } = session.dialect;
+    let (mut again, _) = begin(peer, opened, session.outbox, terms, opened_by);
     // What was submitted is still to be answered.
     (again.pending, again.updates, again.heard) = (session.pending, session.updates, session.heard);
     (again.dialect.heartbeats, again.dialect.closing) = (heartbeats, closing);
+    again.dialect.uploads = uploads;
     (again, updates)
 }
 
@@ -302,7 +315,13 @@ impl Dialect for A {
                     return Ok(None);
                 }
             },
-            Incoming::Binary => errors::nack(ErrorCode::Unimplemented, "frames of bytes are not taken"),
+            Incoming::Binary(_) if !session.dialect.terms.sidecar => {
+                errors::nack(ErrorCode::Unimplemented, "this connection has no sidecar frames")
+            }
+            Incoming::Binary(bytes) => {
+                session.take_bytes(&bytes).await?;
+                return Ok(None);
+            }
             Incoming::TooLarge => {
                 let limit = session.daemon.engine.limits().message_bytes;
                 errors::of_error(&Error::MessageTooLarge { limit })
@@ -362,7 +381,7 @@ impl Dialect for A {
 
     fn beat_interval(session: &Session<Self>) -> Duration {
         // So that none is late.
-        session.dialect.heartbeat / 2
+        session.dialect.terms.heartbeat / 2
     }
 
     /// A sign of life of each job that runs. Source: draft-arcp-01, 10.3.
@@ -374,7 +393,7 @@ impl Dialect for A {
             .map(|(job, known)| (job.clone(), wire_state(known.state), known.origin.trace.clone()))
             .collect();
         session.dialect.heartbeats.retain(|job, _| running.iter().any(|(runs, ..)| runs == job));
-        let deadline = session.dialect.heartbeat * 2;
+        let deadline = session.dialect.terms.heartbeat * 2;
         let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         let mut frames = Vec::new();
         for (job, state, trace) in running {
@@ -407,6 +426,7 @@ pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
         session: session.to_owned(),
         streams,
         binary: streams,
+        sidecar: false,
         durable_jobs: true,
         asks: streams,
         permissions: streams,

@@ -3,6 +3,7 @@
 use mainstay_arcp_protocol::a::execution::{
     JobAccepted, JobCancelled, JobCompleted, JobProgress, JobStarted, JobState as WireState, ToolResult,
 };
+use mainstay_arcp_protocol::a::sidecar::{Owner, SidecarFrame};
 use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, StreamOpen};
 use mainstay_arcp_protocol::a::subscription::SubscribeEvent;
 use mainstay_arcp_protocol::a::telemetry::EventEmit;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
 use super::{errors, ids};
+use crate::frames::Outgoing;
 use crate::job_news::JobNews;
 use crate::job_outcome::{FailureCause, JobOutcome, JobState};
 use crate::message_fold::{JobView, Numbered, Translator};
@@ -29,6 +31,8 @@ pub(crate) struct ATranslator {
     pub(super) streams: bool,
     /// Whether what a job shows as bytes comes as streams.
     pub(super) binary: bool,
+    /// Whether the bytes of those streams come in frames of their own.
+    pub(super) sidecar: bool,
     /// Whether a job ends as a job; else as the invocation of a tool.
     pub(super) durable_jobs: bool,
     /// Whether its client can be asked.
@@ -88,6 +92,8 @@ impl JobMessage {
 pub(crate) struct Delivery {
     seq: u64,
     envelope: Envelope,
+    /// The frames of bytes that follow it.
+    bytes: Vec<Vec<u8>>,
 }
 
 impl Numbered for Delivery {
@@ -99,8 +105,8 @@ impl Numbered for Delivery {
         &self.envelope.id
     }
 
-    fn encode(&self) -> String {
-        encoded(&self.envelope)
+    fn encode(&self) -> Outgoing {
+        Outgoing { text: encoded(&self.envelope), bytes: self.bytes.clone() }
     }
 }
 
@@ -157,10 +163,6 @@ impl Translator for ATranslator {
     ) -> Vec<Delivery> {
         let JobView { job, known, event } = view;
         let JobMessage { message, stream, answers, id, priority, bytes } = said;
-        let message = match bytes {
-            Some(bytes) => in_envelope(message, &bytes),
-            None => message,
-        };
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
             session_id: Some(known.origin.session.clone()),
@@ -173,13 +175,21 @@ impl Translator for ATranslator {
         };
         let watching: Vec<_> =
             observers.iter().filter(|observer| is_wanted(observer, view, &original)).collect();
+        // Observers have bytes within the envelope, which is within another.
+        let whole = match &bytes {
+            Some(bytes) if !(self.sidecar && watching.is_empty()) => in_envelope(original.clone(), bytes),
+            _ => original.clone(),
+        };
         let as_json = |envelope| serde_json::from_str(&encoded(envelope)).unwrap_or(Value::Null);
-        let event_of_observers = if watching.is_empty() { Value::Null } else { as_json(&original) };
+        let event_of_observers = if watching.is_empty() { Value::Null } else { as_json(&whole) };
         let mut delivered: Vec<Delivery> = Vec::new();
         let mut seq = seq;
         if known.is_own {
             seq += 1;
-            delivered.push(Delivery { seq, envelope: original });
+            delivered.push(match bytes.filter(|_| self.sidecar) {
+                Some(bytes) => Delivery { seq, bytes: vec![beside(&original, bytes)], envelope: original },
+                None => Delivery { seq, envelope: whole, bytes: Vec::new() },
+            });
         }
         for observer in watching {
             seq += 1;
@@ -211,7 +221,7 @@ impl ATranslator {
             subscription_id: Some(observer.subscription.clone()),
             ..Envelope::new(ids::at(seq, at, mark), at, Message::SubscribeEvent(SubscribeEvent { event }))
         };
-        Delivery { seq, envelope }
+        Delivery { seq, envelope, bytes: Vec::new() }
     }
 
     /// What is said in each stream that a job can have, and has where it began.
@@ -257,14 +267,21 @@ impl ATranslator {
 }
 
 /// A piece of a stream with its bytes in base64. Source: draft-arcp-01, 11.3.
-fn in_envelope(message: Message, bytes: &[u8]) -> Message {
-    match message {
-        Message::StreamChunk(chunk) => {
-            let data = Some(Value::String(Base64::of(bytes).into_string()));
-            Message::StreamChunk(StreamChunk { data, ..chunk })
-        }
-        other => other,
+fn in_envelope(mut envelope: Envelope, bytes: &[u8]) -> Envelope {
+    if let Message::StreamChunk(chunk) = &mut envelope.message {
+        chunk.data = Some(Value::String(Base64::of(bytes).into_string()));
     }
+    envelope
+}
+
+/// The frame of bytes that follows a piece of a stream. Source: draft-arcp-01, 11.3.
+fn beside(envelope: &Envelope, bytes: Vec<u8>) -> Vec<u8> {
+    let sequence = match &envelope.message {
+        Message::StreamChunk(chunk) => chunk.sequence.unwrap_or_default(),
+        _ => 0,
+    };
+    let owner = Owner::Stream(envelope.stream_id.clone().unwrap_or_default());
+    SidecarFrame { owner, sequence, is_last: true, bytes }.encode()
 }
 
 /// Whether an observer wants a message.

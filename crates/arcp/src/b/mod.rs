@@ -146,7 +146,7 @@ impl Dialect for B {
                 Ok(frame) => return Ok(session.request(frame).await?.map(Served::Ended)),
                 Err(error) => errors::undecoded(&error),
             },
-            Incoming::Binary => errors::no_bytes(),
+            Incoming::Binary(_) => errors::no_bytes(),
             Incoming::TooLarge => {
                 let limit = session.daemon.engine.limits().message_bytes;
                 errors::payload(&Error::MessageTooLarge { limit })

@@ -122,7 +122,7 @@ impl Session<B> {
         let client = AdmittedClient { client: self.client.clone(), credentials: self.credentials.clone() };
         let told_all = tokio::spawn(async move { replay(&peer, client, stored, 0, outbox).await });
         let mut last = History::All;
-        while let Some(message) = told.recv().await.and_then(|frame| decode(&frame).ok()) {
+        while let Some(message) = told.recv().await.and_then(|frame| decode(&frame.text).ok()) {
             if message.event_seq.is_some_and(|number| number > seq) {
                 break;
             }

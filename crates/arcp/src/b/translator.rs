@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::errors::payload;
 use super::peculiarities::Peculiarities;
+use crate::frames::Outgoing;
 use crate::job_news::{JobNews, tokens_of};
 use crate::job_outcome::{FailureCause, JobFailure, JobOutcome, JobState};
 use crate::message_fold::{JobView, Numbered, Translator};
@@ -49,8 +50,8 @@ impl Numbered for Envelope {
         &self.id
     }
 
-    fn encode(&self) -> String {
-        Envelope::encode(self)
+    fn encode(&self) -> Outgoing {
+        Envelope::encode(self).into()
     }
 }
 

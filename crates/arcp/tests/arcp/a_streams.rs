@@ -1,9 +1,12 @@
 //! Dialect A: what jobs show as bytes, as streams.
 
+use mainstay_arcp::Settings;
+use mainstay_arcp_protocol::a::sidecar::{Owner, SidecarFrame};
+use mainstay_model::Limits;
 use serde_json::{Value, json};
 
 use crate::a::{ask, invoke, is_end, open, opened, opened_with, resumed};
-use crate::support::{Home, Peer};
+use crate::support::{Frame, Home, Peer};
 
 /// The picture that the scripted worker shows: its bytes in base64, their hash and how many those are.
 const PICTURE: &str = "iVBORw==";
@@ -90,4 +93,125 @@ async fn a_binary_stream_is_told_again_over_a_restart_and_to_observers() {
     let opened = told.iter().position(|envelope| envelope["payload"]["kind"] == "binary").unwrap();
     let mut again = resumed(&home, &session, told[opened]["id"].as_str().unwrap()).await;
     assert_eq!(again.until_it(is_end).await, told[opened + 1..]);
+}
+
+/// A frame of bytes that belongs to a message.
+fn content(message: &str, sequence: u64, is_last: bool, bytes: &[u8]) -> Vec<u8> {
+    let owner = Owner::Message(message.to_owned());
+    SidecarFrame { owner, sequence, is_last, bytes: bytes.to_vec() }.encode()
+}
+
+/// The frames up to the first that is an envelope of this kind, with it, without signs of life.
+async fn frames_until(peer: &mut Peer, is_it: impl Fn(&Value) -> bool) -> Vec<Frame> {
+    let mut all = Vec::new();
+    loop {
+        let frame = peer.next_frame().await.unwrap();
+        let is_last = matches!(&frame, Frame::Envelope(envelope) if is_it(envelope));
+        if !matches!(&frame, Frame::Envelope(envelope) if envelope["type"] == "job.heartbeat") {
+            all.push(frame);
+        }
+        if is_last {
+            return all;
+        }
+    }
+}
+
+fn envelopes(frames: &[Frame]) -> Vec<Value> {
+    let envelope = |frame: &Frame| match frame {
+        Frame::Envelope(envelope) => Some(envelope.clone()),
+        Frame::Bytes(_) => None,
+    };
+    frames.iter().filter_map(envelope).collect()
+}
+
+#[tokio::test]
+async fn bytes_follow_their_chunk_in_a_frame_where_the_client_takes_that() {
+    let home = Home::new().await;
+    let (mut peer, session) = opened_with(&home, open_binary(&["base64", "sidecar"])).await;
+    ask(&mut peer, "subscribe", json!({})).await;
+    peer.first("subscribe.accepted").await;
+    invoke(&mut peer, home.code("show \"words\"")).await;
+    let told = frames_until(&mut peer, |envelope| is_end(&envelope["payload"]["event"])).await;
+    let at = told.iter().position(|frame| matches!(frame, Frame::Bytes(_))).unwrap();
+    let [Frame::Envelope(chunk), Frame::Bytes(bytes), Frame::Envelope(observed)] = &told[at - 1..=at + 1]
+    else {
+        panic!("{told:#?}")
+    };
+    let expected = json!({ "sequence": 0, "content_type": "image/png", "size": SIZE, "sha256": SHA256 });
+    assert_eq!(chunk["payload"], expected);
+    let owner = Owner::Stream(chunk["stream_id"].as_str().unwrap().to_owned());
+    let bytes_of = b"\x89PNG".to_vec();
+    let frame = SidecarFrame { owner, sequence: 0, is_last: true, bytes: bytes_of };
+    assert_eq!(SidecarFrame::decode(bytes), Ok(frame));
+    assert_eq!(observed["payload"]["event"]["id"], chunk["id"]);
+    assert_eq!(observed["payload"]["event"]["payload"]["data"], PICTURE, "an observer has it in base64");
+    assert_eq!(told.iter().filter(|frame| matches!(frame, Frame::Bytes(_))).count(), 1);
+    // A connection that takes no frames is told the same in base64.
+    let own: Vec<_> = envelopes(&told);
+    let accepted = own.iter().find(|envelope| envelope["type"] == "job.accepted").unwrap();
+    let mut again = resumed(&home, &session, accepted["id"].as_str().unwrap()).await;
+    let again = again.until_it(|envelope| envelope["id"] == chunk["id"]).await;
+    assert_eq!(again.last().unwrap()["payload"]["data"], PICTURE);
+}
+
+#[tokio::test]
+async fn an_artifact_is_put_and_fetched_in_frames() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened_with(&home, open_binary(&["sidecar"])).await;
+    let body: Vec<u8> = (0..600_000_u32).map(|number| number.to_le_bytes()[0]).collect();
+    let id = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b", "size": body.len() })).await;
+    peer.send_bytes(&content(&id, 0, false, &body[..400_000])).await;
+    peer.send_bytes(&content(&id, 1, true, &body[400_000..])).await;
+    let stored = peer.first("artifact.ref").await;
+    assert_eq!((&stored["correlation_id"], &stored["payload"]["size"]), (&json!(id), &json!(body.len())));
+    let artifact = &stored["payload"]["artifact_id"];
+    ask(&mut peer, "artifact.fetch", json!({ "artifact_id": artifact })).await;
+    let reference = peer.next().await.unwrap();
+    assert_eq!((&reference["type"], &reference["payload"]["data"]), (&json!("artifact.ref"), &Value::Null));
+    let mut fetched = Vec::new();
+    for sequence in 0.. {
+        let Some(Frame::Bytes(frame)) = peer.next_frame().await else { panic!("no frame") };
+        let frame = SidecarFrame::decode(&frame).unwrap();
+        assert_eq!(frame.owner, Owner::Message(reference["id"].as_str().unwrap().to_owned()));
+        assert_eq!(frame.sequence, sequence);
+        fetched.extend(frame.bytes);
+        if frame.is_last {
+            break;
+        }
+    }
+    assert_eq!(fetched, body);
+}
+
+#[tokio::test]
+async fn frames_that_nobody_announced_are_refused_and_the_session_goes_on() {
+    let home = Home::with(Settings::default(), Limits { message_bytes: 2000, ..Limits::default() }).await;
+    let (mut peer, _) = opened_with(&home, open_binary(&["sidecar"])).await;
+    let mut refused = async |frame: &[u8]| {
+        peer.send_bytes(frame).await;
+        let nack = peer.first("nack").await;
+        (nack["payload"]["code"].clone(), nack["correlation_id"].clone())
+    };
+    assert_eq!(refused(b"bytes").await, (json!("INVALID_ARGUMENT"), Value::Null));
+    assert_eq!(refused(&content("m", 0, true, b"a")).await, (json!("FAILED_PRECONDITION"), Value::Null));
+    assert_eq!(refused(&vec![0; 3000]).await, (json!("INVALID_ARGUMENT"), Value::Null));
+    let one = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b" })).await;
+    let other = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b", "sha256": "00" })).await;
+    let mut refused = async |frame: &[u8]| {
+        peer.send_bytes(frame).await;
+        let nack = peer.first("nack").await;
+        (nack["payload"]["code"].clone(), nack["correlation_id"].clone())
+    };
+    assert_eq!(refused(&content(&one, 1, true, b"a")).await, (json!("INVALID_ARGUMENT"), json!(one)));
+    assert_eq!(refused(&content(&one, 0, true, b"a")).await, (json!("FAILED_PRECONDITION"), Value::Null));
+    assert_eq!(refused(&content(&other, 0, true, b"a")).await, (json!("DATA_LOSS"), json!(other)));
+    let large = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b" })).await;
+    peer.send_bytes(&content(&large, 0, false, &[0; 1500])).await;
+    peer.send_bytes(&content(&large, 1, true, &[0; 1500])).await;
+    let nack = peer.first("nack").await;
+    assert_eq!(
+        (&nack["payload"]["code"], &nack["correlation_id"]),
+        (&json!("RESOURCE_EXHAUSTED"), &json!(large))
+    );
+    ask(&mut peer, "ping", json!({})).await;
+    peer.first("pong").await;
 }

@@ -239,6 +239,13 @@ pub(crate) struct Peer<S = MaybeTlsStream<TcpStream>> {
     socket: WebSocketStream<S>,
 }
 
+/// What a client is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Frame {
+    Envelope(Value),
+    Bytes(Vec<u8>),
+}
+
 /// The number of the last message that was sent in this test.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
@@ -270,10 +277,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
 
     /// The next envelope; none where the connection is closed.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            match self.next_frame().await? {
+                Frame::Envelope(envelope) => return Some(envelope),
+                Frame::Bytes(_) => {}
+            }
+        }
+    }
+
+    /// The next envelope or frame of bytes; none where the connection is closed.
+    pub(crate) async fn next_frame(&mut self) -> Option<Frame> {
         let next = async {
             loop {
                 match self.socket.next().await {
-                    Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
+                    Some(Ok(Message::Text(text))) => {
+                        return Some(Frame::Envelope(serde_json::from_str(&text).unwrap()));
+                    }
+                    Some(Ok(Message::Binary(bytes))) => return Some(Frame::Bytes(bytes.to_vec())),
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                     Some(Ok(_)) => {}
                 }
