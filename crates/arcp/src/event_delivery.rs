@@ -67,23 +67,38 @@ impl<D: Dialect> Session<D> {
                 }
             }
         }
-        self.send_told(&told).await
+        self.send_paced(event, told).await
     }
 
-    /// Sends those of these messages that the client does not have.
+    /// Sends those of these messages that the client does not have, however it wants its streams.
     pub(crate) async fn send_told(&mut self, told: &[impl Numbered]) -> Result<(), Error> {
         for message in told {
-            if let Some(awaited) = &self.awaited {
-                if awaited == message.id() {
-                    (self.sent, self.awaited) = (message.seq(), None);
-                }
-            } else if message.seq() > self.sent && !self.is_miscounted {
+            if self.is_new(message) {
                 // Whoever resumes is welcomed with the first that is told anew.
                 self.greet().await?;
-                self.sent = message.seq();
                 self.send_frame(message.encode()).await;
             }
         }
         Ok(())
+    }
+
+    /// Whether the client does not have a message. It is taken to have it from then on.
+    pub(crate) fn is_new(&mut self, message: &impl Numbered) -> bool {
+        if let Some(awaited) = &self.awaited {
+            if awaited == message.id() {
+                (self.sent, self.awaited) = (message.seq(), None);
+                let has = self.stored.late.surely_has(self.sent);
+                if has < self.sent {
+                    // What was told out of order before it is told again; here nothing is, meanwhile.
+                    (self.sent, self.goes_back_to) = (u64::MAX, Some(has));
+                }
+            }
+            return false;
+        }
+        let is_new = message.seq() > self.sent && !self.is_miscounted;
+        if is_new {
+            self.sent = message.seq();
+        }
+        is_new
     }
 }

@@ -30,6 +30,13 @@ pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<Vec<u8>>,
 }
 
+impl Outgoing {
+    /// How many bytes the frames have together.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len() + self.bytes.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
 impl From<String> for Outgoing {
     fn from(text: String) -> Self {
         Self { text, bytes: Vec::new() }

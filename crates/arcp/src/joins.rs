@@ -22,6 +22,7 @@ impl<D: Dialect> Session<D> {
                 self.check_count();
             }
             self.joined += 1;
+            self.release_for(&join.change).await?;
             self.apply(join).await?;
             self.note_whole();
         }

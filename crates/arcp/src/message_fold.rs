@@ -53,6 +53,14 @@ pub(crate) trait Numbered: Send {
     fn seq(&self) -> u64;
     /// Its id, which is the same each time it is told.
     fn id(&self) -> &str;
+    /// The job that it tells of; none of what tells of no job, or is never held back.
+    fn job(&self) -> Option<&CommandId> {
+        None
+    }
+    /// The stream that it is a chunk of; none where it is none.
+    fn chunk_of(&self) -> Option<&str> {
+        None
+    }
     /// The frames that say it.
     fn encode(&self) -> Outgoing;
 }

@@ -16,9 +16,11 @@ use crate::credentials::{Credentials, Due};
 use crate::dialect::Dialect;
 use crate::fold_place::{Counted, Mark, Reached};
 use crate::frames::{Incoming, Outbox, Outgoing};
+use crate::held_jobs::{Haste, HeldJobs};
 use crate::live_sessions::HeldSession;
 use crate::marks::Marks;
 use crate::message_fold::MessageFold;
+use crate::pacing;
 use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmissions, SubmissionUpdate};
 use crate::resume_token::ResumeToken;
@@ -60,6 +62,8 @@ pub(crate) enum Served {
     Expired,
     /// The client wants to go on from elsewhere.
     Resumes,
+    /// The client is to be told again what is behind this number.
+    GoesBack(u64),
 }
 
 /// A session on its connection.
@@ -91,8 +95,12 @@ pub(crate) struct Session<D: Dialect> {
     pub(crate) sent: u64,
     /// The last message that the client has, as long as the fold has not come to it.
     pub(crate) awaited: Option<String>,
+    /// The number behind which all is to be told again.
+    pub(crate) goes_back_to: Option<u64>,
+    /// The jobs that are told later than they happen.
+    pub(crate) held: HeldJobs<D::Translator>,
     /// What no other connection has meanwhile.
-    pub(crate) held: Option<HeldSession>,
+    pub(crate) owned: Option<HeldSession>,
     /// The token that the client is still to be welcomed with.
     pub(crate) greeting: Option<ResumeToken>,
     /// The joins that the fold has come to.
@@ -124,6 +132,10 @@ impl<D: Dialect> Session<D> {
     ) -> (Self, Updates) {
         let Opened { client, credentials, stored, token, reached, held } = opened;
         let (updates, heard_updates) = mpsc::channel(UPDATES);
+        let reached = match reached {
+            Reached::Seq(seq) => Reached::Seq(stored.late.surely_has(seq)),
+            reached => reached,
+        };
         let mark = stored.mark_for(&reached);
         let (sent, awaited) = match reached {
             Reached::Seq(seq) => (seq, None),
@@ -143,8 +155,10 @@ impl<D: Dialect> Session<D> {
             agents: HashMap::new(),
             sent,
             awaited,
+            goes_back_to: None,
+            held: HeldJobs::default(),
             greeting: token,
-            held,
+            owned: held,
             joined: mark.joined,
             whole: Counted { position: mark.base.position, joined: mark.joined, seq: mark.base.seq },
             to_be_counted: stored.counted,
@@ -167,12 +181,12 @@ impl<D: Dialect> Session<D> {
         incoming: &mut (impl Stream<Item = Incoming> + Send + Unpin),
         updates: &mut Updates,
     ) -> Served {
-        let replaced = self.held.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
+        let replaced = self.owned.as_ref().map(|held| held.replaced.clone()).unwrap_or_default();
         let is_stuck = self.outbox.is_stuck.clone();
         let served = async {
             match self.catch_up().await {
-                Ok(true) => self.run(incoming, updates).await,
-                Ok(false) => Served::Expired,
+                Ok(None) => self.run(incoming, updates).await,
+                Ok(Some(served)) => served,
                 Err(error) => Served::Ended(self.failed(&error).await),
             }
         };
@@ -192,9 +206,9 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is false where the client
+    /// Welcomes the client once it is known that it was told no more than there is, and tells what happened up to now. It is not served where it
     /// has a message that was never given out, or whose event is no longer there.
-    async fn catch_up(&mut self) -> Result<bool, Error> {
+    async fn catch_up(&mut self) -> Result<Option<Served>, Error> {
         let told = match self.awaited.is_none() && self.sent < self.marks.begins_at() {
             true => return self.expired().await,
             false => self.tell_from_the_base().await,
@@ -204,6 +218,10 @@ impl<D: Dialect> Session<D> {
             Err(Error::SessionNotFound { .. }) => return self.expired().await,
             told => told?,
         }
+        if let Some(number) = self.goes_back_to.take() {
+            self.sent = number;
+            return Ok(Some(Served::GoesBack(number)));
+        }
         if self.sent == u64::MAX {
             self.sent = self.fold.seq();
         }
@@ -211,7 +229,8 @@ impl<D: Dialect> Session<D> {
             return self.expired().await;
         }
         self.greet().await?;
-        Ok(true)
+        self.tell_held(Haste::WhenDue).await?;
+        Ok(None)
     }
 
     async fn tell_from_the_base(&mut self) -> Result<(), Error> {
@@ -222,10 +241,10 @@ impl<D: Dialect> Session<D> {
         Ok(())
     }
 
-    async fn expired(&mut self) -> Result<bool, Error> {
+    async fn expired(&mut self) -> Result<Option<Served>, Error> {
         let expired = D::expired(self);
         self.send_frame(expired).await;
-        Ok(false)
+        Ok(Some(Served::Expired))
     }
 
     async fn run(
@@ -246,10 +265,12 @@ impl<D: Dialect> Session<D> {
         let stopped = self.daemon.stopped.clone();
         let outbox = self.outbox.clone();
         loop {
-            if self.is_ending && self.pending.count() == 0 && self.open_jobs().is_empty() {
+            let has_told_all = self.pending.count() == 0 && self.held.is_empty();
+            if self.is_ending && has_told_all && self.open_jobs().is_empty() {
                 return Served::Ended(self.gone().await);
             }
             let (is_ending, next_due) = (self.is_ending, self.credentials.next());
+            let held_due = self.held.next_due(Instant::now());
             let has_room = self.pending.count() < self.settings.unanswered_submissions.max(1);
             let step = async {
                 tokio::select! {
@@ -257,6 +278,7 @@ impl<D: Dialect> Session<D> {
                     frame = incoming.next(), if has_room => match frame {
                         Some(Incoming::Ended) => {
                             self.is_ending = true;
+                            self.held.pacing.clear();
                             Ok(None)
                         }
                         Some(frame) => {
@@ -272,6 +294,7 @@ impl<D: Dialect> Session<D> {
                         Ok(event) => self.take(&event).await.map(|()| None),
                         Err(error) => Err(error),
                     },
+                    () = pacing::wait(held_due) => self.tell_held(Haste::WhenDue).await.map(|()| None),
                     () = Credentials::wait(next_due) => self.renew_credentials().await,
                     _ = beats.tick() => self.beat(has_room).await,
                     _ = renewals.tick() => self.renew().await.map(|()| None),
@@ -370,6 +393,11 @@ impl<D: Dialect> Session<D> {
         self.stored.features.iter().any(|known| known == feature)
     }
 
+    /// Up to which number the client surely has all.
+    pub(crate) fn reached(&self) -> u64 {
+        self.stored.late.surely_has(self.sent.min(self.fold.seq()))
+    }
+
     pub(crate) async fn send_frame(&self, frame: impl Into<Outgoing> + Send) {
         self.outbox.send(frame).await;
     }
@@ -377,10 +405,9 @@ impl<D: Dialect> Session<D> {
     /// Has it resumed for the whole window from now on, and from where its client is.
     pub(crate) async fn renew(&mut self) -> Result<(), Error> {
         if D::FORGETS {
-            let has = self.sent.min(self.fold.seq());
-            self.advance(has.saturating_sub(self.settings.retained_messages));
+            self.advance(self.reached().saturating_sub(self.settings.retained_messages));
         }
-        if let Some(mark) = self.marks.last_within(self.sent) {
+        if let Some(mark) = self.marks.last_within(self.reached()) {
             self.stored.resumed_at = Some(mark);
         }
         self.store().await

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::fold_place::{Base, Counted, Mark, Reached};
+use crate::late_spans::LateSpans;
 use crate::live_sessions::LiveSessions;
 use crate::new_id::new_ulid;
 use crate::observer::Observer;
@@ -60,6 +61,9 @@ pub(crate) struct StoredSession {
     /// The changes of what it is told of, in order, as far as they are behind the base.
     #[serde(default)]
     pub(crate) joins: Vec<Join>,
+    /// Which messages were told later than others of higher numbers.
+    #[serde(default, skip_serializing_if = "LateSpans::is_empty")]
+    pub(crate) late: LateSpans,
     /// Whether its client closed it.
     #[serde(default)]
     pub(crate) is_closed: bool,
@@ -97,6 +101,7 @@ impl StoredSession {
             base,
             resumed_at: None,
             joins: Vec::new(),
+            late: LateSpans::default(),
             is_closed: false,
         };
         (stored, token)
@@ -182,12 +187,14 @@ impl StoredSession {
             .take()
             .filter(|mark| mark.base.seq > base.seq)
             .map(|mark| Mark { joined: mark.joined - joined, ..mark });
+        self.late.forget(base.seq);
         self.base = base;
     }
 
     /// Has the fold begin here, whatever was before.
     pub(crate) fn begin_anew(&mut self, base: Base) {
         (self.base, self.joins, self.resumed_at, self.counted) = (base, Vec::new(), None, None);
+        self.late = LateSpans::default();
     }
 
     /// Those who observe jobs once all changes are made.

@@ -338,6 +338,14 @@ impl Worker {
                 self.print(job, OutputStream::Stdout, &format!("{} end", "x".repeat(bytes))).await;
                 completed(EvalResult::default())
             }
+            "drip" => {
+                // What is shown between keeps the lines apart.
+                for line in 0..5 {
+                    self.print(job, OutputStream::Stdout, &format!("{line}\n")).await;
+                    self.show(job, json!({ "text/plain": "between" })).await;
+                }
+                completed(EvalResult::default())
+            }
             "wait" => {
                 self.print(job, OutputStream::Stdout, "waiting\n").await;
                 self.interrupted.notified().await;

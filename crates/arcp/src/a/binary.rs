@@ -6,6 +6,7 @@ use mainstay_model::{Base64, Display, Form};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::news::stream_prefix;
 use super::translator::{ATranslator, JobMessage, emitted, no_chunk};
 use crate::message_fold::JobView;
 
@@ -50,7 +51,7 @@ fn bytes_of(display: &Display) -> impl Iterator<Item = (&str, &Base64)> {
 
 /// The name of a stream with bytes of a display.
 fn stream_of(view: &JobView<'_>, number: usize) -> String {
-    format!("str_{}_{}_{number}", view.job.as_str().trim_start_matches("job_"), view.event.seq.0)
+    format!("{}{}_{number}", stream_prefix(view.job), view.event.seq.0)
 }
 
 fn stream_messages(content_type: &str, bytes: &[u8]) -> impl Iterator<Item = JobMessage> {

@@ -5,6 +5,7 @@ use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_model::{CommandId, Error};
 
 use super::A;
+use crate::held_jobs::Haste;
 use crate::peer::End;
 use crate::session::{Served, Session};
 
@@ -24,6 +25,9 @@ impl Session<A> {
     /// Ends the session as its client wants.
     pub(super) async fn close(&mut self, id: &str, close: SessionClose) -> Result<Option<Served>, Error> {
         self.reach_the_end().await?;
+        // A client that goes slows nothing down any more.
+        self.held.pacing.clear();
+        self.tell_held(Haste::AtOnce).await?;
         let jobs = close.jobs.unwrap_or(OpenJobs::Detach);
         let last = Message::SessionClose(close);
         if jobs == OpenJobs::Detach {
@@ -36,6 +40,8 @@ impl Session<A> {
 
     /// Ends the session with all of its jobs.
     pub(super) async fn evict(&mut self, id: &str) -> Result<Option<Served>, Error> {
+        self.held.pacing.clear();
+        self.tell_held(Haste::AtOnce).await?;
         let evicted = SessionEvicted {
             code: Some(ErrorCode::Cancelled),
             reason: Some("cancelled".to_owned()),

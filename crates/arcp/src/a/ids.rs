@@ -1,7 +1,7 @@
 //! The ids of messages of dialect A, which say how far their client has come. Source: draft-arcp-01, 6.1.1 and 19.
 //!
 //! A message that tells of an event has the event's place, and its own among those of the event whether its reader is told of the others or not. So
-//! submitters and observers know it by the same id. A question to people has the
+//! submitters and observers know it by the same id. The message in which an observer is told has the same place, and a mark of the subscription. A question to people has the
 //! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
 
 use mainstay_arcp_protocol::ids::ulid_number;
@@ -12,12 +12,20 @@ use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
 
 const EVENT: &str = "evt_";
 const ASK: &str = "ask_";
+const OBSERVED: &str = "obs_";
 const OTHER: &str = "msg_";
 const CHECKPOINT: &str = "chk_";
 
 /// The id of a message that tells of an event.
 pub(super) fn of_event(event: &Event, index: u16) -> String {
     format!("{EVENT}{}", ulid_of_place(event, index))
+}
+
+/// The id of a message that tells an observer what is told of an event.
+pub(super) fn of_observed(event: &Event, index: u16, subscription: &str) -> String {
+    let hash = blake3::derive_key("mainstay arcp observer 2", subscription.as_bytes());
+    let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    format!("{OBSERVED}{}_{mark:08x}", ulid_of_place(event, index))
 }
 
 /// The id of a question to people.
@@ -58,7 +66,8 @@ pub(super) fn reached(id: &str) -> Option<Reached> {
     if let Some(ulid) = id.strip_prefix(OTHER) {
         return number_of(ulid).map(Reached::Seq);
     }
-    let place = place_of(id);
+    let observed = id.strip_prefix(OBSERVED).and_then(|rest| rest.split_once('_'));
+    let place = observed.map_or_else(|| place_of(id), |(ulid, _)| place_of_ulid(ulid));
     (place.is_some() || ask_of(id).is_some()).then(|| Reached::Message { id: id.to_owned(), place })
 }
 
@@ -81,7 +90,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_id_of_ours_says_nothing(text in "(evt_|ask_|msg_)?[a-z]{0,30}") {
+        fn what_is_no_id_of_ours_says_nothing(text in "(evt_|ask_|msg_|obs_)?[a-z]{0,30}") {
             prop_assert_eq!(reached(&text), None);
             prop_assert_eq!(reached_checkpoint(&text), None);
         }

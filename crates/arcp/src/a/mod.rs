@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod authentication;
+mod backpressure;
 mod binary;
 mod capabilities;
 mod closing;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use futures::Stream;
 use mainstay_arcp_protocol::a::DecodeError;
 use mainstay_arcp_protocol::a::control::Nack;
-use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat};
+use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat, JobState as WireState};
 use mainstay_arcp_protocol::a::session::{SessionEvicted, SessionRefresh};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
 use mainstay_model::{CommandId, Error, Timestamp};
@@ -35,6 +36,7 @@ use self::uploads::Uploads;
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
+use crate::job_outcome::JobState;
 use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::resume_token::ResumeToken;
@@ -86,7 +88,7 @@ pub(crate) async fn serve(
     let mut has_begun_anew = false;
     loop {
         let served = session.serve(&mut incoming, &mut updates).await;
-        let otherwise = session.dialect.otherwise.take().filter(|_| served == Served::Expired);
+        let otherwise = session.dialect.otherwise.take();
         let begins_anew = served == Served::Expired && otherwise.is_none();
         let next = match (served, otherwise) {
             (Served::Ended(end), _) => return end,
@@ -94,6 +96,11 @@ pub(crate) async fn serve(
             // There is nothing before it that could be lost.
             (Served::Expired, None) if has_begun_anew => return End::Refused,
             (Served::Expired, None) => begun_anew(&peer, session, updates).await,
+            (Served::GoesBack(number), otherwise) => {
+                let (mut again, updates) = go_on(&peer, session, updates, Reached::Seq(number)).await;
+                again.dialect.otherwise = otherwise;
+                Ok((again, updates))
+            }
             (Served::Resumes, _) => resumed(&peer, session, updates).await,
         };
         has_begun_anew = begins_anew;
@@ -181,7 +188,7 @@ async fn resumed(
     session.stored.is_closed = session.is_unused();
     session.gone().await;
     // It is given up first: two clients that want each other's sessions would wait for each other.
-    drop(session.held.take());
+    drop(session.owned.take());
     let admitted =
         AdmittedClient { client: session.client.clone(), credentials: session.credentials.clone() };
     match handshake::resume(peer, &admitted, &wanted, reached).await {
@@ -256,14 +263,14 @@ fn carried_over(
         stored,
         token: session.greeting.take(),
         reached,
-        held: session.held.take(),
+        held: session.owned.take(),
     };
     let A { terms, opened_by, heartbeats, closing, uploads, .. } = session.dialect;
     let (mut again, _) = begin(peer, opened, session.outbox, terms, opened_by);
     // What was submitted is still to be answered.
     (again.pending, again.updates, again.heard) = (session.pending, session.updates, session.heard);
     (again.dialect.heartbeats, again.dialect.closing) = (heartbeats, closing);
-    again.dialect.uploads = uploads;
+    (again.dialect.uploads, again.held.pacing) = (uploads, session.held.pacing);
     (again, updates)
 }
 
@@ -274,7 +281,7 @@ impl Session<A> {
         Envelope {
             session_id: Some(self.stored.id.clone()),
             correlation_id: answers.map(str::to_owned),
-            ..Envelope::new(ids::at(self.sent.min(self.fold.seq()), now, rand::random()), now, message)
+            ..Envelope::new(ids::at(self.reached(), now, rand::random()), now, message)
         }
     }
 
@@ -389,8 +396,8 @@ impl Dialect for A {
         let running: Vec<_> = session
             .fold
             .jobs()
-            .filter(|(_, known)| known.is_own && !known.state.is_terminal())
-            .map(|(job, known)| (job.clone(), wire_state(known.state), known.origin.trace.clone()))
+            .filter(|(job, known)| known.is_own && (!known.state.is_terminal() || session.held.has(job)))
+            .map(|(job, known)| (job.clone(), live_state(known.state), known.origin.trace.clone()))
             .collect();
         session.dialect.heartbeats.retain(|job, _| running.iter().any(|(runs, ..)| runs == job));
         let deadline = session.dialect.terms.heartbeat * 2;
@@ -417,6 +424,11 @@ impl Dialect for A {
     fn expects_answers(_: &Session<Self>) -> bool {
         false
     }
+}
+
+/// How far a job is of which the end was not told yet.
+const fn live_state(state: JobState) -> WireState {
+    wire_state(if state.is_terminal() { JobState::Runs } else { state })
 }
 
 /// How a session of this name is told that has these capabilities.

@@ -24,13 +24,18 @@ use crate::message_fold::JobView;
 /// Until when a question can be answered that has no deadline: the draft wants one of each.
 const NO_DEADLINE: SignedDuration = SignedDuration::from_hours(365 * 24);
 
+/// How the names of a job's streams begin.
+pub(super) fn stream_prefix(job: &CommandId) -> String {
+    format!("str_{}_", job.as_str().trim_start_matches("job_"))
+}
+
 /// The stream of a job that is of this kind.
 pub(super) fn stream_of(job: &CommandId, kind: StreamKind) -> String {
     let name = match kind {
         StreamKind::Thought => "thoughts",
         _ => "text",
     };
-    format!("str_{}_{name}", job.as_str().trim_start_matches("job_"))
+    format!("{}{name}", stream_prefix(job))
 }
 
 /// What is said of a thing that happened to a job, but for its beginning and its end.

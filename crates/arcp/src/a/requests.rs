@@ -74,6 +74,7 @@ impl Session<A> {
             Message::Unsubscribe(unsubscribe) if self.has("subscriptions") => {
                 self.unsubscribe(&id, frame.subscription_id, unsubscribe).await?;
             }
+            Message::Backpressure(wish) => self.slow_down(&id, frame.stream_id, wish).await?,
             Message::ArtifactPut(put) if self.has("artifacts") => self.put_artifact(&id, put).await?,
             Message::ArtifactFetch(fetch) if self.has("artifacts") => {
                 self.fetch_artifact(&id, &fetch.artifact_id).await?;
@@ -162,7 +163,7 @@ impl Session<A> {
 
     /// Names the place at which the session is.
     async fn checkpoint(&self, id: &str) {
-        let checkpoint = ids::of_checkpoint(self.sent, Timestamp::now());
+        let checkpoint = ids::of_checkpoint(self.reached(), Timestamp::now());
         let details = json!({ "checkpoint_id": checkpoint });
         self.answer(id, Message::Ack(Ack { details: Some(details) })).await;
     }

@@ -94,6 +94,10 @@ pub(crate) struct Delivery {
     envelope: Envelope,
     /// The frames of bytes that follow it.
     bytes: Vec<Vec<u8>>,
+    /// The job that it tells of.
+    job: Option<CommandId>,
+    /// The stream that it is a chunk of.
+    chunk_of: Option<String>,
 }
 
 impl Numbered for Delivery {
@@ -103,6 +107,14 @@ impl Numbered for Delivery {
 
     fn id(&self) -> &str {
         &self.envelope.id
+    }
+
+    fn job(&self) -> Option<&CommandId> {
+        self.job.as_ref()
+    }
+
+    fn chunk_of(&self) -> Option<&str> {
+        self.chunk_of.as_deref()
     }
 
     fn encode(&self) -> Outgoing {
@@ -182,18 +194,26 @@ impl Translator for ATranslator {
         };
         let as_json = |envelope| serde_json::from_str(&encoded(envelope)).unwrap_or(Value::Null);
         let event_of_observers = if watching.is_empty() { Value::Null } else { as_json(&whole) };
+        let is_chunk = matches!(original.message, Message::StreamChunk(_));
+        let chunk_of = original.stream_id.clone().filter(|_| is_chunk);
+        let delivery = |seq, bytes, envelope| {
+            let (job, chunk_of) = (Some((*job).clone()), chunk_of.clone());
+            Delivery { seq, envelope, bytes, job, chunk_of }
+        };
         let mut delivered: Vec<Delivery> = Vec::new();
         let mut seq = seq;
         if known.is_own {
             seq += 1;
             delivered.push(match bytes.filter(|_| self.sidecar) {
-                Some(bytes) => Delivery { seq, bytes: vec![beside(&original, bytes)], envelope: original },
-                None => Delivery { seq, envelope: whole, bytes: Vec::new() },
+                Some(bytes) => delivery(seq, vec![beside(&original, bytes)], original),
+                None => delivery(seq, Vec::new(), whole),
             });
         }
         for observer in watching {
             seq += 1;
-            delivered.push(self.to_observer(observer, event_of_observers.clone(), event.at, seq));
+            let id = ids::of_observed(event, index, &observer.subscription);
+            let told = self.to_observer(observer, event_of_observers.clone(), event.at, id);
+            delivered.push(delivery(seq, Vec::new(), told));
         }
         delivered
     }
@@ -208,20 +228,21 @@ impl Translator for ATranslator {
             ..Envelope::new(id, observer.since, Message::EventEmit(complete))
         };
         let text = serde_json::from_str(&encoded(&event)).unwrap_or(Value::Null);
-        vec![self.to_observer(observer, text, observer.since, seq + 1)]
+        let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
+        let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+        let id = ids::at(seq + 1, observer.since, mark);
+        let envelope = self.to_observer(observer, text, observer.since, id);
+        vec![Delivery { seq: seq + 1, envelope, bytes: Vec::new(), job: None, chunk_of: None }]
     }
 }
 
 impl ATranslator {
-    fn to_observer(&self, observer: &Observer, event: Value, at: Timestamp, seq: u64) -> Delivery {
-        let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
-        let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
-        let envelope = Envelope {
+    fn to_observer(&self, observer: &Observer, event: Value, at: Timestamp, id: String) -> Envelope {
+        Envelope {
             session_id: Some(self.session.clone()),
             subscription_id: Some(observer.subscription.clone()),
-            ..Envelope::new(ids::at(seq, at, mark), at, Message::SubscribeEvent(SubscribeEvent { event }))
-        };
-        Delivery { seq, envelope, bytes: Vec::new() }
+            ..Envelope::new(id, at, Message::SubscribeEvent(SubscribeEvent { event }))
+        }
     }
 
     /// What is said in each stream that a job can have, and has where it began.

@@ -47,7 +47,7 @@ pub(crate) async fn serve(
             let (mut session, mut updates) = begin(&peer, opened, outbox, peculiarities);
             match session.serve(&mut incoming, &mut updates).await {
                 Served::Ended(end) => end,
-                Served::Expired | Served::Resumes => End::Refused,
+                Served::Expired | Served::Resumes | Served::GoesBack(_) => End::Refused,
             }
         }
         None => End::Refused,

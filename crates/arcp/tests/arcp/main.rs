@@ -3,6 +3,7 @@
 
 mod a;
 mod a_artifacts;
+mod a_backpressure;
 mod a_edges;
 mod a_observers;
 mod a_schedules;
