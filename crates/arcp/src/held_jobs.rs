@@ -157,7 +157,9 @@ impl<D: Dialect> Session<D> {
                 self.tell_held_job(job, Haste::AtOnce).await?;
                 self.tell_held(Haste::WhenDue).await
             }
-            Change::Observed { .. } | Change::ObserverEnded { .. } => self.tell_held(Haste::AtOnce).await,
+            Change::Observed { .. } | Change::ObserverEnded { .. } | Change::ObserverOverflowed { .. } => {
+                self.tell_held(Haste::AtOnce).await
+            }
         }
     }
 

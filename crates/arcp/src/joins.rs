@@ -8,6 +8,7 @@ use crate::dialect::Dialect;
 use crate::event_delivery::PAGE;
 use crate::feed::job_of;
 use crate::job_origin::Acceptance;
+use crate::message_fold::Translator;
 use crate::session::Session;
 use crate::session_change::{Change, History, Join};
 
@@ -45,6 +46,14 @@ impl<D: Dialect> Session<D> {
                 self.begin_observing(observer, since, at, &jobs).await?;
             }
             Change::ObserverEnded { subscription } => self.fold.end_observer(&subscription),
+            Change::ObserverOverflowed { subscription, after, ended_at } => {
+                self.fold.end_observer(&subscription);
+                let number = self.fold.seq() + 1;
+                if let Some(closed) = self.fold.translator.closed(&subscription, after, ended_at, number) {
+                    self.fold.go_on_behind(number);
+                    self.send_told(&[closed]).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -178,7 +187,7 @@ impl<D: Dialect> Session<D> {
         if self.stored.joins.len() >= limit {
             match change {
                 _ if D::FORGETS => self.begin_fold_here(),
-                Change::Left { .. } | Change::ObserverEnded { .. } => {}
+                Change::Left { .. } | Change::ObserverEnded { .. } | Change::ObserverOverflowed { .. } => {}
                 Change::Joined { .. } | Change::Observed { .. } => {
                     let what = "subscriptions that are not acknowledged".to_owned();
                     return Err(Error::TooManyRequests { what, limit });

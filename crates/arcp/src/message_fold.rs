@@ -45,6 +45,15 @@ pub(crate) trait Translator: Clone + Send + Sync {
 
     /// What is said to an observer that was told what happened before its subscription.
     fn caught_up(&self, observer: &Observer, seq: u64) -> Vec<Self::Numbered>;
+
+    /// What is said, with this number, where a subscription was ended since its observer lay too far behind: it can go on behind this message.
+    fn closed(
+        &self,
+        subscription: &str,
+        after: String,
+        ended_at: Timestamp,
+        seq: u64,
+    ) -> Option<Self::Numbered>;
 }
 
 /// A message in its envelope, with its number among those of its session.

@@ -1,7 +1,7 @@
 //! Changes of what a session is told of, beside the jobs that it submits: jobs that it joins and leaves, and its observers. Each is stored with its place in
 //! the fold.
 
-use mainstay_model::{CommandId, Position, Seq, SessionId};
+use mainstay_model::{CommandId, Position, Seq, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::fold_place::{Place, ToldAtBase};
@@ -53,6 +53,14 @@ pub(crate) enum Change {
     },
     /// A subscription of an observer has ended.
     ObserverEnded { subscription: String },
+    /// A subscription of an observer was ended, since the observer lay too far behind.
+    ObserverOverflowed {
+        subscription: String,
+        /// The message behind which the observer can go on.
+        after: String,
+        /// When it was ended.
+        ended_at: Timestamp,
+    },
 }
 
 /// A job that was under way when a session began to be told of it.

@@ -26,6 +26,8 @@ pub struct Settings {
     pub subscriptions: usize,
     /// How many observers one session may have.
     pub observers: usize,
+    /// How many events an observer may lie behind. Then its subscription is closed, and says where to go on; at 0 it never is.
+    pub observer_lag: u64,
     /// How many messages a session of dialect A is told again at most where it resumes.
     pub retained_messages: u64,
     /// How many submissions of one connection may wait for their answer. Then no more is read of it until one is answered.
@@ -85,6 +87,7 @@ impl Default for Settings {
             refresh_sec: 60,
             subscriptions: 1000,
             observers: 100,
+            observer_lag: 0,
             retained_messages: 100_000,
             unanswered_submissions: 1000,
             sessions: 1000,

@@ -203,7 +203,7 @@ impl StoredSession {
         for join in &self.joins {
             match &join.change {
                 Change::Observed { observer, .. } => observers.push(observer.clone()),
-                Change::ObserverEnded { subscription } => {
+                Change::ObserverEnded { subscription } | Change::ObserverOverflowed { subscription, .. } => {
                     observers.retain(|observer| observer.subscription != *subscription);
                 }
                 Change::Joined { .. } | Change::Left { .. } => {}

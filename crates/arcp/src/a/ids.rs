@@ -5,7 +5,7 @@
 //! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
 
 use mainstay_arcp_protocol::ids::ulid_number;
-use mainstay_model::{AskId, Event, Timestamp};
+use mainstay_model::{AskId, Event, Position, Timestamp};
 
 use crate::fold_place::{Place, Reached};
 use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
@@ -26,6 +26,11 @@ pub(super) fn of_observed(event: &Event, index: u16, subscription: &str) -> Stri
     let hash = blake3::derive_key("mainstay arcp observer 2", subscription.as_bytes());
     let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
     format!("{OBSERVED}{}_{mark:08x}", ulid_of_place(event, index))
+}
+
+/// An id behind which all is that happened after this place in the log.
+pub(super) fn behind(position: Position, at: Timestamp) -> String {
+    format!("{EVENT}{}", ulid_at(at, u128::from(position.0) << 16 | u128::from(u16::MAX)))
 }
 
 /// The id of a question to people.
@@ -82,6 +87,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn an_id_behind_a_place_is_behind_all_messages_of_it(position in 0_u64..1 << 60, index: u16) {
+            let place = place_of(&behind(Position(position), Timestamp::UNIX_EPOCH)).unwrap();
+            let (last, next) =
+                (Place { position: Position(position), index }, Place { position: Position(position + 1), index: 0 });
+            prop_assert!(place >= last && place < next);
+        }
+
         #[test]
         fn an_id_says_the_number_that_it_was_made_of(number in 0_u64..1 << 48, mark: u32, at_ms in 0_i64..1 << 47) {
             let time = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -26,7 +26,7 @@ use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat, JobState as WireState};
 use mainstay_arcp_protocol::a::session::{SessionEvicted, SessionRefresh};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
-use mainstay_model::{CommandId, Error, Timestamp};
+use mainstay_model::{CommandId, Error, Position, Timestamp};
 use tokio::time::Instant;
 
 use self::closing::Closing;
@@ -62,6 +62,8 @@ pub(crate) struct A {
     closing: Option<Closing>,
     /// The artifacts whose content is still to come.
     uploads: Uploads,
+    /// Where the session was when it was looked how far its observers lie behind.
+    lag_looked_at: Position,
 }
 
 /// From where a client wants to go on. Source: draft-arcp-01, 19.
@@ -150,6 +152,7 @@ fn begin(
         heartbeats: HashMap::new(),
         closing: None,
         uploads: Uploads::default(),
+        lag_looked_at: Position::ZERO,
     };
     Session::begin(peer, opened, outbox, dialect, translator)
 }
@@ -303,6 +306,7 @@ impl Dialect for A {
 
     async fn finish(session: &mut Session<Self>) -> Result<Option<Served>, Error> {
         session.dialect.held_until = session.dialect.held_until.filter(|until| Instant::now() < *until);
+        session.close_slow_observers().await?;
         session.finish_closing().await
     }
 

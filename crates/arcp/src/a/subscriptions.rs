@@ -54,6 +54,30 @@ impl Session<A> {
         self.apply_joins(self.position).await
     }
 
+    /// Ends the subscriptions where their client lies further behind than it may. Source: draft-arcp-01, 13.4.
+    pub(super) async fn close_slow_observers(&mut self) -> Result<(), Error> {
+        let (lag, looked_at) = (self.settings.observer_lag, self.dialect.lag_looked_at);
+        let is_held_back = self.dialect.held_until.is_some();
+        // Each event need not be looked at.
+        let is_soon = self.position.0 < looked_at.0.saturating_add((lag / 4).max(1));
+        if lag == 0 || is_held_back || is_soon || self.fold.observers().is_empty() {
+            return Ok(());
+        }
+        self.dialect.lag_looked_at = self.position;
+        let newest = self.client.last_position().await?;
+        if newest.0.saturating_sub(self.position.0) <= lag {
+            return Ok(());
+        }
+        let ended_at = Timestamp::now();
+        let observers = self.fold.observers().iter().map(|observer| observer.subscription.clone());
+        for subscription in observers.collect::<Vec<_>>() {
+            let after = ids::behind(self.position, ended_at);
+            let ended = Change::ObserverOverflowed { subscription, after, ended_at };
+            self.store_change_here(None, ended).await?;
+        }
+        self.apply_joins(self.position).await
+    }
+
     /// The jobs that an observer wants and that are under way where the session is in the log, once it is at the end.
     async fn under_way_here(&mut self, observer: &Observer) -> Result<Vec<JobUnderWay>, Error> {
         let mut jobs: Vec<JobUnderWay> = Vec::new();

@@ -5,7 +5,7 @@ use mainstay_arcp_protocol::a::execution::{
 };
 use mainstay_arcp_protocol::a::sidecar::{Owner, SidecarFrame};
 use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, StreamOpen};
-use mainstay_arcp_protocol::a::subscription::SubscribeEvent;
+use mainstay_arcp_protocol::a::subscription::{SubscribeClosed, SubscribeEvent};
 use mainstay_arcp_protocol::a::telemetry::EventEmit;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, Priority};
 use mainstay_model::{Base64, CommandId, Timestamp};
@@ -228,15 +228,34 @@ impl Translator for ATranslator {
             ..Envelope::new(id, observer.since, Message::EventEmit(complete))
         };
         let text = serde_json::from_str(&encoded(&event)).unwrap_or(Value::Null);
-        let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
-        let mark = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
-        let id = ids::at(seq + 1, observer.since, mark);
+        let id = self.numbered_id(seq + 1, observer.since);
         let envelope = self.to_observer(observer, text, observer.since, id);
         vec![Delivery { seq: seq + 1, envelope, bytes: Vec::new(), job: None, chunk_of: None }]
+    }
+
+    fn closed(&self, subscription: &str, after: String, ended_at: Timestamp, seq: u64) -> Option<Delivery> {
+        let closed = SubscribeClosed {
+            code: Some(ErrorCode::BackpressureOverflow),
+            reason: Some("the observer lies too far behind".to_owned()),
+            after_message_id: Some(after),
+        };
+        let id = self.numbered_id(seq, ended_at);
+        let envelope = Envelope {
+            session_id: Some(self.session.clone()),
+            subscription_id: Some(subscription.to_owned()),
+            ..Envelope::new(id, ended_at, Message::SubscribeClosed(closed))
+        };
+        Some(Delivery { seq, envelope, bytes: Vec::new(), job: None, chunk_of: None })
     }
 }
 
 impl ATranslator {
+    /// The id of a message with this number that tells of no job.
+    fn numbered_id(&self, seq: u64, at: Timestamp) -> String {
+        let hash = blake3::derive_key("mainstay arcp observer 1", self.session.as_bytes());
+        ids::at(seq, at, u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]))
+    }
+
     fn to_observer(&self, observer: &Observer, event: Value, at: Timestamp, id: String) -> Envelope {
         Envelope {
             session_id: Some(self.session.clone()),

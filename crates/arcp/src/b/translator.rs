@@ -6,7 +6,7 @@ use mainstay_arcp_protocol::b::{
 };
 use mainstay_model::grant::Amount;
 use mainstay_model::tool_call::Progress;
-use mainstay_model::{Cost, Event, OutputStream, TokenUsage};
+use mainstay_model::{Cost, Event, OutputStream, Timestamp, TokenUsage};
 use serde_json::{Value, json};
 
 use super::errors::payload;
@@ -95,6 +95,10 @@ impl Translator for BTranslator {
 
     fn caught_up(&self, _: &Observer, _: u64) -> Vec<Envelope> {
         Vec::new()
+    }
+
+    fn closed(&self, _: &str, _: String, _: Timestamp, _: u64) -> Option<Envelope> {
+        None
     }
 }
 

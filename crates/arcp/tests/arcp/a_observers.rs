@@ -1,5 +1,7 @@
 //! Dialect A: observers, and both dialects side by side in one session of the engine.
 
+use mainstay_arcp::Settings;
+use mainstay_model::Limits;
 use serde_json::{Value, json};
 
 use crate::a::{ask, invoke, is_end, opened};
@@ -173,4 +175,43 @@ async fn invoke_again(home: &Home, session: &str, told: &mut Vec<Value>) {
     let rest = peer.until_it(is_end).await;
     assert_eq!(rest[0]["type"], "job.accepted", "{rest:#?}");
     told.extend(rest);
+}
+
+#[tokio::test]
+async fn an_observer_that_lies_too_far_behind_is_told_where_to_go_on_and_loses_nothing() {
+    let settings = Settings { observer_lag: 5, ..Settings::default() };
+    let mut home = Home::with(settings, Limits::default()).await;
+    let (mut watcher, watching) = opened(&home).await;
+    let subscription = observe(&mut watcher, json!({})).await;
+    let (mut one, _) = opened(&home).await;
+    invoke(&mut one, home.code("printfn \"a\"")).await;
+    one.until_it(is_end).await;
+    let seen = watcher.until_it(has_observed_an_end).await;
+    drop(watcher);
+    // What happens from here on is not told before it asks for something.
+    let mut watcher = home.connect().await;
+    let mut open = crate::a::open("secret");
+    open["session_id"] = json!(watching);
+    watcher.send(open).await;
+    watcher.first("session.accepted").await;
+    invoke(&mut one, home.code("drip")).await;
+    let told = one.until_it(is_end).await;
+    let told: Vec<_> = told.into_iter().filter(|envelope| envelope["type"] != "job.heartbeat").collect();
+    ask(&mut watcher, "unsubscribe", json!({ "subscription_id": "sub_x" })).await;
+    let closed = watcher.first("subscribe.closed").await;
+    assert_eq!(closed["subscription_id"], subscription);
+    assert_eq!(closed["payload"]["code"], "BACKPRESSURE_OVERFLOW");
+    let since = json!({ "after_message_id": closed["payload"]["after_message_id"] });
+    observe(&mut watcher, json!({ "since": since })).await;
+    let mut missed = events(&watcher.until_it(is_complete).await);
+    missed.pop();
+    assert_eq!(missed, told);
+    // It stays closed, and is told again so.
+    home.restart().await;
+    let last = seen.last().unwrap()["id"].as_str().unwrap();
+    let mut again = crate::a::resumed(&home, &watching, last).await;
+    assert_eq!(again.first("subscribe.closed").await, closed);
+    again.until_it(is_complete).await;
+    ask(&mut again, "unsubscribe", json!({ "subscription_id": subscription })).await;
+    assert_eq!(again.first("nack").await["payload"]["code"], "NOT_FOUND");
 }

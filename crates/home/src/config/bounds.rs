@@ -28,7 +28,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// The range of the setting of this name, which says by its end whether it is a time, a size or a count.
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
-        "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" => RATE,
+        "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
         "outcomes" | "history-lines" | "snapshot-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
