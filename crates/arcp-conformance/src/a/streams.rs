@@ -5,13 +5,19 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::session::{Session, capabilities, open};
-use crate::json::{kind, short, text};
+use super::session::{Session, capabilities, concerns, is_terminal, open};
+use crate::json::{clip, kind, short, text};
 use crate::peer::BINARY;
 use crate::probe::{Behaviour, Probe};
 use crate::scenario::{Stop, Verdict, expect, scenarios};
 
 scenarios! {
+    "a.11.2.taken" Must
+        "backpressure of a stream is not refused."
+        => taken;
+    "a.11.2.lossless" Must
+        "A stream that was slowed down is told whole, and before the end of its job."
+        => lossless;
     "a.11.3.base64" Must
         "A chunk of a binary stream has base64 data and a content_type, for a client that reads base64 alone."
         => base64;
@@ -123,4 +129,61 @@ async fn unannounced(probe: &Probe) -> Verdict {
     let mut session = with_frames(probe).await?;
     session.peer.send_bytes(b"nobody announced this".to_vec()).await?;
     session.round_trip().await
+}
+
+/// A session in which a job has opened a stream that was slowed down, with the ids of the command, of the job and of
+/// the `backpressure`.
+async fn slowed_down(probe: &Probe) -> Result<(Session, [String; 3]), Stop> {
+    let mut session = Session::open(probe).await?;
+    let (command, job) = session.start(probe, Behaviour::Chatty).await?;
+    let is_opened_or_over = |message: &Value| {
+        kind(message) == "stream.open" || (is_terminal(message) && concerns(message, &command, &job))
+    };
+    let first = session.peer.take("stream.open, or the end of the job", is_opened_or_over).await?;
+    if kind(&first) != "stream.open" {
+        return Err(Stop::not_applicable("the job opens no stream"));
+    }
+    let wish =
+        json!({ "desired_rate_per_second": 500, "buffer_remaining_bytes": 65536, "reason": "queue_full" });
+    let mut slower = session.envelope("backpressure", wish);
+    slower["stream_id"] = first["stream_id"].clone();
+    let slower = session.peer.send(slower).await?;
+    Ok((session, [command, job, slower]))
+}
+
+async fn taken(probe: &Probe) -> Verdict {
+    let (mut session, [_, _, slower]) = slowed_down(probe).await?;
+    session.round_trip().await?;
+    let refused = session.peer.received().find(|message| {
+        text(message, "/correlation_id") == slower && text(message, "/payload/code") == "UNIMPLEMENTED"
+    });
+    expect(refused.is_none(), "no refusal of backpressure", || refused.map(short).unwrap_or_default())
+}
+
+async fn lossless(probe: &Probe) -> Verdict {
+    let (mut session, [command, job, _]) = slowed_down(probe).await?;
+    let is_end = |message: &Value| is_terminal(message) && concerns(message, &command, &job);
+    session.peer.take("the terminal event of the job", is_end).await?;
+    session.peer.settle().await;
+    let behind = session.peer.received().skip_while(|message| !is_end(message));
+    let late =
+        behind.skip(1).find(|message| kind(message) == "stream.chunk" && text(message, "/job_id") == job);
+    expect(late.is_none(), "no chunk behind the end of its job", || late.map(short).unwrap_or_default())?;
+    let slowed = data(&session);
+    let mut session = Session::open(probe).await?;
+    let (command, job) = session.start(probe, Behaviour::Chatty).await?;
+    session.end(&command, &job).await?;
+    session.peer.settle().await;
+    let plain = data(&session);
+    expect(
+        slowed == plain,
+        &format!("what a job tells that is not slowed down: {}", clip(&plain, 100)),
+        || clip(&slowed, 100),
+    )
+}
+
+/// What the chunks of a session have, joined.
+fn data(session: &Session) -> String {
+    let chunks = session.peer.received().filter(|message| kind(message) == "stream.chunk");
+    chunks.map(|chunk| text(chunk, "/payload/data")).collect()
 }

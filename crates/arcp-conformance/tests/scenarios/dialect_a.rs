@@ -27,6 +27,7 @@ struct State {
     requests: BTreeMap<String, String>,
     observers: BTreeMap<String, (Out, Value)>,
     count: u64,
+    has_lost_a_chunk: bool,
 }
 
 struct Session {
@@ -195,6 +196,10 @@ impl Runtime {
                     return Err(("NOT_FOUND", "no such subscription"));
                 }
             }
+            "backpressure" if self.has("refuses-backpressure") => {
+                return Err(("UNIMPLEMENTED", "no backpressure"));
+            }
+            "backpressure" => answer("ack", json!({})),
             "artifact.put" => return self.put(message, session, out),
             "artifact.fetch" => {
                 let me = self.state().sessions[session].principal.clone();
@@ -635,6 +640,11 @@ impl Scripted for Runtime {
             ("bare-chunks", "stream.chunk") => {
                 remove(&mut message, "/payload", "content_type");
                 remove(&mut message, "/payload", "sequence");
+            }
+            ("loses-chunks", "stream.chunk")
+                if !std::mem::replace(&mut self.state().has_lost_a_chunk, true) =>
+            {
+                return Vec::new();
             }
             ("no-frames", "stream.chunk") => remove(&mut message, "/payload", BYTES),
             ("wrong-chunk-hash", "stream.chunk") => message["payload"]["sha256"] = json!("00"),

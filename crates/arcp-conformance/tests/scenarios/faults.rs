@@ -53,6 +53,8 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
     ("hides-schedule", &["a.10.6.unsupported"]),
     ("bare-streams", &["a.11.1.kind"]),
     ("open-streams", &["a.11.1.closed"]),
+    ("refuses-backpressure", &["a.11.2.taken"]),
+    ("loses-chunks", &["a.11.2.lossless"]),
     ("bare-chunks", &["a.11.3.base64", "a.11.3.sequence"]),
     ("wrong-chunk-hash", &["a.11.3.hash"]),
     ("no-frames", &["a.11.3.sidecar"]),
