@@ -1,9 +1,10 @@
 //! The fold of a session's jobs tells the same messages, with the same numbers and ids, wherever it was cut.
 
 use mainstay_arcp_protocol::a::subscription::Filter;
+use mainstay_model::grant::LeaseChange;
 use mainstay_model::{
-    Ask, AskEnding, AskId, CommandId, Error, EvalResult, Event, EventBody, JobId, Metadata, OutputStream,
-    Position, Principal, Question, Raiser, Seq, SessionId, Source, Timestamp,
+    Ask, AskEnding, AskId, CommandId, Error, EvalResult, Event, EventBody, JobId, LeaseId, Metadata,
+    OutputStream, Position, Principal, Question, Raiser, Seq, SessionId, Source, Timestamp,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -29,6 +30,7 @@ enum Step {
     Spend,
     Ask,
     Answer,
+    Lease,
     Deny,
     End,
 }
@@ -51,6 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         Just(Step::Spend),
         Just(Step::Ask),
         Just(Step::Answer),
+        Just(Step::Lease),
         Just(Step::Deny),
         Just(Step::End),
     ];
@@ -148,7 +151,12 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
         }
         Step::Answer if runs => {
             let (ask, ending) = (job.asks.take()?, AskEnding::Answered { value: json!("yes") });
-            Some((job.begun, EventBody::AskEnded { ask, ending }))
+            Some((job.begun, EventBody::AskEnded { ask, ending, channel: None }))
+        }
+        Step::Lease if runs => {
+            let lease = LeaseId::from_uuid(Uuid::from_u128(seq.0.into()));
+            let change = LeaseChange::Revoked { reason: "enough".to_owned() };
+            Some((job.begun, EventBody::LeaseChanged { job: JobId::from_uuid(uuid), lease, change }))
         }
         Step::End if runs => {
             job.has_ended = true;

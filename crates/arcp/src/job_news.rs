@@ -2,11 +2,12 @@
 
 use mainstay_model::agent::Note;
 use mainstay_model::event::CancelEnding;
+use mainstay_model::grant::LeaseChange;
 use mainstay_model::message::{PartRole, TokenUsage};
 use mainstay_model::tool_call::Progress;
 use mainstay_model::{
-    Ask, AskEnding, AskId, Display, Error, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
-    OutputStream, WorkEnding,
+    Ask, AskEnding, AskId, Channel, Display, Error, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
+    LeaseId, OutputStream, Source, WorkEnding,
 };
 use serde_json::Value;
 
@@ -39,8 +40,10 @@ pub(crate) enum JobNews<'a> {
     Noted(&'a Note),
     /// The job asks whoever is attached.
     Asked(&'a Ask),
-    /// An ask of the job ended.
-    AskEnded { ask: AskId, ending: &'a AskEnding },
+    /// An ask of the job ended. Where somebody answered: who, by the way that the client named, else by the client's name.
+    AskEnded { ask: AskId, ending: &'a AskEnding, by: Option<&'a str> },
+    /// What it may do for a time changed.
+    LeaseChanged { lease: LeaseId, change: &'a LeaseChange },
     /// Someone asked for it to stop.
     Cancelling,
     /// The job came to its end.
@@ -96,6 +99,9 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         EventBody::JobEnded { ending, .. } => vec![JobNews::Ended(work_end(ending))],
         EventBody::EvalTimedOut { limit_ms, .. } => vec![JobNews::Ended(JobEnd::TimedOut(*limit_ms))],
         EventBody::JobDenied { error, .. } => vec![JobNews::Ended(JobEnd::Denied(error))],
+        EventBody::LeaseChanged { lease, change, .. } => {
+            vec![JobNews::LeaseChanged { lease: *lease, change }]
+        }
         EventBody::MessageAdded(message) => {
             let model = message.metadata.get("model").and_then(Value::as_str);
             let used = message.usage.map(|usage| JobNews::Used { usage, model });
@@ -103,8 +109,19 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         }
         EventBody::AgentNoted(note) => vec![JobNews::Noted(note)],
         EventBody::AskRaised(ask) => vec![JobNews::Asked(ask)],
-        EventBody::AskEnded { ask, ending } => vec![JobNews::AskEnded { ask: *ask, ending }],
+        EventBody::AskEnded { ask, ending, channel } => {
+            let by = channel.as_ref().map(Channel::as_str).or_else(|| client_of(&event.metadata.source));
+            vec![JobNews::AskEnded { ask: *ask, ending, by }]
+        }
         body => body.job_part().and_then(|(_, part)| eval_news(part)).into_iter().collect(),
+    }
+}
+
+/// The name of the client that did something; none of what nobody did.
+fn client_of(source: &Source) -> Option<&str> {
+    match source {
+        Source::Client { name, .. } => Some(name),
+        Source::Worker | Source::System => None,
     }
 }
 

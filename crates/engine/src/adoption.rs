@@ -218,7 +218,7 @@ impl GivenToJob<'_> {
                 self.orders.push(Order::Work { job, work, is_bounded: grants.is_some(), requested });
             }
             EventBody::AskRaised(ask) if matches!(ask.raiser, Raiser::Job { .. }) => self.asked.push(ask.ask),
-            EventBody::AskEnded { ask, ending }
+            EventBody::AskEnded { ask, ending, .. }
                 if self.asked.contains(&ask) && self.unanswered.contains(&ask) =>
             {
                 let answer = AskAnswer::open(ask, kept_answer(&ending));

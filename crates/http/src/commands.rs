@@ -279,7 +279,7 @@ pub(super) async fn answer(
     let body = if decline {
         SessionCommand::Decline(command::Decline { ask })
     } else {
-        SessionCommand::Answer(command::Answer { ask, value })
+        SessionCommand::Answer(command::Answer::new(ask, value))
     };
     submit(&caller, session, body, terms.sent(key), prefer).await
 }

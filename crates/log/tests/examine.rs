@@ -249,7 +249,7 @@ async fn an_ask_that_ended_without_an_outcome_is_named() {
     line.session = log.session(line.id).await.unwrap();
     let raised = samples::ask();
     let Raiser::Command { command, .. } = raised.raiser.clone() else { panic!() };
-    let ended = EventBody::AskEnded { ask: raised.ask, ending: AskEnding::Cancelled };
+    let ended = EventBody::AskEnded { ask: raised.ask, ending: AskEnding::Cancelled, channel: None };
     log.append(line.append(vec![EventBody::AskRaised(Box::new(raised)), ended])).await.unwrap();
     drop(log);
     let missing = Finding::OutcomeMissing { session: line.id, seq: line.last_seq(), command };

@@ -67,7 +67,7 @@ impl Tool for AnswerAsk {
         }
         let asking = asking(call, &session, &pending);
         let answer = pending.ask.question.value_of(&self.answer);
-        let body = SessionCommand::Answer(command::Answer { ask: pending.ask.ask, value: answer.clone() });
+        let body = SessionCommand::Answer(command::Answer::new(pending.ask.ask, answer.clone()));
         call.submit(session.id, body).await?;
         let result = match asking {
             Some(asking) => Some(awaited(call, &asking, wait).await?),

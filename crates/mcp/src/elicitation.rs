@@ -203,7 +203,7 @@ fn answer(pending: &PendingAsk, result: ElicitResult) -> SessionCommand {
         true => content,
         false => content.get_mut(ANSWER).map(Value::take).unwrap_or_default(),
     };
-    SessionCommand::Answer(command::Answer { ask, value })
+    SessionCommand::Answer(command::Answer::new(ask, value))
 }
 
 #[cfg(test)]

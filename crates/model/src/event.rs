@@ -31,8 +31,11 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, References};
-use crate::grant::Grants;
-use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind};
+use crate::grant::{Grants, LeaseChange};
+use crate::id::{
+    AskId, Channel, CommandId, IdempotencyKey, JobId, LeaseId, Position, Principal, Seq, SessionId,
+    SessionKind,
+};
 use crate::language::Language;
 use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
@@ -205,6 +208,9 @@ pub enum EventBody {
         /// How the ask ended.
         #[serde(flatten)]
         ending: AskEnding,
+        /// By which way a person answered, where the client said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Channel>,
     },
 
     /// Code was accepted for running.
@@ -304,6 +310,17 @@ pub enum EventBody {
         job: JobId,
         /// What the grant does not allow.
         error: Error,
+    },
+    /// What the running job may do beside its grant is something else from here on: people gave it a permission for a time, extended that, or took
+    /// it back.
+    LeaseChanged {
+        /// The job that holds the lease.
+        job: JobId,
+        /// The lease that was changed.
+        lease: LeaseId,
+        /// What became of it.
+        #[serde(flatten)]
+        change: LeaseChange,
     },
     /// The code ran to its end.
     EvalCompleted {

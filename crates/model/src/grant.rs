@@ -14,6 +14,7 @@ mod canonical;
 mod denial;
 mod glob;
 mod kind;
+mod lease;
 mod name;
 mod operation;
 mod path;
@@ -31,12 +32,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::error::Error;
+use crate::id::LeaseId;
 use crate::message::TokenUsage;
 
 pub use amount::{Amount, Currency, Decimal};
 pub use budget::Budget;
 pub use denial::{Denial, NotASubset};
 pub use kind::OperationKind;
+pub use lease::{Lease, LeaseChange, LeaseTerms};
 pub use operation::{AskedOperation, Operation};
 pub use pattern::{Pattern, PatternLimits};
 
@@ -58,6 +61,8 @@ pub struct Grants {
     asks: bool,
     /// What was allowed beside the patterns, each operation as it is.
     allowed: Vec<AskedOperation>,
+    /// What people allowed beside the patterns for a time, also where that is over.
+    leases: BTreeMap<LeaseId, Lease>,
 }
 
 impl Grants {
@@ -122,6 +127,34 @@ impl Grants {
         }
     }
 
+    /// The leases that are held beside the patterns, and those that have ended by themselves.
+    pub const fn leases(&self) -> &BTreeMap<LeaseId, Lease> {
+        &self.leases
+    }
+
+    /// Whether one more lease can be kept at this moment: those that have ended make room.
+    pub fn has_room_for_a_lease(&self, now: Timestamp) -> bool {
+        self.leases.values().filter(|lease| lease.is_live(now)).count() < PatternLimits::REQUEST.patterns
+    }
+
+    /// Takes in what became of a lease at this moment. What became of one that is not held changes nothing.
+    pub fn change_lease(&mut self, id: LeaseId, change: &LeaseChange, now: Timestamp) {
+        match change {
+            LeaseChange::Granted { terms } => {
+                if self.leases.len() >= PatternLimits::REQUEST.patterns {
+                    self.leases.retain(|_, lease| lease.is_live(now));
+                }
+                self.leases.insert(id, (**terms).clone());
+            }
+            LeaseChange::Extended { expires_at } => {
+                self.leases.entry(id).and_modify(|lease| lease.extend(*expires_at));
+            }
+            LeaseChange::Revoked { .. } => {
+                self.leases.remove(&id);
+            }
+        }
+    }
+
     /// Whether it says neither an end nor a budget.
     pub fn has_no_bounds(&self) -> bool {
         self.expires_at.is_none() && self.budget.all_remaining().next().is_none()
@@ -161,7 +194,8 @@ impl Grants {
     pub fn check(&self, operation: &Operation, now: Timestamp) -> Result<(), Denial> {
         self.is_live(now)?;
         let is_covered = self.patterns(operation.kind()).iter().any(|pattern| pattern.allows(operation));
-        if !is_covered && !self.allowed.iter().any(|allowed| allowed.is(operation)) {
+        let is_covered = is_covered || self.allowed.iter().any(|allowed| allowed.is(operation));
+        if !is_covered && !self.leases.values().any(|lease| lease.allows(operation, now)) {
             let kind = operation.kind().clone();
             return Err(Denial::NotCovered { kind, target: operation::shown(operation.target()) });
         }
@@ -279,7 +313,9 @@ impl Grants {
             budget: self.budget.least(&request.budget),
             revoked: self.revoked.clone(),
             asks: self.asks && request.asks,
+            // What was allowed while the parent ran was allowed to the parent.
             allowed: Vec::new(),
+            leases: BTreeMap::new(),
         }
     }
 }

@@ -77,6 +77,17 @@ uuid_id! {
 }
 
 uuid_id! {
+    /// Names one lease, a permission that a job holds for a time: the UUID of the ask whose answer gave it.
+    LeaseId
+}
+
+impl From<AskId> for LeaseId {
+    fn from(ask: AskId) -> Self {
+        Self(ask.0)
+    }
+}
+
+uuid_id! {
     /// Names one runner, from its start to its end: a UUIDv7. The runner that is started in its place has another.
     RunnerId
 }
@@ -227,6 +238,11 @@ name! {
 name! {
     /// What a kernel and its front ends call a comm, a line between them beside code.
     CommId, "comm id", 256, is_printable, PRINTABLE, "text without control characters"
+}
+
+name! {
+    /// By which way a person answered, as the client says that passed the answer on: `ntfy:phone`. Nothing vouches for it. Source: ARCP draft 01, 12.3.
+    Channel, "channel", 200, is_printable, PRINTABLE, "text without control characters"
 }
 
 name! {

@@ -85,13 +85,13 @@ pub use event::{
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use grant::{
-    Amount, Budget, Currency, Decimal, Denial, Grants, NotASubset, Operation, OperationKind, Pattern,
-    PatternLimits,
+    Amount, Budget, Currency, Decimal, Denial, Grants, Lease, LeaseChange, LeaseTerms, NotASubset, Operation,
+    OperationKind, Pattern, PatternLimits,
 };
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
-    AskId, CommId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, RunnerId, Seq,
-    SessionId, SessionKind, Version,
+    AskId, Channel, CommId, CommandId, DisplayId, IdempotencyKey, JobId, LeaseId, Position, Principal,
+    RunnerId, Seq, SessionId, SessionKind, Version,
 };
 pub use label::{Label, Labels};
 pub use language::Language;

@@ -112,6 +112,9 @@ pub struct Limits {
     pub agent_cancel_grace_ms: u64,
     /// The longest time that a cancel may give code or a turn to stop, in milliseconds.
     pub cancel_longest_ms: u64,
+    /// How long a job may hold a permission that people give it for a time, with all its extensions, in
+    /// milliseconds.
+    pub lease_longest_ms: u64,
     /// How long an agent may be idle before its process is ended, in milliseconds; 0 means no limit.
     pub agent_idle_ms: u64,
     /// How long a model may send nothing during a turn before the turn fails, in milliseconds; 0 means no
@@ -222,6 +225,7 @@ impl Default for Limits {
             jupyter_cancel_grace_ms: 5_000,
             agent_cancel_grace_ms: 5_000,
             cancel_longest_ms: 600_000,
+            lease_longest_ms: 3_600_000,
             agent_idle_ms: 600_000,
             agent_silence_ms: 300_000,
             pi_turn_ms: 300_000,

@@ -282,10 +282,10 @@ impl Call<'_> {
             Some(_) => "value",
         };
         let body = match response.get(field) {
-            Some(value) => SessionCommand::Answer(command::Answer { ask, value: value.clone() }),
+            Some(value) => SessionCommand::Answer(command::Answer::new(ask, value.clone())),
             // Who is asked whether it may, and does not say, says no.
             None if pending.ask.question.schema["type"] == "boolean" => {
-                SessionCommand::Answer(command::Answer { ask, value: false.into() })
+                SessionCommand::Answer(command::Answer::new(ask, false.into()))
             }
             None => SessionCommand::Decline(command::Decline { ask }),
         };

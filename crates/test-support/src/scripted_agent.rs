@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use mainstay_model::grant::AskedOperation;
 use mainstay_model::{
     AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, NoticeNumber, Part,
     PartRole, Question, QueuedPrompt, RunnerInfo, RunnerNotice, Seq, SessionKind, WorkEnding, WorkerExit,
@@ -285,6 +286,11 @@ impl Script {
     /// Asks, in the running job.
     pub async fn ask(&self, ask: AskId, question: Question) {
         self.notice(RunnerNotice::Asks { job: self.job(), ask, question, timeout_ms: None }).await;
+    }
+
+    /// Asks whether the running job may do something.
+    pub async fn check(&self, check: AskId, operation: AskedOperation) {
+        self.notice(RunnerNotice::Checks { job: self.job(), check, operation }).await;
     }
 
     /// Ends the agent's process with this exit.

@@ -69,5 +69,7 @@ payloads! {
         code: ErrorCode,
         /// Why it needs no answer, in a word.
         reason: String,
+        /// By which way it was answered, where it was; `default` where the default was taken.
+        responded_by: String,
     }
 }

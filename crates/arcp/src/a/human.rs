@@ -1,24 +1,38 @@
 //! How a client of dialect A answers what a job asks, permissions among it. Source: draft-arcp-01, 12 and 15.4.
 
-use mainstay_arcp_protocol::a::control::Ack;
+use mainstay_arcp_protocol::a::permission::PermissionGrant;
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
-use mainstay_engine::CommandStatus;
 use mainstay_model::command::Answer;
 use mainstay_model::permission::Permission;
-use mainstay_model::{Command, Error, Outcome, SessionCommand};
+use mainstay_model::{AskId, Channel, Command, CommandId, Error, Outcome, SessionCommand, Timestamp};
 use serde_json::{Value, json};
 
-use super::{A, errors, ids};
-use crate::job_id::{Submission, job_id};
+use super::{A, errors, ids, leases};
 use crate::session::Session;
 
+/// What a message answers to a question.
+pub(super) struct Response {
+    value: Value,
+    /// By which way a person answered, as the client says.
+    responded_by: Option<String>,
+    /// What it says of a permission that it gives.
+    grant: Option<PermissionGrant>,
+}
+
 /// The answer to a question in a message; none of a message that answers none.
-pub(super) fn answer_in(message: &Message) -> Option<Value> {
+pub(super) fn answer_in(message: &Message) -> Option<Response> {
+    let answer = |value, responded_by: &Option<String>| {
+        Some(Response { value, responded_by: responded_by.clone(), grant: None })
+    };
     match message {
-        Message::HumanInputResponse(response) => Some(response.value.clone()),
-        Message::HumanChoiceResponse(response) => Some(json!(response.choice_id)),
-        Message::PermissionGrant(_) => Some(json!(Permission::Once.as_str())),
-        Message::PermissionDeny(_) => Some(json!(Permission::No.as_str())),
+        Message::HumanInputResponse(response) => answer(response.value.clone(), &response.responded_by),
+        Message::HumanChoiceResponse(response) => answer(json!(response.choice_id), &response.responded_by),
+        Message::PermissionGrant(grant) => Some(Response {
+            value: json!(Permission::Once.as_str()),
+            responded_by: None,
+            grant: Some(grant.clone()),
+        }),
+        Message::PermissionDeny(_) => answer(json!(Permission::No.as_str()), &None),
         _ => None,
     }
 }
@@ -29,36 +43,30 @@ impl Session<A> {
         &mut self,
         id: &str,
         question: Option<String>,
-        value: Value,
+        response: Response,
     ) -> Result<(), Error> {
         let Some(ask) = question.as_deref().and_then(ids::ask_of) else {
             let reason = "the correlation_id names no question of this runtime";
             self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
             return Ok(());
         };
-        // The same message is the same command, however often it comes.
-        let told_apart = Submission::Message { session: &self.stored.id, message: id };
-        let command = job_id(self.client.principal(), told_apart)?;
-        let answered = async {
-            let outcome = match self.client.command(&command).await {
-                Ok(CommandStatus::Ended(stored)) => stored.outcome,
-                _ => {
-                    let waiting = self.client.ask(&ask.to_string()).await?;
-                    let body = SessionCommand::Answer(Answer { ask, value });
-                    let command = Command::new(command, self.client.source(), body);
-                    self.client.submit(waiting.session.id, command).await?.outcome
-                }
-            };
-            match outcome {
-                Outcome::Done { .. } => Ok(()),
-                Outcome::Failed { error } => Err(error),
-            }
+        let command = self.command_of(id)?;
+        let answered = match self.outcome_of(&command).await {
+            Some(outcome) => outcome,
+            None => self.give(command, ask, response).await,
         };
-        match answered.await {
-            Ok(()) => self.answer(id, Message::Ack(Ack { details: None })).await,
-            Err(Error::DaemonStopping) => return Err(Error::DaemonStopping),
-            Err(error) => self.nack(id, errors::of_error(&error)).await,
-        }
-        Ok(())
+        self.settle(id, answered).await
+    }
+
+    /// Gives an answer to the session whose job asks.
+    async fn give(&self, command: CommandId, ask: AskId, response: Response) -> Result<Outcome, Error> {
+        let Response { value, responded_by, grant } = response;
+        let channel = responded_by.map(Channel::new).transpose()?;
+        let waiting = self.client.ask(&ask.to_string()).await?;
+        let question = &waiting.pending.ask.question;
+        let lease = grant.map(|grant| leases::terms_of(grant, question, Timestamp::now())).transpose()?;
+        let body = SessionCommand::Answer(Answer { ask, value, channel, lease: lease.flatten() });
+        let command = Command::new(command, self.client.source(), body);
+        Ok(self.client.submit(waiting.session.id, command).await?.outcome)
     }
 }

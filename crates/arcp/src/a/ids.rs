@@ -5,7 +5,7 @@
 //! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
 
 use mainstay_arcp_protocol::ids::ulid_number;
-use mainstay_model::{AskId, Event, Position, Timestamp};
+use mainstay_model::{AskId, Event, LeaseId, Position, SessionId, Timestamp};
 
 use crate::fold_place::{Place, Reached};
 use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
@@ -13,6 +13,7 @@ use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
 const EVENT: &str = "evt_";
 const ASK: &str = "ask_";
 const OBSERVED: &str = "obs_";
+const LEASE: &str = "lease_";
 const OTHER: &str = "msg_";
 const CHECKPOINT: &str = "chk_";
 
@@ -41,6 +42,17 @@ pub(super) fn of_ask(ask: AskId) -> String {
 /// The ask of a question that has this id.
 pub(super) fn ask_of(id: &str) -> Option<AskId> {
     id.strip_prefix(ASK)?.parse().ok()
+}
+
+/// The name of a lease of a job that runs in this session of the engine.
+pub(super) fn of_lease(home: SessionId, lease: LeaseId) -> String {
+    format!("{LEASE}{}_{}", home.as_uuid().simple(), lease.as_uuid().simple())
+}
+
+/// The session of the engine and the lease that a name means.
+pub(super) fn lease_of(name: &str) -> Option<(SessionId, LeaseId)> {
+    let (home, lease) = name.strip_prefix(LEASE)?.split_once('_')?;
+    Some((home.parse().ok()?, lease.parse().ok()?))
 }
 
 /// The id of a message behind which a session has come to this number, told apart from others of the same moment by `mark`.
@@ -100,6 +112,13 @@ mod tests {
             let time = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH);
             prop_assert_eq!(reached(&at(number, time, mark)), Some(Reached::Seq(number)));
             prop_assert_eq!(reached_checkpoint(&of_checkpoint(number, time)), Some(Reached::Seq(number)));
+        }
+
+        #[test]
+        fn the_name_of_a_lease_says_where_it_is(home: u128, lease: u128) {
+            let home = SessionId::from_uuid(uuid::Uuid::from_u128(home));
+            let lease = LeaseId::from_uuid(uuid::Uuid::from_u128(lease));
+            prop_assert_eq!(lease_of(&of_lease(home, lease)), Some((home, lease)));
         }
 
         #[test]

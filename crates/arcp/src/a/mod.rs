@@ -10,6 +10,7 @@ mod errors;
 mod handshake;
 mod human;
 mod ids;
+mod leases;
 mod news;
 mod requests;
 mod schedules;

@@ -5,14 +5,15 @@ use mainstay_arcp_protocol::a::execution::{JobProgress, JobState as WireState};
 use mainstay_arcp_protocol::a::human::{
     ChoiceOption, HumanChoiceRequest, HumanInputCancelled, HumanInputRequest,
 };
-use mainstay_arcp_protocol::a::permission::PermissionRequest;
+use mainstay_arcp_protocol::a::permission::{LeaseExtended, LeaseGranted, LeaseRevoked, PermissionRequest};
 use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamKind};
 use mainstay_arcp_protocol::a::telemetry::{Log, LogLevel, Metric};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
+use mainstay_model::grant::LeaseChange;
 use mainstay_model::message::TokenUsage;
 use mainstay_model::permission::Permission;
 use mainstay_model::tool_call::Progress;
-use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, OutputStream};
+use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStream, SessionId};
 use serde_json::{Map, Number, Value, json};
 
 use super::binary::displayed;
@@ -23,6 +24,12 @@ use crate::message_fold::JobView;
 
 /// Until when a question can be answered that has no deadline: the draft wants one of each.
 const NO_DEADLINE: SignedDuration = SignedDuration::from_hours(365 * 24);
+
+/// What answered a question that nobody did. Source: draft-arcp-01, 12.4.
+const DEFAULT: &str = "default";
+
+/// For how long a permission is asked for, in seconds. A client that allows what is asked once need not say it.
+const ASKED_FOR_SECONDS: u64 = 300;
 
 /// How the names of a job's streams begin.
 pub(super) fn stream_prefix(job: &CommandId) -> String {
@@ -56,9 +63,13 @@ pub(super) fn messages_of(
             let question = question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical();
             return vec![Some(progress(WireState::Blocked, ask.question.prompt.clone())), asked(question)];
         }
-        JobNews::AskEnded { ask, ending } => {
+        JobNews::AskEnded { ask, ending, by } => {
             let goes_on = progress(WireState::Running, "the question needs no answer any more");
-            return vec![asked(question_ended(*ask, ending)), Some(goes_on)];
+            return vec![asked(question_ended(*ask, ending, *by)), Some(goes_on)];
+        }
+        JobNews::LeaseChanged { lease, change } => {
+            let told = lease_changed(view.event.session, *lease, change);
+            return vec![translator.permissions.then_some(told)];
         }
         other => told_of(translator, view, other),
     };
@@ -80,7 +91,7 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
     match news {
         // Its acceptance says so, and its end is told elsewhere.
         JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
-        JobNews::Asked(_) | JobNews::AskEnded { .. } => Vec::new(),
+        JobNews::Asked(_) | JobNews::AskEnded { .. } | JobNews::LeaseChanged { .. } => Vec::new(),
         JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {
             vec![text_of(translator, view, text)]
         }
@@ -159,21 +170,52 @@ fn permission_request(ask: &Ask) -> JobMessage {
         resource: target,
         operation: kind,
         reason: Some(ask.question.prompt.clone()),
-        requested_lease_seconds: None,
+        requested_lease_seconds: Some(ASKED_FOR_SECONDS),
         expires_at: ask.deadline.map(|deadline| deadline.at),
     })
     .into()
 }
 
+/// What is said of a lease whose job runs in this session of the engine.
+fn lease_changed(home: SessionId, lease: LeaseId, change: &LeaseChange) -> JobMessage {
+    let lease_id = ids::of_lease(home, lease);
+    let message = match change {
+        LeaseChange::Granted { terms } => {
+            let kind = String::from(terms.asked().kind.clone());
+            Message::LeaseGranted(LeaseGranted {
+                lease_id,
+                permission: kind.clone(),
+                expires_at: terms.expires_at(),
+                resource: Some(terms.resource().to_owned()),
+                operation: Some(kind),
+            })
+        }
+        LeaseChange::Extended { expires_at } => {
+            Message::LeaseExtended(LeaseExtended { lease_id, expires_at: *expires_at })
+        }
+        LeaseChange::Revoked { reason } => {
+            Message::LeaseRevoked(LeaseRevoked { lease_id, reason: reason.clone(), code: None })
+        }
+    };
+    let question = ids::of_ask(AskId::from_uuid(lease.as_uuid()));
+    let answers = matches!(change, LeaseChange::Granted { .. }).then_some(question);
+    JobMessage::from(message).answering(answers)
+}
+
 /// Says why a question needs no answer any more, to whoever may still show it. Source: draft-arcp-01, 12.3 and 12.4.
-fn question_ended(ask: AskId, ending: &AskEnding) -> JobMessage {
+fn question_ended(ask: AskId, ending: &AskEnding, by: Option<&str>) -> JobMessage {
     let (code, reason) = match ending {
         AskEnding::Answered { .. } | AskEnding::Withheld => (ErrorCode::Ok, "answered"),
         AskEnding::Defaulted { .. } => (ErrorCode::DeadlineExceeded, "the default was taken"),
         AskEnding::TimedOut { .. } => (ErrorCode::DeadlineExceeded, "nobody answered in time"),
         AskEnding::Cancelled => (ErrorCode::Cancelled, "taken back"),
     };
-    let cancelled = HumanInputCancelled { code: Some(code), reason: Some(reason.to_owned()) };
+    let responded_by = match ending {
+        AskEnding::Answered { .. } | AskEnding::Withheld => by.map(str::to_owned),
+        AskEnding::Defaulted { .. } => Some(DEFAULT.to_owned()),
+        AskEnding::TimedOut { .. } | AskEnding::Cancelled => None,
+    };
+    let cancelled = HumanInputCancelled { code: Some(code), reason: Some(reason.to_owned()), responded_by };
     JobMessage::from(Message::HumanInputCancelled(cancelled)).answering(Some(ids::of_ask(ask)))
 }
 

@@ -33,8 +33,8 @@ impl Session<A> {
             self.schedule(Asked { message: id, trace: trace_id, key }, schedule).await;
             return Ok(None);
         }
-        if let Some(value) = human::answer_in(&message) {
-            self.answer_ask(&id, correlation_id, value).await?;
+        if let Some(response) = human::answer_in(&message) {
+            self.answer_ask(&id, correlation_id, response).await?;
             return Ok(None);
         }
         let grants = self.asking_grants();
@@ -81,6 +81,9 @@ impl Session<A> {
             }
             Message::ArtifactRelease(release) if self.has("artifacts") => {
                 self.release_artifact(&id, &release.artifact_id).await?;
+            }
+            Message::LeaseRefresh(_) | Message::LeaseRevoked(_) if self.has("permissions") => {
+                self.change_lease(&id, message).await?;
             }
             Message::SessionAuthenticate(authenticate) => {
                 return self.authenticate(id, &authenticate.auth).await;

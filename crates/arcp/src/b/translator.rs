@@ -239,6 +239,9 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
             ]
         }
         JobNews::AskEnded { .. } => vec![status("running", None)],
+        JobNews::LeaseChanged { lease, change } => {
+            vec![vendor("x-mainstay.lease", json!({ "lease": lease, "change": change }))]
+        }
         JobNews::Cancelling => vec![status("cancelling", None)],
         JobNews::Ended(_) => Vec::new(),
     }

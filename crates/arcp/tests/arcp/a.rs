@@ -348,13 +348,21 @@ async fn a_question_is_answered_once_and_every_other_client_is_told_so() {
         (&nack["correlation_id"], &nack["payload"]["code"]),
         (&json!(wrong), &json!("INVALID_ARGUMENT"))
     );
+    let unclaimed = json!({ "value": 7, "responded_by": "x".repeat(201) });
+    answer(&mut other, &question["id"], unclaimed).await;
+    assert_eq!(
+        other.first("nack").await["payload"]["code"],
+        "INVALID_ARGUMENT",
+        "what is claimed is bounded"
+    );
     let right = answer(&mut other, &question["id"], json!({ "value": 7, "responded_by": "phone" })).await;
     assert_eq!(other.first("ack").await["correlation_id"], right);
     let ended = peer.until_it(is_end).await;
     let cancelled = ended.iter().find(|envelope| envelope["type"] == "human.input.cancelled").unwrap();
     assert_eq!(
-        (&cancelled["correlation_id"], &cancelled["payload"]["reason"]),
-        (&question["id"], &json!("answered"))
+        (&cancelled["correlation_id"], &cancelled["payload"]),
+        (&question["id"], &json!({ "code": "OK", "reason": "answered", "responded_by": "phone" })),
+        "the others are told by which way it was answered"
     );
     assert_eq!(ended.last().unwrap()["payload"]["value"]["value"], "7");
     answer(&mut peer, &question["id"], json!({ "value": 8 })).await;

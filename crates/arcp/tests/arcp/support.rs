@@ -15,8 +15,12 @@ use mainstay_gateway::{Daemon, Kinds, port};
 use mainstay_log::SessionFilter;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::command::Cancel;
-use mainstay_model::{Access, Command, Limits, Principal, Rights, SessionCommand, Timestamp};
+use mainstay_model::{
+    Access, Command, CreateSession, Limits, Principal, ProjectChoice, Rights, SessionCommand, SessionKind,
+    Timestamp,
+};
 use mainstay_runner::RunnerFactory;
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 use mainstay_test_support::scripted_kernel::Scripted;
 use mainstay_test_support::signed_token::signed_token;
 use mainstay_test_support::test_issuer::signing_for;
@@ -33,7 +37,32 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// A test that waits so long hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A daemon over a store that outlives it, with what a test tells its agents.
+pub(crate) struct AgentHome {
+    pub(crate) home: Home,
+    pub(crate) script: Script,
+}
+
+impl AgentHome {
+    pub(crate) async fn new() -> Self {
+        let (agents, script) = ScriptedAgents::new();
+        let factories = vec![Arc::new(Scripted) as Arc<dyn RunnerFactory>, Arc::new(agents)];
+        let home = Home::with_factories(Settings::default(), Limits::default(), factories).await;
+        let client = home.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        let create = CreateSession {
+            kind: SessionKind::pi(),
+            working_directory: home.folder(),
+            project: ProjectChoice::default(),
+            arguments: Vec::new(),
+            name: None,
+            alias: None,
+        };
+        client.create(mainstay_gateway::command::anonymous(), create).await.unwrap();
+        Self { home, script }
+    }
+}
 
 /// A daemon over a store that outlives it.
 pub(crate) struct Home {
@@ -43,6 +72,8 @@ pub(crate) struct Home {
     limits: Limits,
     served: JoinHandle<()>,
     folder: TempDir,
+    /// What starts its runners.
+    factories: Vec<Arc<dyn RunnerFactory>>,
 }
 
 impl Home {
@@ -51,10 +82,18 @@ impl Home {
     }
 
     pub(crate) async fn with(settings: Settings, limits: Limits) -> Self {
+        Self::with_factories(settings, limits, vec![Arc::new(Scripted)]).await
+    }
+
+    async fn with_factories(
+        settings: Settings,
+        limits: Limits,
+        factories: Vec<Arc<dyn RunnerFactory>>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let limits = Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits };
-        let (daemon, served) = serve(&folder, settings, &limits).await;
-        Self { daemon: Some(daemon), settings, limits, served, folder }
+        let (daemon, served) = serve(&folder, settings, &limits, factories.clone()).await;
+        Self { daemon: Some(daemon), settings, limits, served, folder, factories }
     }
 
     /// Stops the daemon, and serves the same store with another.
@@ -64,7 +103,7 @@ impl Home {
         daemon.shut_down().await;
         (&mut self.served).await.unwrap();
         drop(daemon);
-        let (daemon, served) = serve(&self.folder, self.settings, &self.limits).await;
+        let (daemon, served) = serve(&self.folder, self.settings, &self.limits, self.factories.clone()).await;
         (self.daemon, self.served) = (Some(daemon), served);
     }
 
@@ -188,7 +227,12 @@ impl Home {
     }
 }
 
-async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon, JoinHandle<()>) {
+async fn serve(
+    folder: &TempDir,
+    settings: Settings,
+    limits: &Limits,
+    factories: Vec<Arc<dyn RunnerFactory>>,
+) -> (Daemon, JoinHandle<()>) {
     let (listener, port) = port::listen(0).await.unwrap();
     // What a daemon before it has begun holds the store until it is through.
     let log = loop {
@@ -198,7 +242,6 @@ async fn serve(folder: &TempDir, settings: Settings, limits: &Limits) -> (Daemon
             Err(error) => panic!("{error}"),
         }
     };
-    let factories = vec![Arc::new(Scripted) as Arc<dyn RunnerFactory>];
     let engine = Engine::open(Arc::new(log), factories, limits.clone()).await.unwrap();
     engine.start_schedules();
     let ada = Access {

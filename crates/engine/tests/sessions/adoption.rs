@@ -232,7 +232,7 @@ async fn a_job_goes_on_asks_and_is_answered_though_its_daemon_is_killed() {
     assert!(matches!(client.state().await, SessionState::Waiting(_)));
     let again = client.send(same());
     let ask = client.attached.status(session).await.unwrap().session.asks[0].ask.ask;
-    let answer = SessionCommand::Answer(command::Answer { ask, value: "this".into() });
+    let answer = SessionCommand::Answer(command::Answer::new(ask, "this".into()));
     // It is stored, and the runner is not told.
     daemon.store.cut_after(0, true);
     daemon.survivors.cut_off();
@@ -345,7 +345,7 @@ async fn a_job_whose_runner_is_gone_too_is_interrupted() {
 
 async fn answer_first_ask(client: &Client, value: &str) -> Running {
     let ask = client.attached.status(client.id).await.unwrap().session.asks[0].ask.ask;
-    let answer = SessionCommand::Answer(command::Answer { ask, value: value.into() });
+    let answer = SessionCommand::Answer(command::Answer::new(ask, value.into()));
     client.send(command(next_id(), Admission::Now, answer))
 }
 

@@ -242,7 +242,7 @@ async fn what_an_agent_asks_is_answered_while_its_turn_waits() {
     let ask = AskId::from_uuid(Uuid::from_u128(7));
     script.ask(ask, Question::text("Sure?")).await;
     talk.until("askRaised").await;
-    talk.submit(SessionCommand::Answer(command::Answer { ask, value: json!("yes") })).await.unwrap();
+    talk.submit(SessionCommand::Answer(command::Answer::new(ask, json!("yes")))).await.unwrap();
     let Given::Answered(answered, value) = script.next().await else { panic!("it is answered") };
     assert_eq!((answered, value), (ask, Ok(json!("yes"))));
     script.done().await;

@@ -31,7 +31,7 @@ impl Client {
     }
 
     async fn answer(&self, ask: AskId, value: impl Into<Value>) -> Result<Outcome, Error> {
-        self.submit(SessionCommand::Answer(command::Answer { ask, value: value.into() })).await
+        self.submit(SessionCommand::Answer(command::Answer::new(ask, value.into()))).await
     }
 
     /// Raises an ask; comes back once it is there.
@@ -112,7 +112,7 @@ async fn a_secret_reaches_the_code_that_asked_for_it_and_is_stored_nowhere() {
     session.waits_for_an_answer().await;
     let ask = session.the_ask().await;
     let answer = |value: &str| {
-        let body = SessionCommand::Answer(command::Answer { ask, value: value.into() });
+        let body = SessionCommand::Answer(command::Answer::new(ask, value.into()));
         command(id("answer"), Admission::Now, body)
     };
     let first = session.give(answer("hunter2")).await.unwrap();
@@ -162,8 +162,7 @@ async fn a_secret_does_not_wait_in_the_lane() {
     let session = daemon.session().await;
     let running = session.send(command(id("running"), Admission::Queue, eval("secret Password?")));
     session.waits_for_an_answer().await;
-    let body =
-        SessionCommand::Answer(command::Answer { ask: session.the_ask().await, value: "hunter2".into() });
+    let body = SessionCommand::Answer(command::Answer::new(session.the_ask().await, "hunter2".into()));
     let waits = Command { depends_on: vec![id("running")], ..command(id("late"), Admission::Queue, body) };
     assert!(matches!(session.give(waits).await, Err(Error::Withheld { .. })));
     assert!(!stored(&session).await.contains("hunter2"));

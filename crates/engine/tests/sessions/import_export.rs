@@ -61,10 +61,7 @@ async fn what_was_exported_is_there_again_in_another_daemon() {
         if code.starts_with("ask") {
             session.until("askRaised").await;
             let ask = daemon.local.asks().await.unwrap()[0].pending.ask.ask;
-            session
-                .submit(SessionCommand::Answer(command::Answer { ask, value: "ada".into() }))
-                .await
-                .unwrap();
+            session.submit(SessionCommand::Answer(command::Answer::new(ask, "ada".into()))).await.unwrap();
         }
         running.await.unwrap().unwrap();
     }

@@ -149,7 +149,7 @@ impl Client {
         for pending in status.session.asks {
             let (ask, value) = (pending.ask.ask, "x".into());
             // It may have ended meanwhile.
-            self.submit(SessionCommand::Answer(command::Answer { ask, value })).await.ok();
+            self.submit(SessionCommand::Answer(command::Answer::new(ask, value))).await.ok();
         }
     }
 }

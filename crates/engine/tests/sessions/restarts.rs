@@ -189,7 +189,7 @@ async fn what_runs_can_be_cancelled_and_answered_while_the_daemon_waits_for_it()
             tokio::task::yield_now().await;
         }
     };
-    let answer = SessionCommand::Answer(command::Answer { ask, value: "Ada".into() });
+    let answer = SessionCommand::Answer(command::Answer::new(ask, "Ada".into()));
     let (asks_handle, loops_handle) = (asks.clone(), loops.clone());
     let ends = async {
         ending_all.await;

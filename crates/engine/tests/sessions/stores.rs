@@ -198,7 +198,7 @@ async fn a_read_that_is_blocked_delays_neither_a_cancel_nor_an_answer() {
     let behind = session.queue("names");
     session.until("askRaised").await;
     let ask = session.attached.status(session.id).await.unwrap().session.asks[0].ask.ask;
-    let answer = SessionCommand::Answer(command::Answer { ask, value: "yes".into() });
+    let answer = SessionCommand::Answer(command::Answer::new(ask, "yes".into()));
     assert!(session.submit(answer).await.is_ok());
     assert_eq!(evaluated(running.await.unwrap()).ending, EvalEnding::Completed);
     assert!(!stuck.is_finished() && !behind.is_finished());

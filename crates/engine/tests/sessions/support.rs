@@ -7,6 +7,7 @@ use mainstay_engine::Engine;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Directory, Log, SessionFilter};
 use mainstay_model::command;
+use mainstay_model::grant::LeaseChange;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
@@ -381,6 +382,11 @@ fn told(body: &EventBody) -> String {
         EventBody::AskEnded { ending: AskEnding::Cancelled, .. } => "asks no more".to_owned(),
         EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
         EventBody::JobDenied { error, .. } => format!("denied: {error}"),
+        EventBody::LeaseChanged { change, .. } => match change {
+            LeaseChange::Granted { terms } => format!("may use {} for a time", terms.resource()),
+            LeaseChange::Extended { .. } => "may use it for longer".to_owned(),
+            LeaseChange::Revoked { reason } => format!("may use it no longer: {reason}"),
+        },
         EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
         EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),
         EventBody::OutputDisplayed { display, .. } => {

@@ -8,8 +8,7 @@ use mainstay_model::live::{LiveView, ViewChange};
 use mainstay_model::message::output_text;
 use mainstay_model::screen::settled;
 use mainstay_model::{
-    AskEnding, Display, Event, EventBody, JobId, Live, Message, Note, OutputStream, PartRole, Seq, Source,
-    WorkEnding,
+    AskEnding, Display, Event, EventBody, JobId, Live, Message, Note, OutputStream, PartRole, Seq, WorkEnding,
 };
 use serde_json::Value;
 
@@ -169,6 +168,10 @@ impl Page {
                 let text = format!("it was stopped: {error}");
                 self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
             }
+            EventBody::LeaseChanged { job, .. } => {
+                let text = event.body.describe().text();
+                self.part(*job, CellPart::Noted { tone: Tone::Plain, text });
+            }
             EventBody::EvalCompleted { job, result, duration_ms, .. } => {
                 self.end(*job, Ending::Completed, Some(*duration_ms), ReturnedValue::of(result));
             }
@@ -187,7 +190,11 @@ impl Page {
                 self.note(event, Tone::Plain, format!("asks: {}", ask.question.prompt));
                 self.asks.insert(ask.ask, event.seq);
             }
-            EventBody::AskEnded { ask, ending } => self.ask_ended(*ask, ending, &event.metadata.source),
+            EventBody::AskEnded { ask, ending, channel } => {
+                let by = name_of(&event.metadata.source);
+                let by = channel.as_ref().map_or_else(|| by.clone(), |channel| format!("{by} · {channel}"));
+                self.ask_ended(*ask, ending, &by);
+            }
             EventBody::SessionForked(point) => {
                 let body = Body::Brought { from: point.from, entries: point.entries, is_fork: true };
                 self.begin(event, body, None);
@@ -351,12 +358,12 @@ impl Page {
         }
     }
 
-    fn ask_ended(&mut self, ask: mainstay_model::AskId, ending: &AskEnding, by: &Source) {
+    fn ask_ended(&mut self, ask: mainstay_model::AskId, ending: &AskEnding, by: &str) {
         let Some(seq) = self.asks.remove(&ask) else { return };
         let Some(cell) = self.cells.get_mut(&seq) else { return };
         let said = match ending {
-            AskEnding::Answered { value } => format!("{} answers: {}", name_of(by), plain(value)),
-            AskEnding::Withheld => format!("{} answers with a secret, which is not kept", name_of(by)),
+            AskEnding::Answered { value } => format!("{by} answers: {}", plain(value)),
+            AskEnding::Withheld => format!("{by} answers with a secret, which is not kept"),
             AskEnding::Defaulted { value } => format!("nobody answered: {} was taken", plain(value)),
             AskEnding::TimedOut { .. } => "nobody answered in time".to_owned(),
             AskEnding::Cancelled => "taken back".to_owned(),

@@ -132,6 +132,7 @@ pub async fn sessions_are_found_by_their_asks_and_by_who_sees_them(store: &dyn S
     let ended = |ask: u128| EventBody::AskEnded {
         ask: AskId::from_uuid(Uuid::from_u128(ask)),
         ending: AskEnding::Cancelled,
+        channel: None,
     };
     active(&*log, 1, "one", 10, vec![question(1), question(2), ended(1)]).await;
     active(&*log, 2, "a[b]?c", 20, vec![question(1), ended(1)]).await;

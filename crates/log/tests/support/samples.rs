@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use mainstay_model::Language;
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
+use mainstay_model::grant::{AskedOperation, Lease, LeaseChange, LeaseTerms, OperationKind};
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId,
-    Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic, Display, DisplayId, Divergence,
-    DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, IdempotencyKey, JobId, JobKind, JobSpec, Labels, MergePoint, Message, Metadata, Note,
-    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question,
-    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Response, RunningJob, Segment,
-    Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version,
-    WaitReason, WarmUpReason, WorkEnding, WorkerExit,
+    Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Channel, CommId, CommMessage, CommStep,
+    CommandId, Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic, Display, DisplayId,
+    Divergence, DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody,
+    EventKind, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, JobSpec, Labels, LeaseId, Limits,
+    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
+    PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
+    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
+    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -67,11 +68,25 @@ pub fn bodies() -> Vec<EventBody> {
             error: Some(Error::Cancelled),
         },
         EventBody::AskRaised(Box::new(ask())),
-        EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Answered { value: Value::Null } },
-        EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Cancelled },
+        EventBody::AskEnded {
+            ask: ask().ask,
+            ending: AskEnding::Answered { value: Value::Null },
+            channel: Some(Channel::new("ntfy:phone").unwrap()),
+        },
+        EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Cancelled, channel: None },
         requested(),
         EventBody::EvalTimedOut { job: job(), limit_ms: 5_000 },
         EventBody::JobDenied { job: job(), error: Error::BudgetExhausted { currency: "USD".to_owned() } },
+        EventBody::LeaseChanged {
+            job: job(),
+            lease: LeaseId::from(ask().ask),
+            change: LeaseChange::Granted { terms: Box::new(lease()) },
+        },
+        EventBody::LeaseChanged {
+            job: job(),
+            lease: LeaseId::from(ask().ask),
+            change: LeaseChange::Revoked { reason: "no longer needed".to_owned() },
+        },
         EventBody::OutputProduced {
             job: Some(job()),
             stream: OutputStream::Stderr,
@@ -402,6 +417,13 @@ fn result() -> EvalResult {
 fn raised() -> RaisedError {
     let (kind, message) = ("System.Exception".to_owned(), "no".to_owned());
     RaisedError { kind, message, stack: Some("at f".to_owned()), coloured_stack: None }
+}
+
+fn lease() -> Lease {
+    let asked =
+        AskedOperation { kind: OperationKind::FS_WRITE, target: "/work/a".to_owned(), is_recursive: false };
+    let terms = LeaseTerms { duration_ms: 60_000, pattern: Some("/work/**".to_owned()) };
+    Lease::new(asked, &terms, Timestamp::UNIX_EPOCH, &Limits::default()).unwrap()
 }
 
 fn job() -> JobId {

@@ -7,7 +7,8 @@ use crate::affordance::Action;
 use crate::ask::validate_answer;
 use crate::decide::Draft;
 use crate::error::Error;
-use crate::id::AskId;
+use crate::grant::LeaseTerms;
+use crate::id::{AskId, Channel};
 use crate::limits::Limits;
 
 /// Answer an ask that waits.
@@ -18,6 +19,19 @@ pub struct Answer {
     pub ask: AskId,
     /// What its schema wants.
     pub value: serde_json::Value,
+    /// By which way a person gave it, where the client says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// For how long it may be done without a question, where a permission was asked for and `once` is the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseTerms>,
+}
+
+impl Answer {
+    /// An answer of which the client says nothing else.
+    pub const fn new(ask: AskId, value: serde_json::Value) -> Self {
+        Self { ask, value, channel: None, lease: None }
+    }
 }
 
 /// End an ask without an answer: whoever asked is told that nobody answers.
@@ -39,7 +53,7 @@ impl Request for Answer {
     }
 
     fn decide(&self, draft: &mut Draft<'_>, accepted: Accepted) -> Result<Decided, Error> {
-        draft.take_answer(accepted.metadata, self.ask, self.value.clone()).map(Decided::Done)
+        draft.take_answer(accepted.metadata, self.clone()).map(Decided::Done)
     }
 }
 

@@ -8,6 +8,7 @@ mod delete;
 mod eval;
 mod hard_reset;
 mod label;
+mod lease;
 mod load;
 mod merge;
 mod refresh;
@@ -40,6 +41,7 @@ pub use self::cancel::Cancel;
 pub use self::compact::Compact;
 pub use self::eval::Eval;
 pub use self::label::Label;
+pub use self::lease::{ExtendLease, RevokeLease};
 pub use self::load::Load;
 pub use self::merge::Merge;
 pub use self::refresh::Refresh;
@@ -113,9 +115,10 @@ impl Command {
 
     /// As [`Command::fingerprint`], of an answer that is a secret: the answer does not count.
     pub fn fingerprint_without_answer(&self, session: SessionId) -> CommandFingerprint {
-        match self.body {
-            SessionCommand::Answer(Answer { ask, .. }) => {
-                let body = SessionCommand::Answer(Answer { ask, value: serde_json::Value::Null });
+        match &self.body {
+            SessionCommand::Answer(answer) => {
+                let body =
+                    SessionCommand::Answer(Answer { value: serde_json::Value::Null, ..answer.clone() });
                 Self { body, ..self.clone() }.fingerprint(session)
             }
             _ => self.fingerprint(session),
@@ -210,6 +213,10 @@ pub enum SessionCommand {
     Answer(Answer),
     /// End an ask without an answer.
     Decline(Decline),
+    /// Have the running job hold a permission for longer.
+    ExtendLease(ExtendLease),
+    /// Take a permission back from the running job.
+    RevokeLease(RevokeLease),
 }
 
 impl SessionCommand {
@@ -235,6 +242,8 @@ impl SessionCommand {
             Self::Ask(request) => request,
             Self::Answer(request) => request,
             Self::Decline(request) => request,
+            Self::ExtendLease(request) => request,
+            Self::RevokeLease(request) => request,
         }
     }
 

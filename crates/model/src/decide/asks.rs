@@ -1,12 +1,11 @@
 //! How asks are raised, answered and ended.
 
-use serde_json::Value;
-
 use super::{Draft, Effect, Identity, of, of_job};
 use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
+use crate::command::Answer;
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source};
-use crate::id::{AskId, JobId, Seq};
+use crate::id::{AskId, Channel, JobId, Seq};
 use crate::outcome::{Outcome, Response};
 
 impl Draft<'_> {
@@ -68,24 +67,25 @@ impl Draft<'_> {
     }
 
     /// A client answers. The first valid answer ends the ask; a later one finds none.
-    pub(crate) fn take_answer(
-        &mut self,
-        metadata: Metadata,
-        ask: AskId,
-        value: Value,
-    ) -> Result<Response, Error> {
+    pub(crate) fn take_answer(&mut self, metadata: Metadata, answer: Answer) -> Result<Response, Error> {
+        let Answer { ask, value, channel, lease } = answer;
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
         let question = &pending.ask.question;
         question.check_size(&value, self.limits)?;
         question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
+        let lease = lease.map(|terms| self.lease_of(&pending, &value, &terms)).transpose()?;
         if question.is_secret() {
-            let seq = self.record_end(metadata, &pending, AskEnding::Withheld);
+            let seq = self.record_end(metadata, &pending, AskEnding::Withheld, channel);
             self.effect(Effect::Answer { ask, answer: Ok(value) });
             return Ok(Response::Recorded { seq });
         }
-        let seq = self.end_ask(metadata, &pending, AskEnding::Answered { value });
+        let source = metadata.source.clone();
+        let seq = self.end_ask_by(metadata, &pending, AskEnding::Answered { value }, channel);
+        if let Some(lease) = lease {
+            self.grant_lease(source, ask, seq, lease);
+        }
         Ok(Response::Recorded { seq })
     }
 
@@ -119,7 +119,7 @@ impl Draft<'_> {
     /// A job that has ended leaves no asks behind.
     pub(super) fn drop_asks(&mut self, job: JobId) {
         for pending in self.asks_of(job) {
-            self.record_end(of(Source::System), &pending, AskEnding::Cancelled);
+            self.record_end(of(Source::System), &pending, AskEnding::Cancelled, None);
         }
     }
 
@@ -148,8 +148,19 @@ impl Draft<'_> {
 
     /// Ends an ask, and tells who raised it.
     pub(crate) fn end_ask(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
+        self.end_ask_by(metadata, pending, ending, None)
+    }
+
+    /// The same, where a person answered by this way.
+    fn end_ask_by(
+        &mut self,
+        metadata: Metadata,
+        pending: &PendingAsk,
+        ending: AskEnding,
+        channel: Option<Channel>,
+    ) -> Seq {
         let (ask, by, answer) = (pending.ask.ask, metadata.source.clone(), ending.answer());
-        let seq = self.record_end(metadata, pending, ending);
+        let seq = self.record_end(metadata, pending, ending, channel);
         match pending.identity() {
             None => self.effect(Effect::Answer { ask, answer }),
             Some(raiser) => {
@@ -163,13 +174,19 @@ impl Draft<'_> {
         seq
     }
 
-    fn record_end(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
+    fn record_end(
+        &mut self,
+        metadata: Metadata,
+        pending: &PendingAsk,
+        ending: AskEnding,
+        channel: Option<Channel>,
+    ) -> Seq {
         let raiser = match &pending.ask.raiser {
             Raiser::Job { .. } => self.session.running().map(|running| running.command.clone()),
             Raiser::Command { command, .. } => Some(command.clone()),
         };
         let correlation = metadata.correlation.or(raiser);
         let metadata = Metadata { correlation, causation: Some(pending.raised), ..metadata };
-        self.record(metadata, EventBody::AskEnded { ask: pending.ask.ask, ending })
+        self.record(metadata, EventBody::AskEnded { ask: pending.ask.ask, ending, channel })
     }
 }

@@ -4,11 +4,14 @@ use serde_json::Value;
 
 use super::{Draft, Effect, Identity, of_job};
 use crate::agent::{JobSpec, Model, Note};
+use crate::ask::PendingAsk;
 use crate::error::Error;
-use crate::event::{EventBody, Source};
-use crate::grant::{AskedOperation, Denial, Grants, Operation, OperationKind};
-use crate::id::{AskId, JobId};
-use crate::outcome::Outcome;
+use crate::event::{EventBody, Metadata, Source};
+use crate::grant::{
+    AskedOperation, Denial, Grants, Lease, LeaseChange, LeaseTerms, Operation, OperationKind,
+};
+use crate::id::{AskId, JobId, LeaseId, Seq};
+use crate::outcome::{Outcome, Response};
 use crate::permission::Permission;
 use crate::session::RunningJob;
 
@@ -77,6 +80,85 @@ impl Draft<'_> {
         self.effect(Effect::Answer { ask: check, answer });
     }
 
+    /// The lease that an answer to a question for a permission gives.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the answer gives no permission for a time, and as [`Lease::new`].
+    pub(super) fn lease_of(
+        &self,
+        pending: &PendingAsk,
+        answer: &Value,
+        terms: &LeaseTerms,
+    ) -> Result<Lease, Error> {
+        let invalid =
+            |reason: &str| Error::InvalidArgument { argument: "lease".to_owned(), reason: reason.to_owned() };
+        let asked = Permission::operation(&pending.ask.question);
+        let asked = asked.filter(|_| Permission::of(answer) == Some(Permission::Once));
+        let asked = asked.ok_or_else(|| invalid("only the answer `once` to a permission has one"))?;
+        let running = self.session.running().filter(|running| pending.is_of_job(running.job));
+        let held = running.and_then(|running| running.grants.as_deref());
+        if held.is_none_or(|held| !held.has_room_for_a_lease(self.now)) {
+            return Err(invalid("the job cannot hold another"));
+        }
+        Lease::new(asked, terms, self.now, self.limits)
+    }
+
+    /// Has the running job hold a permission that the answer to an ask has given.
+    pub(super) fn grant_lease(&mut self, by: Source, ask: AskId, answered: Seq, lease: Lease) {
+        let change = LeaseChange::Granted { terms: Box::new(lease) };
+        self.change_lease(by, Some(answered), LeaseId::from(ask), change);
+    }
+
+    /// Has the running job hold a permission for longer.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it does not hold this lease, and as [`Lease::extension`].
+    pub(crate) fn extend_lease(
+        &mut self,
+        metadata: Metadata,
+        lease: LeaseId,
+        duration_ms: Option<u64>,
+    ) -> Result<Response, Error> {
+        let expires_at = self.lease(lease)?.extension(duration_ms, self.now, self.limits)?;
+        self.change_lease(metadata.source, None, lease, LeaseChange::Extended { expires_at })
+            .ok_or_else(|| not_held(lease))
+    }
+
+    /// Takes a permission back from the running job.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it does not hold this lease.
+    pub(crate) fn revoke_lease(
+        &mut self,
+        metadata: Metadata,
+        lease: LeaseId,
+        reason: &str,
+    ) -> Result<Response, Error> {
+        self.lease(lease)?;
+        let change = LeaseChange::Revoked { reason: reason.to_owned() };
+        self.change_lease(metadata.source, None, lease, change).ok_or_else(|| not_held(lease))
+    }
+
+    fn lease(&self, lease: LeaseId) -> Result<Lease, Error> {
+        let held = self.session.running().and_then(|running| running.grants.as_deref());
+        held.and_then(|held| held.leases().get(&lease)).cloned().ok_or_else(|| not_held(lease))
+    }
+
+    /// Records a change of a lease. It belongs to the job's command, whoever made it.
+    fn change_lease(
+        &mut self,
+        by: Source,
+        causation: Option<Seq>,
+        lease: LeaseId,
+        change: LeaseChange,
+    ) -> Option<Response> {
+        let running = self.session.running()?.clone();
+        let of_job = of_job(by, &running);
+        let metadata = Metadata { causation: causation.or(of_job.causation), ..of_job };
+        let seq = self.record(metadata, EventBody::LeaseChanged { job: running.job, lease, change });
+        Some(Response::Recorded { seq })
+    }
+
     /// Answers the running command; its job is told to stop, and its end is an event and no second outcome.
     pub(super) fn deny(&mut self, running: &RunningJob, error: Error) {
         let job = running.job;
@@ -96,4 +178,9 @@ impl Draft<'_> {
         let operation = Operation::new(OperationKind::MODEL_USE, &format!("{provider}/{id}"))?;
         Ok(grants.check(&operation, self.now)?)
     }
+}
+
+fn not_held(lease: LeaseId) -> Error {
+    let reason = format!("no job that runs here holds {lease}");
+    Error::InvalidArgument { argument: "lease".to_owned(), reason }
 }

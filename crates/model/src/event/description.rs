@@ -10,7 +10,8 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::References;
-use crate::id::CommandId;
+use crate::grant::LeaseChange;
+use crate::id::{AskId, Channel, CommandId, LeaseId};
 use crate::replay::{Divergence, Restored};
 use crate::screen::settled;
 use crate::session::DIVERGENCES_KEPT;
@@ -146,11 +147,12 @@ impl EventBody {
             Self::CommandDequeued { command, error, .. } => describe_dequeued(command, error.as_ref()),
             Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
                 .note(format!("[ask {}]", ask.ask.short())),
-            Self::AskEnded { ask, ending } => describe_answer(ending).note(format!("[ask {}]", ask.short())),
+            Self::AskEnded { ask, ending, channel } => describe_answer(*ask, ending, channel.as_ref()),
             Self::EvalRequested { withheld: true, .. } => plain("eval", "(withheld)".to_owned()),
             Self::EvalRequested { file, code, .. } => plain("eval", words_of_code(file.as_deref(), code)),
             Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
             Self::JobDenied { error, .. } => warning("denied:", error.to_string()),
+            Self::LeaseChanged { lease, change, .. } => describe_lease(*lease, change),
             Self::EvalCompleted { result, duration_ms, .. } => {
                 Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)
             }
@@ -164,9 +166,7 @@ impl EventBody {
             Self::OutputDisplayed { display, .. } => describe_display(display),
             Self::OutputCleared { .. } => faint("took back what it had printed and shown", String::new()),
             Self::CommPublished { message, .. } => faint("comm:", message.to_string()),
-            Self::OutputCut { limit, .. } => {
-                warning("output cut", format!("at {limit} bytes, but for its end"))
-            }
+            Self::OutputCut { limit, .. } => describe_cut(*limit),
             Self::EnvironmentChanged { references } => plain("refers to", names_of(references)),
             Self::AssembliesChanged { changed, .. } => {
                 warning("changed:", changed.join(", ")).note("(what used it may be out of date)")
@@ -301,14 +301,32 @@ fn words_of_restart(after_ms: Option<u64>) -> String {
     }
 }
 
-fn describe_answer(ending: &AskEnding) -> Description {
-    match ending {
+fn describe_cut(limit: u64) -> Description {
+    warning("output cut", format!("at {limit} bytes, but for its end"))
+}
+
+fn describe_lease(lease: LeaseId, change: &LeaseChange) -> Description {
+    let described = match change {
+        LeaseChange::Granted { terms } => {
+            let kind = &terms.asked().kind;
+            plain("may", format!("do `{kind}` to `{}` until {}", terms.resource(), terms.expires_at()))
+        }
+        LeaseChange::Extended { expires_at } => plain("may", format!("do so until {expires_at}")),
+        LeaseChange::Revoked { reason } => warning("may no longer:", reason.clone()),
+    };
+    described.note(format!("[lease {}]", lease.short()))
+}
+
+fn describe_answer(ask: AskId, ending: &AskEnding, channel: Option<&Channel>) -> Description {
+    let described = match ending {
         AskEnding::Answered { value } => plain("", format!("answered {value}")),
         AskEnding::Withheld => plain("", "answered with a secret, which is not kept".to_owned()),
         AskEnding::Defaulted { value } => warning("", format!("nobody answered; {value} was taken")),
         AskEnding::TimedOut { .. } => warning("", "nobody answered".to_owned()),
         AskEnding::Cancelled => plain("", "no longer asked".to_owned()),
-    }
+    };
+    let by = channel.map(|channel| format!("by {channel} ")).unwrap_or_default();
+    described.note(format!("{by}[ask {}]", ask.short()))
 }
 
 /// What code gave, as its language prints it; else its value, else the names that it defined.

@@ -135,6 +135,7 @@ table! {
     CancelRequested => "cancelRequested", Eval;
     EvalTimedOut => "evalTimedOut", Eval;
     JobDenied => "jobDenied", Eval;
+    LeaseChanged => "leaseChanged", Agent;
     EvalCompleted => "evalCompleted", Eval;
     EvalFailed => "evalFailed", Eval;
     EvalCancelled => "evalCancelled", Eval;

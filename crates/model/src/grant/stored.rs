@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::Grants;
 use super::budget::Budget;
 use super::kind::OperationKind;
+use super::lease::Lease;
 use super::operation::AskedOperation;
 use super::pattern::PatternLimits;
 use crate::Timestamp;
 use crate::error::Error;
+use crate::id::LeaseId;
 
 /// What may be done: kinds of operations with patterns of their targets, until when, and at what cost.
 #[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,14 +37,17 @@ pub(super) struct StoredGrants {
     /// What was allowed beside the patterns, each operation as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allowed: Vec<AskedOperation>,
+    /// What people allowed beside the patterns for a time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    leases: BTreeMap<LeaseId, Lease>,
 }
 
 impl From<Grants> for StoredGrants {
     fn from(grants: Grants) -> Self {
-        let Grants { capabilities, expires_at, budget, revoked, asks, allowed } = grants;
+        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases } = grants;
         let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
         let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
-        Self { capabilities, expires_at, budget, revoked, asks, allowed }
+        Self { capabilities, expires_at, budget, revoked, asks, allowed, leases }
     }
 }
 
@@ -54,7 +59,7 @@ impl TryFrom<StoredGrants> for Grants {
         let capabilities =
             capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
         let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
-        let StoredGrants { expires_at, budget, revoked, asks, allowed, .. } = stored;
-        Ok(Self { revoked, asks, allowed, ..grants.until(expires_at).costing(budget) })
+        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, .. } = stored;
+        Ok(Self { revoked, asks, allowed, leases, ..grants.until(expires_at).costing(budget) })
     }
 }

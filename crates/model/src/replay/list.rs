@@ -55,7 +55,7 @@ impl ReplayList {
                 });
             }
             EventBody::AskRaised(ask) => self.asked(*ask),
-            EventBody::AskEnded { ask, ending } => self.answered(ask, &ending),
+            EventBody::AskEnded { ask, ending, .. } => self.answered(ask, &ending),
             EventBody::EvalCompleted { job, result, changes_state, .. } => {
                 self.end(job, changes_state, true, &result);
             }

@@ -40,7 +40,7 @@ impl Session {
             EventBody::EntriesMerged(point) => self.merge(point, event.seq),
             EventBody::CommandQueued(queued) => self.enter_lane(queued.command.clone(), event),
             EventBody::AskRaised(ask) => self.ask_raised(ask, event),
-            EventBody::AskEnded { ask, ending } => self.ask_ended(*ask, ending),
+            EventBody::AskEnded { ask, ending, .. } => self.ask_ended(*ask, ending),
             EventBody::SessionRenamed { name } => {
                 self.name.clone_from(name);
                 self.version = self.version.next();
@@ -74,6 +74,9 @@ impl Session {
             EventBody::AgentChanged(state) => self.agent = Some((**state).clone()),
             EventBody::CancelRequested { job, grace_ms } => self.request_cancel(*job, *grace_ms),
             EventBody::EvalTimedOut { job, .. } | EventBody::JobDenied { job, .. } => self.time_out(*job),
+            EventBody::LeaseChanged { job, lease, change } => {
+                self.change_lease(*job, *lease, change, event.at)
+            }
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);

@@ -2,10 +2,11 @@
 
 use super::running_job::RunningJob;
 use super::{Activity, Session};
+use crate::Timestamp;
 use crate::agent::{JobKind, JobSpec, WorkEnding};
 use crate::event::Event;
-use crate::grant::Grants;
-use crate::id::{JobId, Seq};
+use crate::grant::{Grants, LeaseChange};
+use crate::id::{JobId, LeaseId, Seq};
 use crate::state::Transition;
 
 /// How many characters of a session's first input are its title.
@@ -115,6 +116,13 @@ impl Session {
     pub(super) fn time_out(&mut self, job: JobId) {
         if let Some(running) = self.running_mut(job) {
             (running.cancel_requested, running.is_answered) = (true, true);
+        }
+    }
+
+    pub(super) fn change_lease(&mut self, job: JobId, lease: LeaseId, change: &LeaseChange, at: Timestamp) {
+        let grants = self.running_mut(job).and_then(|running| running.grants.as_deref_mut());
+        if let Some(grants) = grants {
+            grants.change_lease(lease, change, at);
         }
     }
 

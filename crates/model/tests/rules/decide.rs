@@ -115,7 +115,7 @@ impl Step {
             Self::Turn => return TestInput::Turn,
             Self::Leave => return TestInput::Leave,
             Self::Answer(value) => {
-                return TestInput::Command(SessionCommand::Answer(command::Answer { ask, value }));
+                return TestInput::Command(SessionCommand::Answer(command::Answer::new(ask, value)));
             }
             Self::Asks(question) => {
                 Notice::Runner(RunnerNotice::Asks { job: job(true), ask: fresh, question, timeout_ms: None })
@@ -373,6 +373,9 @@ impl SessionHistory {
             Err(Error::NotRunning { .. } | Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {
                 assert!(misses, "only a cancel or an answer can miss");
             }
+            Err(Error::InvalidArgument { argument, .. }) if argument == "lease" => {
+                assert!(misses, "nobody asked for a permission");
+            }
             Err(Error::SessionNotFound { .. } | Error::SessionExists { .. }) => {
                 assert!(misses, "it is loaded, or was unloaded before");
             }
@@ -484,9 +487,12 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
         }
         (SessionCommand::Decline(command::Decline { ask }), _) => session.ask(*ask).is_none(),
-        (SessionCommand::Answer(command::Answer { ask, value }), _) => {
-            session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
+        // Nothing that is asked here is a permission.
+        (SessionCommand::Answer(command::Answer { ask, value, lease, .. }), _) => {
+            let pending = session.ask(*ask);
+            lease.is_some() || pending.is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
+        (SessionCommand::ExtendLease(_) | SessionCommand::RevokeLease(_), _) => true,
         (SessionCommand::Work(JobSpec::Build | JobSpec::Rebuild), _) => session.project.is_none(),
         (SessionCommand::Unload(command::Unload { alias }), _) => {
             session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias

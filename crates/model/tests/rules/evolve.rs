@@ -65,6 +65,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::CommandDequeued { .. }
         | EventBody::EvalTimedOut { .. }
         | EventBody::JobDenied { .. }
+        | EventBody::LeaseChanged { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCleared { .. }

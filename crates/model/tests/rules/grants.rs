@@ -16,10 +16,10 @@ use uuid::Uuid;
 use crate::decide::{SessionHistory, ready};
 use crate::support::{ask_id, client, command_id, job_id, second};
 
-const JOB: u128 = 50;
+pub(crate) const JOB: u128 = 50;
 
 /// An agent, ready for work.
-fn agent() -> SessionHistory {
+pub(crate) fn agent() -> SessionHistory {
     let mut story = SessionHistory::begin(SessionKind::pi());
     ready().into_iter().for_each(|step| story.take(step));
     story
@@ -30,7 +30,7 @@ fn grants(granted: &[(&str, &str)]) -> Grants {
     Grants::parse(granted, &PatternLimits::REQUEST).unwrap()
 }
 
-fn begin(story: &mut SessionHistory, work: JobSpec, grants: Grants) -> Result<(), Error> {
+pub(crate) fn begin(story: &mut SessionHistory, work: JobSpec, grants: Grants) -> Result<(), Error> {
     let command = Command {
         grants: Some(Box::new(grants)),
         ..Command::new(command_id(50), client(), SessionCommand::Work(work))
@@ -43,12 +43,12 @@ fn begin(story: &mut SessionHistory, work: JobSpec, grants: Grants) -> Result<()
     Ok(())
 }
 
-fn turn() -> JobSpec {
+pub(crate) fn turn() -> JobSpec {
     JobSpec::Turn { prompt: Prompt::text("go") }
 }
 
 /// What follows from something that the agent says, and is carried out.
-fn hear(story: &mut SessionHistory, notice: RunnerNotice) -> Vec<Effect> {
+pub(crate) fn hear(story: &mut SessionHistory, notice: RunnerNotice) -> Vec<Effect> {
     let decision = story.decide(Input::Notice(Notice::Runner(notice))).unwrap();
     let effects = decision.effects.clone();
     story.carry(decision);
@@ -196,7 +196,7 @@ fn people_are_asked_about_what_is_not_granted_where_the_grant_says_so() {
         assert_eq!(hear(&mut story, wants(number, "bash")), [], "it waits for an answer");
         let question = story.session.ask(ask_id(number)).unwrap().ask.question.clone();
         assert_eq!(Permission::operation(&question).unwrap().target, "bash");
-        let body = SessionCommand::Answer(Answer { ask: ask_id(number), value: json!(answer) });
+        let body = SessionCommand::Answer(Answer::new(ask_id(number), json!(answer)));
         let command = Command::new(command_id(number as usize), client(), body);
         let fingerprint = command.fingerprint(story.session.id);
         let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };

@@ -6,6 +6,7 @@ mod decide;
 mod evolve;
 mod filter;
 mod grants;
+mod leases;
 mod support;
 mod transcribe;
 mod wire;

@@ -7,18 +7,20 @@ use mainstay_model::Language;
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::grant::{Budget, Grants, PatternLimits};
+use mainstay_model::grant::{
+    AskedOperation, Budget, Grants, Lease, LeaseChange, LeaseTerms, OperationKind, PatternLimits,
+};
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
-    CommandFingerprint, CommandId, Compaction, CompletedPart, Cost, CreateSession, Deadline, Diagnostic,
-    Display, DisplayId, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
-    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Labels,
-    MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
-    Position, Principal, ProjectChoice, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference,
-    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
-    SessionState, Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason,
-    WorkerExit,
+    Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage,
+    CommStep, CommandFingerprint, CommandId, Compaction, CompletedPart, Cost, CreateSession, Deadline,
+    Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error,
+    EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId,
+    JobKind, Labels, LeaseId, Limits, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome,
+    OutputStream, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question, QueuedCommand,
+    RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq, Session,
+    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
+    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -214,6 +216,8 @@ pub(crate) fn any_grants() -> impl Strategy<Value = Box<Grants>> {
                 grants.spend_on(&TokenUsage { cost, ..TokenUsage::default() });
             }
             if let Some(reason) = revoked {
+                let change = LeaseChange::Granted { terms: Box::new(lease(Some("/work/**"))) };
+                grants.change_lease(LeaseId::from(ask_id(1)), &change, second(0));
                 grants.revoke(&reason);
             }
             Box::new(grants)
@@ -269,6 +273,32 @@ pub(crate) fn any_question() -> impl Strategy<Value = Question> {
 
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     select(vec![json!("a"), json!(1), json!(null), json!({ "b": [true] })])
+}
+
+/// A lease for a file that is asked about, given at the beginning of time.
+pub(crate) fn lease(pattern: Option<&str>) -> Lease {
+    let asked =
+        AskedOperation { kind: OperationKind::FS_WRITE, target: "/work/a".to_owned(), is_recursive: false };
+    let terms = LeaseTerms { duration_ms: 60_000, pattern: pattern.map(str::to_owned) };
+    Lease::new(asked, &terms, second(0), &Limits::default()).unwrap()
+}
+
+fn any_lease_change() -> impl Strategy<Value = LeaseChange> {
+    prop_oneof![
+        select(vec![None, Some("/work/**")])
+            .prop_map(|pattern| LeaseChange::Granted { terms: Box::new(lease(pattern)) }),
+        any_moment().prop_map(|expires_at| LeaseChange::Extended { expires_at }),
+        "[a-z]{0,8}".prop_map(|reason| LeaseChange::Revoked { reason }),
+    ]
+}
+
+fn any_lease_terms() -> impl Strategy<Value = LeaseTerms> {
+    (any_count(), option::of("[a-z/*]{1,8}"))
+        .prop_map(|(duration_ms, pattern)| LeaseTerms { duration_ms, pattern })
+}
+
+fn any_channel() -> impl Strategy<Value = Channel> {
+    "[a-z]{1,5}:[^\\p{Cc}]{0,5}".prop_map(|text| Channel::new(text).unwrap())
 }
 
 fn any_ask() -> impl Strategy<Value = Ask> {
@@ -480,12 +510,15 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         2 => any_queued().prop_map(|queued| EventBody::CommandQueued(Box::new(queued))),
         1 => left,
         3 => any_ask().prop_map(|ask| EventBody::AskRaised(Box::new(ask))),
-        2 => (any_ask_id(), any_ask_ending()).prop_map(|(ask, ending)| EventBody::AskEnded { ask, ending }),
+        2 => (any_ask_id(), any_ask_ending(), option::of(any_channel()))
+            .prop_map(|(ask, ending, channel)| EventBody::AskEnded { ask, ending, channel }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => any_job().prop_map(|job| {
             let error = Error::BudgetExhausted { currency: "USD".to_owned() };
             EventBody::JobDenied { job, error }
         }),
+        2 => (any_job(), any_ask_id(), any_lease_change())
+            .prop_map(|(job, ask, change)| EventBody::LeaseChanged { job, lease: LeaseId::from(ask), change }),
         1 => output,
         1 => displayed,
         1 => (any_job(), any::<bool>())
@@ -964,7 +997,17 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => (any_count(), any_entry(), option::of(any_text()))
             .prop_map(|(index, entry, label)| SessionCommand::Label(command::Label { index, entry, label })),
         2 => any_question().prop_map(SessionCommand::Ask),
-        1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer(command::Answer { ask, value })),
+        1 => (any_ask_id(), any_value(), option::of(any_channel()), option::of(any_lease_terms())).prop_map(
+            |(ask, value, channel, lease)| SessionCommand::Answer(command::Answer { ask, value, channel, lease })
+        ),
+        1 => (any_ask_id(), option::of(any_count())).prop_map(|(ask, duration_ms)| {
+            let lease = LeaseId::from(ask);
+            SessionCommand::ExtendLease(command::ExtendLease { lease, duration_ms })
+        }),
+        1 => (any_ask_id(), "[a-z]{0,8}").prop_map(|(ask, reason)| {
+            let lease = LeaseId::from(ask);
+            SessionCommand::RevokeLease(command::RevokeLease { lease, reason })
+        }),
         1 => any_ask_id().prop_map(|ask| SessionCommand::Decline(command::Decline { ask })),
     ]
 }

@@ -5,24 +5,24 @@ use std::fmt::Debug;
 
 use crate::support::{
     any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
-    command_id, creation, error_examples, job_id, second, session_id,
+    command_id, creation, error_examples, job_id, lease, second, session_id,
 };
 use mainstay_model::Language;
 use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::grant::{Budget, Grants, PatternLimits};
+use mainstay_model::grant::{Budget, Grants, LeaseChange, LeaseTerms, PatternLimits};
 use mainstay_model::{
-    Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
-    CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery, Delta, Diagnostic,
-    Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event,
-    EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, Labels, Limits, LoadedAssembly, LoadedProject,
-    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
-    Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser,
-    Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting, Source,
-    Startup, ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, WorkEnding, WorkerExit,
-    YieldReason,
+    Ask, AskEnding, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage, CommStep,
+    CommandFingerprint, CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery,
+    Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, Labels, LeaseId, Limits,
+    LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
+    OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand,
+    QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
+    SessionKind, SessionState, Setting, Source, Startup, ThinkingLevel, TokenUsage, Transcript, Unopened,
+    Version, WarmUpReason, WorkEnding, WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -208,8 +208,21 @@ fn the_shape_of_every_command() {
         SessionCommand::Work(JobSpec::Comm(Box::new(comm()))),
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Delivery::FollowUp }),
         SessionCommand::Ask(Question::text("Which?")),
-        SessionCommand::Answer(command::Answer { ask: ask_id(1), value: json!("a") }),
+        SessionCommand::Answer(command::Answer::new(ask_id(1), json!("a"))),
+        SessionCommand::Answer(command::Answer {
+            channel: Some(Channel::new("ntfy:phone").unwrap()),
+            lease: Some(LeaseTerms { duration_ms: 60_000, pattern: Some("/work/**".to_owned()) }),
+            ..command::Answer::new(ask_id(1), json!("once"))
+        }),
         SessionCommand::Decline(command::Decline { ask: ask_id(1) }),
+        SessionCommand::ExtendLease(command::ExtendLease {
+            lease: LeaseId::from(ask_id(1)),
+            duration_ms: Some(60_000),
+        }),
+        SessionCommand::RevokeLease(command::RevokeLease {
+            lease: LeaseId::from(ask_id(1)),
+            reason: "that was enough".to_owned(),
+        }),
     ];
     let create = CreateSession {
         kind: SessionKind::fsharp(),
@@ -396,6 +409,14 @@ fn result() -> EvalResult {
     }
 }
 
+fn changed(change: LeaseChange) -> EventBody {
+    EventBody::LeaseChanged { job: job_id(1), lease: LeaseId::from(ask_id(1)), change }
+}
+
+fn ended(ending: AskEnding) -> EventBody {
+    EventBody::AskEnded { ask: ask_id(1), ending, channel: None }
+}
+
 #[allow(clippy::too_many_lines, reason = "a list of examples")]
 fn event_examples() -> Vec<EventBody> {
     let (job, text) = (job_id(1), |text: &str| text.to_owned());
@@ -486,10 +507,15 @@ fn event_examples() -> Vec<EventBody> {
             question: Question::text("Which?"),
             deadline: None,
         })),
-        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Answered { value: json!("a") } },
-        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Defaulted { value: json!("a") } },
-        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::TimedOut { limit_ms: 5_000 } },
-        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Cancelled },
+        ended(AskEnding::Answered { value: json!("a") }),
+        EventBody::AskEnded {
+            ask: ask_id(1),
+            ending: AskEnding::Answered { value: json!("a") },
+            channel: Some(Channel::new("ntfy:phone").unwrap()),
+        },
+        ended(AskEnding::Defaulted { value: json!("a") }),
+        ended(AskEnding::TimedOut { limit_ms: 5_000 }),
+        ended(AskEnding::Cancelled),
         EventBody::EvalRequested {
             job,
             command: command_id(1),
@@ -526,6 +552,10 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::CancelRequested { job, grace_ms: None },
         EventBody::EvalTimedOut { job, limit_ms: 5_000 },
         EventBody::JobDenied { job, error: Error::GrantExpired { at: second(60) } },
+        changed(LeaseChange::Granted { terms: Box::new(lease(None)) }),
+        changed(LeaseChange::Granted { terms: Box::new(lease(Some("/work/**"))) }),
+        changed(LeaseChange::Extended { expires_at: second(70) }),
+        changed(LeaseChange::Revoked { reason: text("that was enough") }),
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,

@@ -38,7 +38,7 @@ pub(crate) async fn answer(call: Call, answer: AnswerAsk) -> Result<Answered, Er
             (session.id, pending.ask.ask)
         }
     };
-    let body = SessionCommand::Answer(command::Answer { ask, value });
+    let body = SessionCommand::Answer(command::Answer::new(ask, value));
     let command = Command::new(id_of(command)?, call.client.source(), body);
     match call.client.submit(session, command).await?.outcome {
         Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),

@@ -30,7 +30,7 @@ fn happens(story: &mut SessionHistory, open: &mut Option<Open>, step: (u8, u8)) 
                     deadline: None,
                 })));
                 story.prints(job, "meanwhile");
-                story.add(EventBody::AskEnded { ask, ending: AskEnding::Cancelled });
+                story.add(EventBody::AskEnded { ask, ending: AskEnding::Cancelled, channel: None });
                 *open = Some(Open::Eval(job));
             }
             _ => {

@@ -58,7 +58,11 @@ fn asks_and_what_happens_between_jobs_stand_on_a_line_each() {
         question,
         deadline: None,
     })));
-    story.add(EventBody::AskEnded { ask, ending: AskEnding::Answered { value: json!("<Ada>") } });
+    story.add(EventBody::AskEnded {
+        ask,
+        ending: AskEnding::Answered { value: json!("<Ada>") },
+        channel: None,
+    });
     story.completes(job, value("\"<Ada>\"", "string"));
     story.add(EventBody::SessionReset);
     story.add(EventBody::OutputProduced { job: None, stream: OutputStream::Stdout, text: "late".to_owned() });

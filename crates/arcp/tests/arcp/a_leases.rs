@@ -1,0 +1,121 @@
+//! Dialect A: permissions that hold for a time. Source: draft-arcp-01, 15.4 and 15.5.
+
+use mainstay_model::AskId;
+use mainstay_model::grant::{AskedOperation, OperationKind};
+use mainstay_test_support::scripted_agent::Given;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::a::{ask, is_end, open, opened_with};
+use crate::support::{AgentHome, Home, PATIENCE, Peer};
+
+async fn opened(home: &Home) -> Peer {
+    let mut open = open("secret");
+    open["payload"]["capabilities"]["permissions"] = json!(true);
+    opened_with(home, open).await.0
+}
+
+/// An agent with a job of this client, which is asked about everything.
+async fn begun(home: &mut AgentHome, peer: &mut Peer) {
+    let arguments = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    ask(peer, "tool.invoke", json!({ "tool": "pi", "arguments": arguments })).await;
+    peer.first("job.accepted").await;
+    home.script.work().await;
+}
+
+/// The agent is about to write a file.
+async fn writes(home: &AgentHome, check: u128, target: &str) {
+    let (kind, target) = (OperationKind::FS_WRITE, target.to_owned());
+    let operation = AskedOperation { kind, target, is_recursive: false };
+    home.script.check(AskId::from_uuid(Uuid::from_u128(check)), operation).await;
+}
+
+/// What the agent is told about something that it is about to do.
+async fn told(home: &mut AgentHome) -> Value {
+    let next = tokio::time::timeout(PATIENCE, home.script.next()).await;
+    match next.expect("the agent is told nothing") {
+        Given::Answered(_, Ok(value)) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn reply(peer: &mut Peer, kind: &str, question: &Value, payload: Value) -> String {
+    peer.send(json!({ "arcp": "1.0", "type": kind, "correlation_id": question["id"], "payload": payload }))
+        .await
+}
+
+/// Gives a permission for a time, and returns the lease.
+async fn granted(home: &mut AgentHome, peer: &mut Peer, payload: Value) -> Value {
+    writes(home, 1, "/work/a").await;
+    let question = peer.first("permission.request").await;
+    reply(peer, "permission.grant", &question, payload).await;
+    let lease = peer.first("lease.granted").await;
+    assert_eq!(lease["correlation_id"], question["id"]);
+    assert_eq!(told(home).await, "once");
+    lease["payload"].clone()
+}
+
+#[tokio::test]
+async fn a_permission_for_a_time_is_a_lease_and_what_it_covers_is_not_asked_about() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    begun(&mut home, &mut peer).await;
+    let payload = json!({ "permission": "fs.write", "resource": "/work/**", "lease_seconds": 300 });
+    let lease = granted(&mut home, &mut peer, payload).await;
+    assert_eq!(
+        [&lease["permission"], &lease["resource"], &lease["operation"]],
+        [&json!("fs.write"), &json!("/work/**"), &json!("fs.write")]
+    );
+    writes(&home, 2, "/work/b/c").await;
+    assert_eq!(told(&mut home).await, Value::Null, "nobody is asked");
+    let id = ask(&mut peer, "lease.refresh", json!({ "lease_id": lease["lease_id"] })).await;
+    assert_eq!(peer.first("ack").await["correlation_id"], id);
+    let extended = peer.first("lease.extended").await["payload"].clone();
+    assert_eq!(extended["lease_id"], lease["lease_id"]);
+    assert!(extended["expires_at"].as_str() > lease["expires_at"].as_str(), "{extended}");
+    // Another client of the same principal takes it back, and holds nothing itself.
+    let mut other = opened(&home.home).await;
+    ask(&mut other, "lease.refresh", json!({ "lease_id": lease["lease_id"] })).await;
+    assert_eq!(other.first("nack").await["payload"]["code"], "PERMISSION_DENIED");
+    let revocation = json!({ "lease_id": lease["lease_id"], "reason": "that was enough" });
+    ask(&mut other, "lease.revoked", revocation.clone()).await;
+    other.first("ack").await;
+    assert_eq!(peer.first("lease.revoked").await["payload"], revocation);
+    writes(&home, 3, "/work/b/c").await;
+    let question = peer.first("permission.request").await;
+    assert_eq!(question["payload"]["requested_lease_seconds"], 300);
+    reply(&mut peer, "permission.deny", &question, json!({})).await;
+    assert_eq!(told(&mut home).await, "no");
+    ask(&mut peer, "lease.refresh", json!({ "lease_id": lease["lease_id"] })).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
+    home.script.done().await;
+    peer.until_it(is_end).await;
+}
+
+#[tokio::test]
+async fn what_is_allowed_once_is_no_lease_and_a_permission_for_something_else_is_refused() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    begun(&mut home, &mut peer).await;
+    writes(&home, 1, "/work/a").await;
+    let question = peer.first("permission.request").await;
+    for wrong in [
+        json!({ "permission": "fs.read", "lease_seconds": 60 }),
+        json!({ "operation": "fs.read" }),
+        json!({ "resource": "/etc/**", "lease_seconds": 60 }),
+        json!({ "expires_at": "2001-01-01T00:00:00Z" }),
+    ] {
+        reply(&mut peer, "permission.grant", &question, wrong.clone()).await;
+        assert_eq!(peer.first("nack").await["payload"]["code"], "INVALID_ARGUMENT", "{wrong}");
+    }
+    reply(&mut peer, "permission.grant", &question, json!({})).await;
+    let answered = peer.until("ack").await;
+    assert!(answered.iter().all(|envelope| envelope["type"] != "lease.granted"), "{answered:?}");
+    assert_eq!(told(&mut home).await, "once");
+    writes(&home, 2, "/work/a").await;
+    peer.first("permission.request").await;
+    for unknown in ["lease_1", "lease_0_0"] {
+        ask(&mut peer, "lease.refresh", json!({ "lease_id": unknown })).await;
+        assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
+    }
+}
