@@ -134,6 +134,9 @@ struct ToolArguments {
     /// Arguments with which the tool asks a human
     #[arg(long, value_name = "JSON", value_parser = json)]
     asking_arguments: Option<Value>,
+    /// Arguments with which the tool asks for a permission: twice for the same thing, then for another
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    permission_arguments: Option<Value>,
 }
 
 /// Which of the two dialects are tried.
@@ -175,6 +178,7 @@ impl Arguments {
                 slow: self.agent.slow_input,
                 chatty: self.agent.chatty_input,
                 asking: self.agent.asking_input,
+                permission: None,
             },
             tool: Work {
                 name: self.tool.tool,
@@ -183,6 +187,7 @@ impl Arguments {
                 slow: self.tool.slow_arguments,
                 chatty: self.tool.chatty_arguments,
                 asking: self.tool.asking_arguments,
+                permission: self.tool.permission_arguments,
             },
         })
     }

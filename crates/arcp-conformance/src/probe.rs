@@ -25,6 +25,7 @@ pub(crate) enum Behaviour {
     Slow,
     Chatty,
     Asks,
+    Permitted,
 }
 
 impl Probe {
@@ -76,6 +77,7 @@ fn work<'a>(work: &'a Work, name: &str, input: &str, behaviour: Behaviour) -> Re
         Behaviour::Fails => (format!("failing-{input}"), work.failing.clone()),
         Behaviour::Slow => (format!("slow-{input}"), work.slow.clone()),
         Behaviour::Chatty => (format!("chatty-{input}"), work.chatty.clone()),
+        Behaviour::Permitted => (format!("permission-{input}"), work.permission.clone()),
         Behaviour::Asks => (format!("asking-{input}"), work.asking.clone()),
     };
     Ok((named, value.ok_or_else(|| Stop::skipped(format!("no --{option}")))?))

@@ -42,4 +42,6 @@ pub struct Work {
     pub chatty: Option<Value>,
     /// An input with which the work asks a human.
     pub asking: Option<Value>,
+    /// An input with which the work asks for a permission: twice for the same thing, then for another.
+    pub permission: Option<Value>,
 }

@@ -7,6 +7,7 @@ mod extensions;
 mod handshake;
 mod human;
 mod jobs;
+mod permissions;
 mod resume;
 mod schedule;
 mod session;
@@ -26,6 +27,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         cancellation::scenarios(),
         schedule::scenarios(),
         human::scenarios(),
+        permissions::scenarios(),
         subscription::scenarios(),
         artifacts::scenarios(),
         resume::scenarios(),

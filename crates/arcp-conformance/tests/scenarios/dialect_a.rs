@@ -25,6 +25,8 @@ struct State {
     keys: BTreeMap<(String, String), String>,
     artifacts: BTreeMap<String, (String, Vec<u8>)>,
     requests: BTreeMap<String, String>,
+    /// How often each lease was given or extended.
+    leases: BTreeMap<String, u64>,
     observers: BTreeMap<String, (Out, Value)>,
     count: u64,
     has_lost_a_chunk: bool,
@@ -187,6 +189,8 @@ impl Runtime {
             "interrupt" => return self.interrupt(text(payload, "/target_id"), id, session, out),
             "job.schedule" => return self.schedule(message, session, out),
             "human.input.response" => return self.respond(message),
+            "permission.grant" | "permission.deny" => return self.permit(message, session, out),
+            "lease.refresh" => return self.refresh(message, session, out),
             "subscribe" => return self.subscribe(message, session, out),
             "unsubscribe" => {
                 let known = self.state().observers.contains_key(text(payload, "/subscription_id"));
@@ -356,6 +360,7 @@ impl Runtime {
                     () = known.answered.notified() => {}
                 }
             }
+            "permission" => return self.ask_permissions(&job, &known).await,
             "chatty" => {
                 self.publish(&job, "stream.open", json!({ "kind": "text", "content_type": "text/plain" }));
                 for number in 0..5 {
@@ -385,6 +390,61 @@ impl Runtime {
             self.publish(job, "stream.chunk", chunk);
         }
         self.publish(job, "stream.close", json!({ "content_type": content_type }));
+    }
+
+    /// Asks for a permission twice, unless a lease covers it, and for another one.
+    async fn ask_permissions(&self, job: &str, known: &Job) {
+        for resource in ["file:a", "file:a", "file:b"] {
+            if self.state().leases.contains_key(resource) && !self.has("asks-again") {
+                continue;
+            }
+            let permission = if self.has("bare-permissions") { json!({}) } else { json!("file.write") };
+            let payload = json!({ "permission": permission, "resource": resource });
+            let request = self.publish(job, "permission.request", payload);
+            self.state().requests.insert(text(&request, "/id").to_owned(), job.to_owned());
+            tokio::select! {
+                () = known.cancel.notified() => return self.end(job, "job.cancelled", json!({})),
+                () = known.answered.notified() => {}
+            }
+        }
+        self.end(job, "job.completed", json!({}));
+    }
+
+    fn permit(&self, message: &Value, session: &str, out: &Out) -> Refused {
+        let request = text(message, "/correlation_id");
+        let job = self.state().requests.get(request).cloned().ok_or(("NOT_FOUND", "no such request"))?;
+        let (kind, payload) = (text(message, "/type"), &message["payload"]);
+        if kind == "permission.grant" && payload["lease_seconds"].is_u64() {
+            let resource = text(payload, "/resource").to_owned();
+            self.state().leases.insert(resource, 1);
+            let mut lease =
+                json!({ "lease_id": text(payload, "/resource"), "permission": payload["permission"] });
+            if !self.has("bare-leases") {
+                lease["expires_at"] = json!("2099-01-01T00:00:01Z");
+            }
+            self.publish(&job, "lease.granted", lease);
+        }
+        self.answer(out, Some(session), text(message, "/id"), "ack", json!({}));
+        let is_deaf = match kind {
+            "permission.grant" => self.has("deaf-to-grants"),
+            _ => self.has("deaf-to-denials"),
+        };
+        if !is_deaf {
+            self.state().jobs[&job].answered.notify_one();
+        }
+        Ok(())
+    }
+
+    fn refresh(&self, message: &Value, session: &str, out: &Out) -> Refused {
+        let lease = text(message, "/payload/lease_id").to_owned();
+        let mut state = self.state();
+        let times = state.leases.get_mut(&lease).ok_or(("NOT_FOUND", "no such lease"))?;
+        *times += u64::from(!self.has("never-extends"));
+        let expires_at = format!("2099-01-01T00:00:{times:02}Z");
+        drop(state);
+        let payload = json!({ "lease_id": lease, "expires_at": expires_at });
+        self.answer(out, Some(session), text(message, "/id"), "lease.extended", payload);
+        Ok(())
     }
 
     async fn slow(&self, job: &str, known: &Job) {

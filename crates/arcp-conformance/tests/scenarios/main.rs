@@ -28,6 +28,7 @@ fn settings(url: String) -> Settings {
         slow: Some(json!({ "do": "slow" })),
         chatty: Some(json!({ "do": "chatty" })),
         asking: Some(json!({ "do": "ask" })),
+        permission: Some(json!({ "do": "permission" })),
     };
     Settings {
         target: Target::WebSocket { url, headers: Vec::new(), tls: None },
