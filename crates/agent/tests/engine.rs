@@ -9,10 +9,12 @@ use std::sync::Arc;
 use mainstay_agent::pi::PiAgents;
 use mainstay_engine::{Client, Engine};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::grant::{Budget, Grants, PatternLimits};
+use mainstay_model::command::{Answer, RevokeLease};
+use mainstay_model::grant::{Budget, Grants, LeaseTerms, PatternLimits};
+use mainstay_model::permission::Permission;
 use mainstay_model::{
-    Access, Admission, Command, CommandId, CreateSession, Error, EventBody, JobSpec, Limits, Outcome, Prompt,
-    Response, Seq, SessionCommand, SessionId, SessionKind,
+    Access, Admission, Ask, Command, CommandId, CreateSession, Error, EventBody, JobSpec, LeaseId, Limits,
+    Outcome, Prompt, Response, Seq, SessionCommand, SessionId, SessionKind,
 };
 use mainstay_test_support::model::{Step, call, say};
 use serde_json::json;
@@ -273,6 +275,62 @@ async fn tools_do_what_the_grant_of_a_job_allows_and_nothing_else() {
     world.model.will(say(&["Done."]));
     assert_eq!(prompt(&client, session, "free", "go").await, "done");
     assert!(project.join("c.txt").exists());
+}
+
+/// The next question of a job behind an event, and the event that raised it.
+async fn next_ask(client: &Client, session: SessionId, after: Seq) -> (Ask, Seq) {
+    let mut followed = client.subscribe(session, after).await.unwrap();
+    loop {
+        let event = followed.next().await.unwrap();
+        if let EventBody::AskRaised(ask) = &event.body {
+            return ((**ask).clone(), event.seq);
+        }
+    }
+}
+
+/// The file that a question is about.
+fn file_of(ask: &Ask) -> String {
+    let target = Permission::operation(&ask.question).unwrap().target;
+    target.rsplit('/').next().unwrap().to_owned()
+}
+
+async fn carried_out(client: &Client, session: SessionId, command: &str, body: SessionCommand) {
+    let command = Command::new(id(command), client.source(), body);
+    let outcome = client.submit(session, command).await.unwrap().outcome;
+    assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn tools_do_what_people_allow_for_a_time_without_a_question_until_that_is_revoked() {
+    let world = World::new().await;
+    let project = world.folder.path().canonicalize().unwrap().join("project");
+    let (_engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    for file in ["a1.txt", "a2.txt", "b.txt", "a3.txt"] {
+        world.model.will(call("c1", "write", &json!({ "path": file, "content": "new" })));
+    }
+    world.model.will(say(&["Done."]));
+    let asked = async {
+        let no = |ask: &Ask| SessionCommand::Answer(Answer::new(ask.ask, json!("no")));
+        let (first, seq) = next_ask(&client, session, Seq::ZERO).await;
+        let pattern = Some(format!("{}/a*.txt", project.display()));
+        let lease = Some(LeaseTerms { duration_ms: 600_000, pattern });
+        let given = SessionCommand::Answer(Answer { lease, ..Answer::new(first.ask, json!("once")) });
+        carried_out(&client, session, "give", given).await;
+        // What that covers is not asked about. While something else is, the permission is taken back.
+        let (second, seq) = next_ask(&client, session, seq).await;
+        let revoked = RevokeLease { lease: LeaseId::from(first.ask), reason: "enough".to_owned() };
+        carried_out(&client, session, "revoke", SessionCommand::RevokeLease(revoked)).await;
+        carried_out(&client, session, "second", no(&second)).await;
+        let (third, _) = next_ask(&client, session, seq).await;
+        carried_out(&client, session, "third", no(&third)).await;
+        [first, second, third].map(|ask| file_of(&ask))
+    };
+    let (ended, asked) = tokio::join!(bounded(&client, session, "asking", Grants::default().asking()), asked);
+    assert!(matches!(ended, Outcome::Done { .. }), "{ended:?}");
+    assert_eq!(asked, ["a1.txt", "b.txt", "a3.txt"]);
+    let there = ["a1.txt", "a2.txt", "b.txt", "a3.txt"].map(|file| project.join(file).exists());
+    assert_eq!(there, [true, true, false, false]);
 }
 
 #[tokio::test]
