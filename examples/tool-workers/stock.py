@@ -16,6 +16,7 @@ from arcp import RuntimeInfo, StdioTransport
 from arcp.runtime import ARCPRuntime, StaticBearerVerifier
 
 PRICES = {"A1": 250, "B2": 1300}
+LONGEST_LINE = 16 * 1024 * 1024
 
 
 async def quote(order, job):
@@ -34,6 +35,15 @@ async def count(shelves, job):
     return {"found": 12 * shelves}
 
 
+async def standard_streams():
+    """Like StdioTransport.from_std_streams, whose reader ends at lines over 64 KiB: calls may be longer."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    pipe, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    return StdioTransport(reader, asyncio.StreamWriter(pipe, protocol, None, loop))
+
+
 async def main():
     runtime = ARCPRuntime(
         runtime=RuntimeInfo(name="stock", version="1.0.0"),
@@ -41,7 +51,7 @@ async def main():
     )
     runtime.register_agent_version("quote", "2", quote)
     runtime.register_agent("count", count)
-    await runtime.accept(await StdioTransport.from_std_streams())
+    await runtime.accept(await standard_streams())
 
 
 sys.exit(asyncio.run(main()))

@@ -53,6 +53,19 @@ pub(crate) struct Agent {
     pub(crate) tool: Option<(String, Option<String>)>,
 }
 
+impl Agent {
+    /// What a name means whose jobs sessions of this kind do; none where it is no name of theirs. It says the same whatever is there now, so that a
+    /// job that is submitted again is the same job.
+    pub(crate) fn of_kind(kind: &SessionKind, name: &str, version: Option<&str>) -> Option<Self> {
+        let rest = name.strip_prefix(kind.as_str())?;
+        let tool = match rest {
+            "" if version.is_none_or(|version| version == VERSION) => None,
+            rest => Some((rest.strip_prefix('.')?.to_owned(), version.map(str::to_owned))),
+        };
+        Some(Self { kind: kind.clone(), tool })
+    }
+}
+
 /// The agents that can be given jobs, the preferred one first: the kinds of which a session can start for this client, those of which it has
 /// sessions already, which another client may have started with what that has in its environment, and the tools of tool workers.
 ///
@@ -124,19 +137,25 @@ impl AgentCache {
         if let Some(agent) = found.get(&asked) {
             return Ok(Ok(agent.clone()));
         }
-        let agent = agent_among(&available(daemon, client).await?, name, version);
-        if let Ok(agent) = &agent {
+        let (agent, is_known) = match agent_among(&available(daemon, client).await?, name, version) {
+            Ok(found) => found,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        // There are as many names as clients think of.
+        if is_known {
             found.insert(asked, agent.clone());
         }
-        Ok(agent)
+        Ok(Ok(agent))
     }
 }
 
+/// What a name means, and whether that is known to be there: a tool that is not known may be there once its worker has started, which says
+/// what there is.
 fn agent_among(
     there: &[(SessionKind, Option<Vec<KnownTool>>)],
     name: &str,
     version: Option<&str>,
-) -> Result<Agent, AgentRefused> {
+) -> Result<(Agent, bool), AgentRefused> {
     let other_version = |has: &[&str]| {
         let has = has.iter().copied().map(str::to_owned).collect();
         Err(AgentRefused::OtherVersion { wanted: version.unwrap_or_default().to_owned(), has })
@@ -145,7 +164,7 @@ fn agent_among(
     if let Some((kind, _)) = there.iter().find(|(kind, _)| kind.as_str() == name) {
         return match is_other(&[VERSION]) {
             true => other_version(&[VERSION]),
-            false => Ok(Agent { kind: kind.clone(), tool: None }),
+            false => Ok((Agent { kind: kind.clone(), tool: None }, true)),
         };
     }
     // The name of a worker may have dots as well.
@@ -161,17 +180,16 @@ fn agent_among(
         });
         return Err(AgentRefused::Unknown(kinds.chain(tools).collect()));
     };
-    // A tool that is not known may be there once its worker has started, which says what there is.
     let known = tools.into_iter().find(|known| known.name == tool);
-    let versions: Vec<&str> = match &known {
-        Some(known) => known.versions.iter().map(String::as_str).collect(),
-        None => return Ok(Agent { kind, tool: Some((tool, version.map(str::to_owned))) }),
+    let agent = Agent { kind, tool: Some((tool, version.map(str::to_owned))) };
+    let Some(known) = known else { return Ok((agent, false)) };
+    let versions: Vec<&str> = match known.versions.as_slice() {
+        [] => vec![VERSION],
+        versions => versions.iter().map(String::as_str).collect(),
     };
-    match versions.as_slice() {
-        [] if is_other(&[VERSION]) => other_version(&[VERSION]),
-        [] => Ok(Agent { kind, tool: Some((tool, None)) }),
-        versions if is_other(versions) => other_version(versions),
-        _ => Ok(Agent { kind, tool: Some((tool, version.map(str::to_owned))) }),
+    match is_other(&versions) {
+        true => other_version(&versions),
+        false => Ok((agent, true)),
     }
 }
 
@@ -206,11 +224,12 @@ mod tests {
         let agent = |name: &str, version: Option<&str>| agent_among(&there(), name, version);
         let means = |kind: &str, tool: Option<(&str, Option<&str>)>| {
             let tool = tool.map(|(name, version)| (name.to_owned(), version.map(str::to_owned)));
-            Ok(Agent { kind: SessionKind::new(kind).unwrap(), tool })
+            let is_known = kind != "py";
+            Ok((Agent { kind: SessionKind::new(kind).unwrap(), tool }, is_known))
         };
         assert_eq!(agent("python3", Some("1")), means("python3", None));
         assert_eq!(agent("py.x", None), means("py.x", None));
-        assert_eq!(agent("py.x.quote", Some("1")), means("py.x", Some(("quote", None))));
+        assert_eq!(agent("py.x.quote", Some("1")), means("py.x", Some(("quote", Some("1")))));
         assert_eq!(agent("py.x.search", None), means("py.x", Some(("search", None))));
         assert_eq!(agent("py.x.search", Some("1")), means("py.x", Some(("search", Some("1")))));
         // Its worker may not have been started yet.
@@ -221,5 +240,11 @@ mod tests {
         assert!(about("py.x.quote", Some("2")).ends_with("in version 1"));
         let unknown = about("python3.quote", None);
         assert!(unknown.ends_with("there are python3, py, py.x, py.x.quote, py.x.search"), "{unknown}");
+        // The same name means the same, whatever is there.
+        for (name, version) in [("py.x", None), ("py.x.search", Some("1")), ("py.x.quote", Some("1"))] {
+            let (found, _) = agent(name, version).unwrap();
+            assert_eq!(Agent::of_kind(&found.kind, name, version), Some(found));
+        }
+        assert_eq!(Agent::of_kind(&SessionKind::new("py").unwrap(), "pyx", None), None);
     }
 }

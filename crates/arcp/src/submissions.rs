@@ -245,6 +245,18 @@ async fn try_submit(
     fingerprint: &OnceLock<CommandFingerprint>,
 ) -> Result<Found, Error> {
     let Submit { agent, version, .. } = &order.submit;
+    // What came of a job does not depend on what can be given jobs now.
+    if let Some(before) = before(client, &order.job).await? {
+        let same_agent = Agent::of_kind(&before.kind, agent, version.as_deref());
+        let is_same = match &same_agent {
+            Some(same_agent) => before.is_of(&order, same_agent, client).await,
+            None => false,
+        };
+        return Ok(match is_same {
+            true => Found::Existing { home: before.home },
+            false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
+        });
+    }
     let found = match agents.agent(daemon, client, agent, version.as_deref()).await? {
         Ok(found) => found,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
@@ -252,13 +264,6 @@ async fn try_submit(
     let kind = &found.kind;
     let capabilities = client.capabilities_of(kind);
     let is_agent = capabilities.has(Capability::Conversation);
-    if let Some(before) = before(client, &order.job).await? {
-        let is_same = before.kind == *kind && before.is_of(&order, &found, client).await;
-        return Ok(match is_same {
-            true => Found::Existing { home: before.home },
-            false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
-        });
-    }
     let work = order.work(&found)?;
     let place = work.session(daemon, client, kind).await?;
     let grants = order.grants(is_agent);

@@ -1,6 +1,8 @@
 //! Lines that go over a process's pipes: what it prints, each with a bound; what it is told; the last that it says on standard error.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdin;
@@ -68,7 +70,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
 /// Writes lines to a process's input, in a task of its own: whoever has something to tell it waits only where it wants to.
 #[derive(Clone, Debug)]
-pub struct LineWriter(mpsc::UnboundedSender<WriteRequest>);
+pub struct LineWriter {
+    requests: mpsc::UnboundedSender<WriteRequest>,
+    waiting: Arc<AtomicUsize>,
+}
 
 #[derive(Debug)]
 enum WriteRequest {
@@ -81,30 +86,42 @@ impl LineWriter {
     /// Writes to this input.
     pub fn new(input: ChildStdin) -> Self {
         let (requests, taken) = mpsc::unbounded_channel();
-        tokio::spawn(write(input, taken));
-        Self(requests)
+        let waiting = Arc::default();
+        tokio::spawn(write(input, taken, Arc::clone(&waiting)));
+        Self { requests, waiting }
+    }
+
+    /// How many lines are not written yet: the process does not read them.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Has a text written, which ends its line itself. Where the process is gone, whoever reads its output notices.
     pub fn send(&self, line: String) {
-        self.0.send(WriteRequest::Line(line)).ok();
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.requests.send(WriteRequest::Line(line)).ok();
     }
 
     /// Waits until all that was sent before is written, or the process is gone.
     pub async fn written(&self) {
         let (mark, written) = oneshot::channel();
-        self.0.send(WriteRequest::Mark(mark)).ok();
+        self.requests.send(WriteRequest::Mark(mark)).ok();
         written.await.ok();
     }
 }
 
-async fn write(mut input: ChildStdin, mut requests: mpsc::UnboundedReceiver<WriteRequest>) {
+async fn write(
+    mut input: ChildStdin,
+    mut requests: mpsc::UnboundedReceiver<WriteRequest>,
+    waiting: Arc<AtomicUsize>,
+) {
     while let Some(next) = requests.recv().await {
         match next {
             WriteRequest::Line(line) => {
                 if input.write_all(line.as_bytes()).await.is_err() {
                     return;
                 }
+                waiting.fetch_sub(1, Ordering::Relaxed);
             }
             WriteRequest::Mark(mark) => drop(mark.send(())),
         }

@@ -1,15 +1,16 @@
 //! The conversation with a worker, without I/O: what it says becomes notices, what the engine wants becomes messages. Source: draft-arcp-1.1.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use mainstay_arcp_protocol::b::{
-    AgentRef, Auth, Cancel, Capabilities, DecodeError, Envelope, ErrorCode, ErrorPayload, FinalStatus, Hello,
-    Implementation, JobError, JobResult, Message, Ping, Pong, Submit, Welcome, decode,
+    Accepted, AgentRef, Auth, Cancel, Capabilities, DecodeError, Envelope, ErrorCode, ErrorPayload,
+    FinalStatus, Hello, Implementation, JobError, JobResult, Message, Ping, Pong, Submit, Welcome, decode,
 };
 use mainstay_arcp_protocol::ids::ulid_text;
 use mainstay_kernel::jupyter::places::{offset, position};
 use mainstay_model::eval::RaisedError;
-use mainstay_model::tool_call::NoCall;
+use mainstay_model::tool_call::{NoCall, Progress};
 use mainstay_model::{
     Diagnostic, EvalResult, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, Severity, TextPosition,
     Timestamp, ToolCall,
@@ -17,12 +18,20 @@ use mainstay_model::{
 use serde_json::Value;
 
 use crate::chunks::{Chunks, too_large};
-use crate::inventory::{Tool, tools_of};
+use crate::inventory::{ONLY_VERSION, Tool, tools_of};
 
 mod events;
 
-/// So many beats in a row that an idle worker does not answer, and it counts as hung.
+/// So many beats in a row that an idle worker says nothing, and it counts as hung.
 const BEATS_MISSED: u32 = 3;
+/// How often a worker hears of its client, unless it wants to more often.
+const BEAT: Duration = Duration::from_secs(10);
+/// The most often.
+const SHORTEST_BEAT: Duration = Duration::from_millis(500);
+/// How many calls that have ended are remembered, so that nothing that comes late is taken for the next call's.
+const ENDED_CALLS: usize = 64;
+/// How often it is shown how much is done.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// What is used of the protocol beside what every session has.
 const FEATURES: [&str; 4] = ["heartbeat", "progress", "result_chunk", "agent_versions"];
 
@@ -42,7 +51,6 @@ pub(crate) enum Output {
 }
 
 /// What has been said so far, as far as it matters.
-#[derive(Debug)]
 pub(crate) struct Conversation {
     next_id: u128,
     /// The name of the session, once the worker has given it one.
@@ -51,23 +59,32 @@ pub(crate) struct Conversation {
     runtime: Implementation,
     tools: Vec<Tool>,
     has_heartbeat: bool,
+    /// How often the worker is to hear of its client.
+    beat: Duration,
+    /// How often it was asked since it said something.
     unanswered_beats: u32,
     running: Option<Running>,
+    /// What the worker called the last calls that have ended.
+    ended: VecDeque<String>,
     /// How many bytes a result may have.
     value_bytes: usize,
     outputs: Vec<Output>,
 }
 
 /// The call that is under way.
-#[derive(Debug)]
 struct Running {
     job: JobId,
+    /// The message that asked for it.
+    message: String,
     began: Duration,
     /// What the worker calls it, once it has accepted it.
     name: Option<String>,
     is_interrupted: bool,
     chunks: Option<Chunks>,
-    shows_progress: bool,
+    /// When it was shown last how much is done.
+    progress_shown: Option<Duration>,
+    /// How much is done, where that is not shown yet.
+    progress: Option<Progress>,
 }
 
 impl Conversation {
@@ -79,8 +96,10 @@ impl Conversation {
             runtime: Implementation::default(),
             tools: Vec::new(),
             has_heartbeat: false,
+            beat: BEAT,
             unanswered_beats: 0,
             running: None,
+            ended: VecDeque::new(),
             value_bytes,
             outputs: Vec::new(),
         };
@@ -123,13 +142,17 @@ impl Conversation {
 
     /// Takes in a line that the worker has written. What is no message is what a tool has printed, as tools do that know of no protocol.
     pub(crate) fn hear(&mut self, line: &str, now: Duration, at: Timestamp) {
+        self.unanswered_beats = 0;
         match decode(line) {
-            Ok(Envelope { job_id, message, .. }) => self.hear_message(job_id.as_deref(), message, now, at),
+            Ok(envelope) => self.hear_message(envelope, now, at),
             Err(DecodeError::NotJson(_) | DecodeError::NotAnObject) => {
                 self.print(OutputStream::Stdout, format!("{line}\n"));
             }
-            Err(DecodeError::Payload { kind, reason, .. })
-                if ["job.result", "job.error"].contains(&kind.as_str()) =>
+            Err(DecodeError::Field { .. }) if !is_envelope(line) => {
+                self.print(OutputStream::Stdout, format!("{line}\n"));
+            }
+            Err(DecodeError::Payload { job_id, kind, reason, .. })
+                if self.awaits(&kind, job_id.as_deref()) =>
             {
                 self.raise("PROTOCOL", &format!("the worker's `{kind}` cannot be read: {reason}"), None, now);
             }
@@ -141,16 +164,27 @@ impl Conversation {
         }
     }
 
-    fn hear_message(&mut self, job: Option<&str>, message: Message, now: Duration, at: Timestamp) {
+    /// Whether the call cannot go on without a message of this type about this job.
+    fn awaits(&self, kind: &str, job: Option<&str>) -> bool {
+        let is_accepted = self.running.as_ref().map(|running| running.name.is_some());
+        match kind {
+            "job.accepted" => is_accepted == Some(false),
+            "job.result" | "job.error" => self.is_running(job),
+            _ => false,
+        }
+    }
+
+    fn hear_message(&mut self, envelope: Envelope, now: Duration, at: Timestamp) {
+        let Envelope { session_id, job_id, message, .. } = envelope;
+        let job = job_id.as_deref();
         match message {
-            Message::SessionWelcome(welcome) => self.welcomed(welcome),
+            Message::SessionWelcome(welcome) => self.welcomed(welcome, session_id),
             Message::SessionError(error) => self.refused(error, now),
             Message::SessionPing(ping) => {
                 self.send(None, Message::SessionPong(Pong { ping_nonce: ping.nonce, received_at: at }));
             }
-            Message::SessionPong(_) => self.unanswered_beats = 0,
-            Message::JobAccepted(accepted) => self.accepted(accepted.job_id),
-            Message::JobEvent(event) if self.is_running(job) => self.happened(event.kind),
+            Message::JobAccepted(accepted) => self.accepted(accepted),
+            Message::JobEvent(event) if self.is_running(job) => self.happened(event.kind, now),
             Message::JobResult(result) if self.is_running(job) => self.ended(result, now),
             Message::JobError(error) if self.is_running(job) => self.failed(error, now),
             // What comes of a call that has ended, or is said to nobody in particular.
@@ -158,11 +192,14 @@ impl Conversation {
         }
     }
 
-    fn welcomed(&mut self, welcome: Welcome) {
+    fn welcomed(&mut self, welcome: Welcome, session: Option<String>) {
         let Capabilities { features, agents, .. } = welcome.capabilities;
         self.has_heartbeat = features.iter().any(|feature| feature == "heartbeat");
         self.tools = tools_of(agents.as_ref());
-        self.session = Some(welcome.session_id);
+        self.session = session.or(Some(welcome.session_id));
+        // Whoever is not heard of in two intervals may be taken for gone.
+        let wanted = welcome.heartbeat_interval_sec.map(|seconds| Duration::from_secs(seconds) / 2);
+        self.beat = wanted.unwrap_or(BEAT).clamp(SHORTEST_BEAT, BEAT);
         self.runtime = welcome.runtime;
         self.outputs.push(Output::Ready);
     }
@@ -171,15 +208,33 @@ impl Conversation {
     fn refused(&mut self, error: ErrorPayload, now: Duration) {
         if self.session.is_none() {
             self.outputs.push(Output::Refused(format!("{}: {}", error.code, error.message)));
-        } else if self.running.as_ref().is_some_and(|running| running.name.is_none()) {
+        } else if self.refuses_call(&error) {
             self.raise(&error.code, &error.message, error.details.as_ref(), now);
         } else {
             tracing::warn!(code = error.code, message = error.message, "a tool worker refuses something");
         }
     }
 
-    fn accepted(&mut self, name: String) {
+    /// Whether an error refuses the call that is not accepted yet. What is refused may be a cancel that came too late for the call before.
+    fn refuses_call(&self, error: &ErrorPayload) -> bool {
+        let Some(running) = self.running.as_ref().filter(|running| running.name.is_none()) else {
+            return false;
+        };
+        let refused = error.details.as_ref().and_then(|details| details["request_id"].as_str());
+        match refused {
+            Some(refused) => refused == running.message,
+            None => error.code != ErrorCode::JobNotFound.as_str(),
+        }
+    }
+
+    fn accepted(&mut self, Accepted { job_id: name, request_id, .. }: Accepted) {
+        if self.ended.contains(&name) {
+            return;
+        }
         let Some(running) = self.running.as_mut().filter(|running| running.name.is_none()) else { return };
+        if request_id.is_some_and(|request| request != running.message) {
+            return;
+        }
         running.name = Some(name.clone());
         if running.is_interrupted {
             self.cancel(name);
@@ -195,16 +250,21 @@ impl Conversation {
     pub(crate) fn run(&mut self, job: JobId, code: &str, now: Duration) {
         self.running = Some(Running {
             job,
+            message: ulid_text(self.next_id),
             began: now,
             name: None,
             is_interrupted: false,
             chunks: None,
-            shows_progress: false,
+            progress_shown: None,
+            progress: None,
         });
         let wrong = self.diagnose(code);
         let call = ToolCall::read(code).ok().filter(|_| wrong.is_empty());
         let agent = call.as_ref().and_then(|call| {
-            let version = call.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+            let has_versions =
+                self.tools.iter().any(|tool| tool.name == call.name && !tool.versions.is_empty());
+            let version = call.version.as_ref().filter(|_| has_versions);
+            let version = version.map(|version| format!("@{version}")).unwrap_or_default();
             AgentRef::try_from(format!("{}{version}", call.name)).ok()
         });
         let (Some(call), Some(agent)) = (call, agent) else {
@@ -239,12 +299,12 @@ impl Conversation {
                 let known = self.tools.iter().find(|tool| tool.name == call.name);
                 match (known, &call.version) {
                     (None, _) => wrong(format!("there is no tool {}; {}", call.name, self.offer()), 0),
-                    (Some(tool), Some(version)) if !tool.versions.contains(version) => {
+                    (Some(tool), Some(version)) if !tool.is_there_in(version) => {
                         let there = match tool.versions.as_slice() {
-                            [] => "it has no versions".to_owned(),
+                            [] => format!("it has only version {ONLY_VERSION}"),
                             versions => format!("there are {}", versions.join(", ")),
                         };
-                        wrong(format!("{} is not there in version {version}; {there}", call.name), 0)
+                        wrong(format!("the tool {} has no version {version}; {there}", call.name), 0)
                     }
                     (Some(_), _) => Vec::new(),
                 }
@@ -275,14 +335,20 @@ impl Conversation {
         self.send(Some(name), Message::JobCancel(Cancel { reason, job_id: None }));
     }
 
-    /// Looks whether an idle worker is there: it is asked, and has to be ended where it did not answer several times. One that is busy may have no
-    /// time for it.
+    /// How often [`Conversation::beat`] is due.
+    pub(crate) const fn beat_interval(&self) -> Duration {
+        self.beat
+    }
+
+    /// Lets the worker hear of its client, and looks whether it is there: an idle one has to be ended that says nothing several times. One that
+    /// is busy may have no time for it.
     pub(crate) fn beat(&mut self, at: Timestamp) {
-        if !self.has_heartbeat || self.running.is_some() {
-            self.unanswered_beats = 0;
+        if !self.has_heartbeat {
             return;
         }
-        if self.unanswered_beats >= BEATS_MISSED {
+        if self.running.is_some() {
+            self.unanswered_beats = 0;
+        } else if self.unanswered_beats >= BEATS_MISSED * (BEAT.as_millis() / self.beat.as_millis()) as u32 {
             self.outputs.push(Output::Kill);
             return;
         }
@@ -295,10 +361,11 @@ impl Conversation {
         let Some(running) = &mut self.running else { return };
         match result.final_status {
             FinalStatus::Success => {
-                let chunks = running.chunks.take().filter(|_| result.result.is_none());
-                let value = match chunks {
-                    Some(chunks) => chunks.whole(),
-                    None => Ok(result.result.unwrap_or_default()),
+                let (chunks, name) = (running.chunks.take(), result.result_id.as_deref());
+                let value = match (result.result, chunks) {
+                    (Some(value), _) => Ok(value),
+                    (None, None) if name.is_none() => Ok(Value::Null),
+                    (None, chunks) => chunks.unwrap_or_default().whole(name, result.result_size),
                 };
                 match value {
                     Ok(value) => self.done(&value, now),
@@ -348,7 +415,12 @@ impl Conversation {
     }
 
     fn end(&mut self, ending: JobEnding, result: EvalResult, now: Duration) {
+        self.show_progress(now);
         let Some(running) = self.running.take() else { return };
+        if let Some(name) = running.name {
+            self.ended.push_back(name);
+            self.ended.drain(..self.ended.len().saturating_sub(ENDED_CALLS));
+        }
         let report = JobReport {
             ending,
             result,
@@ -359,8 +431,25 @@ impl Conversation {
         self.outputs.push(Output::Tell(RunnerNotice::Finished { job: running.job, report }));
     }
 
+    /// Ends the call under way that the worker never took, since it is gone.
+    pub(crate) fn gone(&mut self, now: Duration) {
+        if self.running.as_ref().is_some_and(|running| running.name.is_none()) {
+            let reason = "the worker ended before it took the call; call the tool again";
+            self.raise("UNAVAILABLE", reason, None, now);
+        }
+    }
+
+    /// Ends the call under way, since the worker wrote a line of so many bytes: it may have been the end of the call.
+    pub(crate) fn cannot_hear(&mut self, bytes: usize, limit: usize, now: Duration) {
+        let reason = format!(
+            "the worker wrote a line of {bytes} bytes, of which at most {limit} are read, and was ended"
+        );
+        self.raise("PROTOCOL", &reason, None, now);
+        self.outputs.push(Output::Kill);
+    }
+
     /// Shows text as what the call under way has printed.
-    fn print(&mut self, stream: OutputStream, text: String) {
+    pub(crate) fn print(&mut self, stream: OutputStream, text: String) {
         let job = self.job();
         self.outputs.push(Output::Tell(RunnerNotice::Output { job, stream, text }));
     }
@@ -372,6 +461,11 @@ impl Conversation {
         let envelope = Envelope { id, session_id, trace_id: None, job_id, event_seq: None, message };
         self.outputs.push(Output::Send(format!("{}\n", envelope.encode())));
     }
+}
+
+/// Whether a line is meant as an envelope, and no JSON that a tool has printed.
+fn is_envelope(line: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|value| value.get("arcp").is_some())
 }
 
 /// Where the name of a tool begins in front of a cursor, and the part that is there of it; none where the cursor is behind the name.

@@ -15,8 +15,8 @@ use crate::runner::{Start, start};
 /// In which variable a worker finds the token that its client shows.
 const TOKEN: &str = "ARCP_TOKEN";
 
-/// How workers are run.
-#[derive(Clone, Debug)]
+/// How workers are run. Their environments may hold secrets.
+#[derive(Clone)]
 pub struct ToolWorkerSettings {
     /// The command of each worker, the program first, and what it finds in its environment beside that of its session's creator, by the kind of
     /// session that it serves.
@@ -28,7 +28,6 @@ pub struct ToolWorkerSettings {
 }
 
 /// Starts the tool workers that the settings name.
-#[derive(Debug)]
 pub struct ToolWorkers {
     settings: ToolWorkerSettings,
 }
@@ -42,7 +41,7 @@ impl ToolWorkers {
     fn launch(&self, spec: &RunnerSpec, token: &str) -> Result<Launch, Error> {
         let kind = &spec.kind;
         let missing = || Error::KernelUnavailable {
-            reason: format!("the settings have no `command` in `[tool-workers.{kind}]`"),
+            reason: format!("`config.toml` has no `command` in `[tool-workers.{kind}]`"),
         };
         let (command, environment) = self.settings.workers.get(kind).ok_or_else(missing)?;
         let (program, arguments) = command.split_first().ok_or_else(missing)?;

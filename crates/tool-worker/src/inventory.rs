@@ -22,6 +22,16 @@ pub struct Tool {
     pub default: Option<String>,
 }
 
+/// The version of a tool that has no versions.
+pub(crate) const ONLY_VERSION: &str = "1";
+
+impl Tool {
+    /// Whether the tool is there in this version.
+    pub(crate) fn is_there_in(&self, version: &String) -> bool {
+        self.versions.contains(version) || (self.versions.is_empty() && version == ONLY_VERSION)
+    }
+}
+
 /// The tools in a welcome, which has names, or entries with versions. What is neither is left out. Source: draft-arcp-1.1, 6.2.
 pub(crate) fn tools_of(agents: Option<&Value>) -> Vec<Tool> {
     let all = agents.and_then(Value::as_array).into_iter().flatten();

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use mainstay_kernel::runner_process::{self, died_early, exit_of, unavailable};
 use mainstay_model::tool_call::NoCall;
 use mainstay_model::{
-    Action, Blame, BuildReport, Diagnostic, Error, JobId, LastWords, RunnerInfo, RunnerNotice, SessionKind,
-    TextPosition, Timestamp, ToolCall, WorkerExit,
+    Action, Blame, BuildReport, Diagnostic, Error, JobId, LastWords, OutputStream, RunnerInfo, RunnerNotice,
+    SessionKind, TextPosition, Timestamp, ToolCall, WorkerExit,
 };
 use mainstay_os::lines::{LastLines, Line, LineWriter, Lines};
 use mainstay_os::process::{self, Group, Launch, Unready};
@@ -37,8 +37,8 @@ const LINE_BYTES: usize = 16 * 1024 * 1024;
 const ERROR_LINE_BYTES: usize = 64 * 1024;
 /// How long a process may live on after it closed its output.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-/// How often an idle worker is asked whether it is there.
-const BEAT: Duration = Duration::from_secs(10);
+/// How many lines may wait to be read by a worker; one that reads none of them hangs.
+const LINES_TO_READ: usize = 4096;
 
 /// All that is needed to start a worker.
 pub(crate) struct Start<'a> {
@@ -86,7 +86,7 @@ pub(crate) async fn start(start: Start<'_>) -> Result<(StartedRunner, Vec<Tool>)
         woken,
         notices: notices_in,
     };
-    reader.until_ready().await?;
+    reader.until_ready(&kind).await?;
     unready.is_ready();
     tokio::spawn(reader.run());
     let (runtime, tools) = {
@@ -130,6 +130,9 @@ impl Shared {
                 Output::Send(line) => self.writer.send(line),
                 other => rest.push(other),
             }
+        }
+        if self.writer.waiting() > LINES_TO_READ {
+            rest.push(Output::Kill);
         }
         rest
     }
@@ -280,12 +283,16 @@ fn versions(tool: &Tool) -> Option<String> {
 }
 
 /// Why a worker ended before it took calls. Where it ended by itself and said why, the next start would end in the same way.
-fn not_started(exit: WorkerExit, said: Option<String>) -> Error {
+fn not_started(kind: &SessionKind, exit: WorkerExit, said: Option<String>) -> Error {
     let said = said.unwrap_or_default();
     let is_its_own = matches!(exit, WorkerExit::Code(_)) && !exit.is_from_outside();
     match said.trim() {
         said if is_its_own && !said.is_empty() => {
-            Error::KernelUnavailable { reason: format!("the tool worker ended with {exit}: {said}") }
+            let said = said.trim_end_matches('.');
+            let settings =
+                format!("`[tool-workers.{kind}]` in Mainstay's `config.toml` says how it is started");
+            let reason = format!("the tool worker ended with {exit}: {said}; {settings}");
+            Error::KernelUnavailable { reason }
         }
         said => died_early(exit, said),
     }
@@ -310,13 +317,13 @@ struct Reader {
 
 impl Reader {
     /// Reads until the worker takes calls.
-    async fn until_ready(&mut self) -> Result<(), Error> {
+    async fn until_ready(&mut self, kind: &SessionKind) -> Result<(), Error> {
         // It is greeted.
         self.shared.change(|_, _| {});
         loop {
             let Some(outputs) = self.next().await else {
                 let exit = self.exited().await;
-                return Err(not_started(exit, self.last_lines.text()));
+                return Err(not_started(kind, exit, self.last_lines.text()));
             };
             for output in outputs {
                 match output {
@@ -333,7 +340,7 @@ impl Reader {
     }
 
     async fn run(mut self) {
-        let mut beats = interval(BEAT);
+        let mut beats = interval(self.shared.conversation().beat_interval());
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let outputs = tokio::select! {
@@ -345,18 +352,22 @@ impl Reader {
                     self.shared.change(|conversation, _| conversation.beat(Timestamp::now()))
                 }
             };
-            for output in outputs {
-                match output {
-                    Output::Tell(notice) => self.tell(notice).await,
-                    Output::Kill => {
-                        tracing::warn!("a tool worker that does not answer its heartbeat is killed");
-                        self.group.kill();
-                    }
-                    Output::Send(_) | Output::Ready | Output::Refused(_) => {}
-                }
-            }
+            self.pass_on(outputs).await;
         }
         self.end().await;
+    }
+
+    async fn pass_on(&self, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::Tell(notice) => self.tell(notice).await,
+                Output::Kill => {
+                    tracing::warn!("a tool worker is killed: it is not understood, or does not answer");
+                    self.group.kill();
+                }
+                Output::Send(_) | Output::Ready | Output::Refused(_) => {}
+            }
+        }
     }
 
     /// What follows of the next that happens; none when the worker has closed its output.
@@ -369,11 +380,10 @@ impl Reader {
             }
         };
         tokio::select! {
+            // What a worker that is gone has written is read before its silence counts.
+            biased;
             line = self.stdout.next() => Some(self.hear(line?)),
-            line = self.stderr.next(), if self.stderr_is_open => {
-                self.hear_error(line);
-                Some(Vec::new())
-            }
+            line = self.stderr.next(), if self.stderr_is_open => Some(self.hear_error(line)),
             Some(outputs) = self.woken.recv() => Some(outputs),
             // What it has started may hold its output open for as long as it likes.
             _ = self.child.wait(), if self.silent_from.is_none() => {
@@ -391,29 +401,34 @@ impl Reader {
                 self.shared.change(|conversation, now| conversation.hear(&line, now, Timestamp::now()))
             }
             Line::TooLong(bytes) => {
-                tracing::error!(bytes, limit = LINE_BYTES, "a line of a tool worker's is too long");
-                // It may have been the end of the call: a worker that is not understood does not go on.
-                self.group.kill();
-                Vec::new()
+                self.shared.change(|conversation, now| conversation.cannot_hear(bytes, LINE_BYTES, now))
             }
         }
     }
 
-    fn hear_error(&mut self, line: Option<Line>) {
+    /// What a worker says on standard error is shown as the output of the call under way.
+    fn hear_error(&mut self, line: Option<Line>) -> Vec<Output> {
         match line {
             Some(Line::Whole(line)) => {
                 let line = String::from_utf8_lossy(&line);
-                tracing::info!(line = line.trim(), "a tool worker says on standard error");
                 self.last_lines.push(&line);
                 self.start_lines.keep(self.last_lines.text());
+                let text = format!("{line}\n");
+                return self.shared.change(|conversation, _| conversation.print(OutputStream::Stderr, text));
             }
             Some(Line::TooLong(bytes)) => tracing::warn!(bytes, "a tool worker says much on standard error"),
             None => self.stderr_is_open = false,
         }
+        Vec::new()
     }
 
     async fn end(mut self) {
         let exit = self.exited().await;
+        let mut last = self.shared.change(Conversation::gone);
+        while let Ok(outputs) = self.woken.try_recv() {
+            last.extend(outputs);
+        }
+        self.pass_on(last).await;
         let job = self.shared.conversation().job();
         // Which job it was at is known, and not whether that brought it about.
         let last_words = job.map(|job| LastWords {
@@ -429,6 +444,7 @@ impl Reader {
         let exit = exit_of(self.group.ended(&mut self.child, EXIT_GRACE).await);
         while self.stderr_is_open {
             let line = tokio::time::timeout(EXIT_GRACE, self.stderr.next()).await;
+            // It is told as the reason where a call was under way.
             self.hear_error(line.unwrap_or_default());
         }
         exit

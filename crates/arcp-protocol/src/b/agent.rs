@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// How many bytes the name of an agent may have with its version.
+const LONGEST: usize = 256;
+
 /// The name of an agent, perhaps with a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
@@ -41,9 +44,12 @@ impl TryFrom<String> for AgentRef {
             !text.is_empty()
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '_' | '-'))
         };
-        match is_name(name) && version.is_none_or(is_version) {
+        let is_short = text.len() <= LONGEST;
+        match is_short && is_name(name) && version.is_none_or(is_version) {
             true => Ok(Self { name: name.to_owned(), version: version.map(str::to_owned) }),
-            false => Err(format!("`{text}` names no agent; an agent is NAME or NAME@VERSION")),
+            false => Err(format!(
+                "`{text}` names no agent; an agent is NAME or NAME@VERSION, of {LONGEST} bytes at most"
+            )),
         }
     }
 }

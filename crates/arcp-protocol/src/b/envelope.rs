@@ -195,6 +195,8 @@ pub enum DecodeError {
     Payload {
         /// The id of the message.
         id: String,
+        /// The job that the message is about, where it says so.
+        job_id: Option<String>,
         /// The type of the message.
         kind: String,
         /// What is wrong with it.
@@ -246,7 +248,7 @@ pub fn decode(frame: &str) -> Result<Envelope, DecodeError> {
     };
     match Message::read(&kind, payload) {
         Some(Ok(message)) => Ok(Envelope { id, session_id, trace_id, job_id, event_seq, message }),
-        Some(Err(error)) => Err(DecodeError::Payload { id, kind, reason: error.to_string() }),
+        Some(Err(error)) => Err(DecodeError::Payload { id, job_id, kind, reason: error.to_string() }),
         None => Err(DecodeError::UnknownType { id, kind }),
     }
 }

@@ -47,6 +47,7 @@ pub struct Accepted {
     /// The name of the job.
     pub job_id: String,
     /// The agent that has the job, with its version.
+    #[serde(default)]
     pub agent: String,
     /// What the job may do.
     #[serde(default)]
@@ -61,7 +62,8 @@ pub struct Accepted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Vec<Value>>,
     /// When the job was accepted.
-    pub accepted_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at: Option<Timestamp>,
     /// The trace of which the job is part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,

@@ -184,18 +184,22 @@ pub struct Welcome {
     /// What the runtime is.
     pub runtime: Implementation,
     /// The name of the session. The draft has it in the envelope alone; clients read it here.
+    #[serde(default)]
     pub session_id: String,
     /// The token with which the session can be resumed, once.
+    #[serde(default)]
     pub resume_token: String,
     /// How long it can be resumed after its connection was lost, in seconds.
+    #[serde(default)]
     pub resume_window_sec: u64,
     /// How often each side is to be heard of, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_interval_sec: Option<u64>,
     /// What the runtime can do.
     pub capabilities: Capabilities,
-    /// When the session was accepted.
-    pub accepted_at: Timestamp,
+    /// When the session was accepted. The draft does not have it; clients read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at: Option<Timestamp>,
 }
 
 /// One side wants to hear of the other.

@@ -144,7 +144,7 @@ pub(super) async fn welcome(
             inventory(daemon, client).await?,
             has(Feature::AgentVersions),
         ),
-        accepted_at: Timestamp::now(),
+        accepted_at: Some(Timestamp::now()),
     })
 }
 

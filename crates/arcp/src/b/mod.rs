@@ -173,7 +173,7 @@ impl Dialect for B {
             lease_constraints: constraints,
             budget,
             credentials: None,
-            accepted_at: known.map_or_else(Timestamp::now, |known| known.submitted_at),
+            accepted_at: Some(known.map_or_else(Timestamp::now, |known| known.submitted_at)),
             trace_id: Some(
                 known.map_or_else(|| submission.trace.clone(), |known| known.origin.trace.clone()),
             ),

@@ -1,5 +1,4 @@
 use mainstay_model::JobEnding;
-use mainstay_model::tool_call::Progress;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -56,6 +55,11 @@ impl Talk {
         let (job, _) = self.run("quote {}");
         assert_eq!(self.hear(None, "job.accepted", accepted("j")), []);
         job
+    }
+
+    /// So many milliseconds pass.
+    fn pass(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
     }
 
     fn event(&mut self, kind: &str, body: Value) -> Vec<Output> {
@@ -131,8 +135,8 @@ fn what_is_no_call_never_reaches_the_worker() {
         ("6 * 7", "no JSON"),
         ("quote {", "not whole"),
         ("price {}", "there is no tool price; there are quote, search"),
-        ("search@3 {}", "search is not there in version 3; there are 1, 2"),
-        ("quote@1", "quote is not there in version 1; it has no versions"),
+        ("search@3 {}", "the tool search has no version 3; there are 1, 2"),
+        ("quote@2", "the tool quote has no version 2; it has only version 1"),
     ] {
         let mut talk = Talk::welcomed();
         let (_, told) = talk.run(code);
@@ -155,7 +159,10 @@ fn what_happens_is_told_and_what_a_tool_prints_is_shown() {
     };
     let stdout = |text: &str| (OutputStream::Stdout, text.to_owned());
     assert_eq!(printed(talk.line("debug: here")), stdout("debug: here\n"));
-    assert_eq!(printed(talk.line("[1, 2]")), stdout("[1, 2]\n"));
+    for json in ["[1, 2]", r#"{"level": "info"}"#, r#"{"id": "x", "type": "y"}"#] {
+        assert_eq!(printed(talk.line(json)), stdout(&format!("{json}\n")));
+    }
+    assert_eq!(talk.line(r#"{"arcp": "1.1", "id": "x", "type": "y"}"#), [], "it is an envelope");
     assert_eq!(printed(talk.event("log", json!({ "level": "info", "message": "a" }))), stdout("a\n"));
     let trouble = printed(talk.event("log", json!({ "level": "error", "message": "b" })));
     assert_eq!(trouble, (OutputStream::Stderr, "b\n".to_owned()));
@@ -174,15 +181,21 @@ fn what_happens_is_told_and_what_a_tool_prints_is_shown() {
 fn how_much_is_done_is_shown_in_one_place() {
     let mut talk = Talk::welcomed();
     talk.running();
-    let mut shown = |current: u32| {
-        let told = talk
-            .event("progress", json!({ "current": current, "total": 3, "units": "files", "message": "m" }));
-        match told.as_slice() {
-            [Output::Tell(RunnerNotice::Display { display, .. })] => (**display).clone(),
-            other => panic!("{other:?}"),
-        }
+    let progress = |current: u32| json!({ "current": current, "total": 3, "units": "files", "message": "m" });
+    let shown = |told: &[Output]| match told {
+        [Output::Tell(RunnerNotice::Display { display, .. })] => (**display).clone(),
+        other => panic!("{other:?}"),
     };
-    let (first, second) = (shown(1), shown(2));
+    let first = shown(&talk.event("progress", progress(0)));
+    // One of many steps waits until it is due, or until the end.
+    assert_eq!(talk.event("progress", progress(1)), []);
+    talk.pass(100);
+    let second = shown(&talk.event("progress", progress(2)));
+    assert_eq!(talk.event("progress", progress(3)), []);
+    let ended = talk.hear(Some("j"), "job.result", json!({ "final_status": "success" }));
+    let [last, rest @ ..] = ended.as_slice() else { panic!("{ended:?}") };
+    assert_eq!(shown(std::slice::from_ref(last)).data.text(), "3 of 3 files: m");
+    assert_eq!(end(rest).0, JobEnding::Completed);
     assert_eq!((first.is_update, second.is_update), (false, true));
     assert_eq!(first.id, second.id);
     assert_eq!(second.data.text(), "2 of 3 files: m");
@@ -248,13 +261,84 @@ fn a_result_in_parts_is_put_together() {
         });
         assert_eq!(talk.event("result_chunk", part), []);
     }
-    let ended = talk.hear(Some("j"), "job.result", json!({ "final_status": "success", "result_id": "r" }));
+    let result = json!({ "final_status": "success", "result_id": "r", "result_size": 7 });
+    let ended = talk.hear(Some("j"), "job.result", result.clone());
     assert_eq!(end(&ended).1.tool_value(), Some(json!("one two")));
+    let mut none = Talk::welcomed();
+    none.running();
+    assert_eq!(raised(&none.hear(Some("j"), "job.result", result.clone())).0, "RESULT_NOT_TAKEN");
+    let mut unread = Talk::welcomed();
+    unread.running();
+    unread.event("result_chunk", json!({ "encoding": "gzip" }));
+    assert_eq!(raised(&unread.hear(Some("j"), "job.result", result)).0, "RESULT_NOT_TAKEN");
+}
+
+#[test]
+fn what_comes_of_one_call_is_never_anothers() {
+    let mut talk = Talk::welcomed();
+    talk.running();
+    let done = json!({ "final_status": "success" });
+    end(&talk.hear(Some("j"), "job.result", done.clone()));
+    let (_, told) = talk.run("quote {}");
+    let message: Value = match told.as_slice() {
+        [Output::Send(line)] => serde_json::from_str(line).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    // What comes late of the call before, and of its cancel, is not meant for this one.
+    assert_eq!(talk.hear(None, "session.error", json!({ "code": "JOB_NOT_FOUND" })), []);
+    let other = json!({ "code": "INVALID_REQUEST", "details": { "request_id": "another" } });
+    assert_eq!(talk.hear(None, "session.error", other), []);
+    assert_eq!(talk.hear(None, "job.accepted", accepted("j")), []);
+    assert_eq!(talk.hear(Some("j"), "job.result", json!({ "final_status": "nothing" })), []);
+    let mut wrong = accepted("k");
+    wrong["request_id"] = json!("another");
+    assert_eq!(talk.hear(None, "job.accepted", wrong), []);
+    let mut right = accepted("k");
+    right["request_id"] = message["id"].clone();
+    assert_eq!(talk.hear(None, "job.accepted", right), []);
+    assert_eq!(end(&talk.hear(Some("k"), "job.result", done)).0, JobEnding::Completed);
+}
+
+#[test]
+fn a_worker_may_say_no_more_than_the_draft_wants() {
+    let mut talk = Talk::begin();
+    talk.take();
+    let welcome = json!({
+        "arcp": "1.1", "id": "m", "type": "session.welcome", "session_id": "s",
+        "payload": {
+            "runtime": { "name": "x", "version": "1" }, "resume_token": "t", "resume_window_sec": 600,
+            "heartbeat_interval_sec": 1, "capabilities": { "encodings": ["json"], "agents": ["quote"] },
+        },
+    });
+    assert_eq!(talk.line(&welcome.to_string()), [Output::Ready]);
+    assert_eq!(talk.conversation.beat_interval(), Duration::from_millis(500));
+    talk.run("quote");
+    assert_eq!(talk.hear(None, "job.accepted", json!({ "job_id": "j" })), []);
+    let done = talk.hear(Some("j"), "job.result", json!({ "final_status": "success", "result": 1 }));
+    assert_eq!(end(&done).1.tool_value(), Some(json!(1)));
+    talk.run("quote");
+    assert_eq!(raised(&talk.hear(None, "job.accepted", json!({}))).0, "PROTOCOL");
+}
+
+#[test]
+fn a_call_that_its_worker_never_took_says_so() {
+    let mut talk = Talk::welcomed();
+    talk.run("quote");
+    talk.conversation.gone(talk.now);
+    assert_eq!(raised(&talk.take()).0, "UNAVAILABLE");
+    talk.running();
+    talk.conversation.gone(talk.now);
+    assert_eq!(talk.take(), [], "what it has taken may have had effects");
+    talk.conversation.cannot_hear(10, 5, talk.now);
+    let told = talk.take();
+    assert_eq!(raised(&told[..1]).0, "PROTOCOL");
+    assert_eq!(told[1..], [Output::Kill]);
 }
 
 #[test]
 fn an_idle_worker_that_does_not_answer_is_ended_and_a_busy_one_is_left_alone() {
     let mut talk = Talk::welcomed();
+    assert_eq!(talk.conversation.beat_interval(), BEAT);
     for _ in 0..BEATS_MISSED {
         talk.conversation.beat(Timestamp::UNIX_EPOCH);
         assert_eq!(sent(&talk.take())[0].0, "session.ping");
@@ -270,7 +354,7 @@ fn an_idle_worker_that_does_not_answer_is_ended_and_a_busy_one_is_left_alone() {
     busy.running();
     for _ in 0..2 * BEATS_MISSED {
         busy.conversation.beat(Timestamp::UNIX_EPOCH);
-        assert_eq!(busy.take(), []);
+        assert_eq!(sent(&busy.take())[0].0, "session.ping", "the worker is to hear of its client");
     }
     let ping = json!({ "nonce": "n", "sent_at": "2026-01-01T00:00:00Z" });
     assert_eq!(sent(&busy.hear(None, "session.ping", ping))[0].1["ping_nonce"], "n");
