@@ -81,7 +81,12 @@ impl<D: Dialect> Session<D> {
     }
 
     /// The event that ended a job, with what that depends on. It is found without reading all of its session where its outcome says which it is.
-    async fn end_of(&self, job: &CommandId, home: SessionId, up_to: Position) -> Result<Vec<Event>, Error> {
+    pub(crate) async fn end_of(
+        &self,
+        job: &CommandId,
+        home: SessionId,
+        up_to: Position,
+    ) -> Result<Vec<Event>, Error> {
         let completed = match self.client.command(job).await? {
             CommandStatus::Ended(stored) => match stored.outcome {
                 Outcome::Done { response: Response::Evaluated(eval) } => Some(eval.completed),

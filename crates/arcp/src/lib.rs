@@ -23,6 +23,7 @@ mod job_id;
 mod job_news;
 mod job_origin;
 mod job_outcome;
+mod job_result;
 mod jobs_under_way;
 mod joins;
 mod late_spans;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::session::Session;
 use crate::json::{short, text};
-use crate::probe::{Probe, fresh};
+use crate::probe::{Behaviour, Probe, fresh};
 use crate::scenario::{Stop, Verdict, expect, scenarios};
 
 scenarios! {
@@ -17,6 +17,9 @@ scenarios! {
     "a.16.1.hash" Must
         "The size and sha256 of the reference are those of the bytes."
         => hash;
+    "a.16.1.result" Must
+        "Where a job ends with a result_ref, artifact.fetch returns bytes of the size and sha256 that it has."
+        => result;
     "a.16.2.fetch" Must
         "artifact.fetch returns the bytes, or where they are."
         => fetch;
@@ -92,6 +95,27 @@ async fn fetch(probe: &Probe) -> Verdict {
     let elsewhere = field(&answer, "uri").as_str().is_some_and(|uri| !uri.starts_with("arcp://"));
     let holds = data.as_deref() == Some(body.as_bytes()) || (data.is_none() && elsewhere);
     expect(holds, expected, || short(&answer))
+}
+
+async fn result(probe: &Probe) -> Verdict {
+    let mut session = ready(probe).await?;
+    let (command, job) = session.start(probe, Behaviour::Succeeds).await?;
+    let end = session.end(&command, &job).await?;
+    let reference = &end["payload"]["result_ref"];
+    if !reference.is_object() {
+        return Err(Stop::not_applicable("the job has no result_ref"));
+    }
+    let id = session.send("artifact.fetch", json!({ "artifact_id": reference["artifact_id"] })).await?;
+    let answer = session.answer(&id, &["artifact.ref"]).await?;
+    let Some(bytes) = field(&answer, "data").as_str().and_then(|data| STANDARD.decode(data).ok()) else {
+        let elsewhere = field(&answer, "uri").as_str().is_some_and(|uri| !uri.starts_with("arcp://"));
+        return expect(elsewhere, "the bytes as data, or another uri", || short(&answer));
+    };
+    let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let said = text(reference, "/sha256");
+    let holds = reference["size"].as_u64() == u64::try_from(bytes.len()).ok()
+        && said.strip_prefix("sha256:").unwrap_or(said) == hash;
+    expect(holds, &format!("result_ref with size {} and sha256 {hash}", bytes.len()), || short(reference))
 }
 
 async fn unknown(probe: &Probe) -> Verdict {

@@ -373,7 +373,8 @@ impl Runtime {
             }
             _ => {}
         }
-        self.end(&job, "job.completed", json!({ "value": arguments }));
+        let result = self.result(&known.session, &arguments);
+        self.end(&job, "job.completed", json!({ "result_ref": result }));
     }
 
     /// Publishes the bytes of a picture.
@@ -555,6 +556,21 @@ impl Runtime {
         Ok(())
     }
 
+    /// Stores the result of a job, and refers to it.
+    fn result(&self, session: &str, result: &Value) -> Value {
+        let bytes = result.to_string().into_bytes();
+        let artifact = self.id("art");
+        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let reference = json!({
+            "artifact_id": artifact, "uri": format!("arcp://session/{session}/artifact/{artifact}"),
+            "media_type": "application/json", "size": bytes.len(), "sha256": sha256,
+        });
+        let mut state = self.state();
+        let owner = state.sessions[session].principal.clone();
+        state.artifacts.insert(artifact, (owner, bytes));
+        reference
+    }
+
     fn put(&self, message: &Value, session: &str, out: &Out) -> Refused {
         let data = text(message, "/payload/data");
         let bytes = STANDARD.decode(data).map_err(|_| ("INVALID_ARGUMENT", "no base64"))?;
@@ -714,6 +730,7 @@ impl Scripted for Runtime {
             }
             ("bare-subscribed", "subscribe.accepted") => remove(&mut message, "/payload", "subscription_id"),
             ("bare-refs", "artifact.ref") => remove(&mut message, "/payload", "uri"),
+            ("wrong-hash", "job.completed") => message["payload"]["result_ref"]["sha256"] = json!("00"),
             ("wrong-hash", "artifact.ref") => message["payload"]["sha256"] = json!("00"),
             ("empty-artifacts", "artifact.ref") if message["payload"]["data"].is_string() => {
                 message["payload"]["data"] = json!("");

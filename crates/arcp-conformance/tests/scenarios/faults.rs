@@ -89,7 +89,7 @@ pub(crate) const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("bare-refs", &["a.16.1.ref"]),
-    ("wrong-hash", &["a.16.1.hash"]),
+    ("wrong-hash", &["a.16.1.hash", "a.16.1.result"]),
     ("empty-artifacts", &["a.16.2.fetch"]),
     ("no-release", &["a.16.2.release"]),
     ("anybody-fetches", &["a.16.2.other-principal"]),

@@ -1,17 +1,18 @@
 //! Artifacts: what clients of dialect A store for each other. Source: draft-arcp-01, 16.
 
 use jiff::SignedDuration;
-use mainstay_arcp_protocol::a::artifact::{ArtifactPut, ArtifactSent};
+use mainstay_arcp_protocol::a::artifact::{ArtifactPut, ArtifactRef, ArtifactSent};
 use mainstay_arcp_protocol::a::control::{Ack, Nack};
 use mainstay_arcp_protocol::a::sidecar::{Owner, SidecarFrame};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::ArtifactContent;
 use mainstay_log::Artifact;
-use mainstay_model::{Base64, Error, Timestamp};
+use mainstay_model::{Base64, CommandId, Error, Timestamp};
 
+use super::results::ResultArtifacts;
 use super::translator::encoded;
 use super::uploads::{UploadError, Uploaded};
-use super::{A, errors};
+use super::{A, errors, results};
 use crate::frames::Outgoing;
 use crate::new_id::new_ulid;
 use crate::session::Session;
@@ -68,7 +69,7 @@ impl Session<A> {
         let limit = self.settings.artifact_bytes;
         match self.client.put_artifact(content, limit, Timestamp::now()).await {
             Ok(stored) => {
-                self.answer(id, Message::ArtifactRef(self.reference(&stored, None))).await;
+                self.answer(id, Message::ArtifactRef(self.reference(&stored))).await;
                 Ok(())
             }
             Err(error @ Error::ArtifactsTooLarge { .. }) => {
@@ -102,12 +103,21 @@ impl Session<A> {
 
     /// Sends an artifact with its content, which is verified.
     pub(super) async fn fetch_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
+        if let Some(job) = results::job_of(artifact) {
+            return match self.result_content(&job).await? {
+                Some((sent, content)) => {
+                    self.send_content(id, sent, &content).await;
+                    Ok(())
+                }
+                None => self.no_artifact(id, artifact).await,
+            };
+        }
         let Some(stored) = self.client.artifact(artifact, Timestamp::now()).await? else {
             return self.no_artifact(id, artifact).await;
         };
         match self.client.artifact_content(&stored).await {
             Ok(bytes) => {
-                self.send_content(id, &stored, &bytes).await;
+                self.send_content(id, self.reference(&stored), &bytes).await;
                 Ok(())
             }
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
@@ -119,20 +129,25 @@ impl Session<A> {
     }
 
     /// Answers with an artifact and its content, which follows in frames of bytes where the client takes those.
-    async fn send_content(&self, id: &str, stored: &Artifact, content: &[u8]) {
+    async fn send_content(&self, id: &str, sent: ArtifactSent, content: &[u8]) {
         if !self.dialect.terms.sidecar {
-            let data = Base64::of(content).into_string();
-            self.answer(id, Message::ArtifactRef(self.reference(stored, Some(data)))).await;
+            let data = Some(Base64::of(content).into_string());
+            self.answer(id, Message::ArtifactRef(ArtifactSent { data, ..sent })).await;
             return;
         }
-        let envelope = self.envelope(Some(id), Message::ArtifactRef(self.reference(stored, None)));
+        let envelope = self.envelope(Some(id), Message::ArtifactRef(sent));
         let bytes = frames_of(&envelope.id, content);
         self.send_frame(Outgoing { text: encoded(&envelope), bytes }).await;
     }
 
     /// Gives an artifact up.
     pub(super) async fn release_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
-        match self.client.release_artifact(artifact, Timestamp::now()).await? {
+        // A result stays in the log with its job.
+        let is_result = match results::job_of(artifact) {
+            Some(job) => self.result_content(&job).await?.is_some(),
+            None => false,
+        };
+        match is_result || self.client.release_artifact(artifact, Timestamp::now()).await? {
             true => self.answer(id, Message::Ack(Ack { details: None })).await,
             false => return self.no_artifact(id, artifact).await,
         }
@@ -149,7 +164,20 @@ impl Session<A> {
         Ok(())
     }
 
-    fn reference(&self, artifact: &Artifact, data: Option<String>) -> ArtifactSent {
+    /// The result of a job as an artifact with its content; none where there is none, or none any more.
+    async fn result_content(&self, job: &CommandId) -> Result<Option<(ArtifactSent, Vec<u8>)>, Error> {
+        let Some((home, true)) = self.place_of(job).await? else { return Ok(None) };
+        let Some((result, ended_at)) = self.result_of(job, home).await? else { return Ok(None) };
+        let content = result.to_string().into_bytes();
+        let results = ResultArtifacts::new(self.stored.chunk_bytes, &self.settings);
+        let reference = results.reference_to(&self.stored.id, job, &content, ended_at);
+        let ArtifactRef { artifact_id, uri, media_type, size, sha256, expires_at } = reference;
+        let sent = ArtifactSent { artifact_id, uri, media_type, size, sha256, expires_at, data: None };
+        let is_kept = expires_at.is_none_or(|expires_at| expires_at > Timestamp::now());
+        Ok(is_kept.then_some((sent, content)))
+    }
+
+    fn reference(&self, artifact: &Artifact) -> ArtifactSent {
         let stored = &artifact.stored;
         ArtifactSent {
             artifact_id: stored.id.clone(),
@@ -158,7 +186,7 @@ impl Session<A> {
             size: artifact.size,
             sha256: stored.sha256.clone(),
             expires_at: Some(stored.expires_at),
-            data,
+            data: None,
         }
     }
 }

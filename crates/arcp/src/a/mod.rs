@@ -13,6 +13,7 @@ mod ids;
 mod leases;
 mod news;
 mod requests;
+mod results;
 mod schedules;
 mod subscriptions;
 mod translator;
@@ -32,6 +33,7 @@ use tokio::time::Instant;
 
 use self::closing::Closing;
 use self::handshake::{Handshake, Terms};
+use self::results::ResultArtifacts;
 use self::translator::{ATranslator, encoded, wire_state};
 use self::uploads::Uploads;
 use crate::dialect::Dialect;
@@ -140,6 +142,7 @@ fn begin(
         streams: has("streaming"),
         binary: has("streaming") && has("binary_streams"),
         sidecar: terms.sidecar,
+        results: has("artifacts").then(|| ResultArtifacts::new(stored.chunk_bytes, &peer.settings)),
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
         permissions: has("permissions"),
@@ -444,6 +447,7 @@ pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
         streams,
         binary: streams,
         sidecar: false,
+        results: streams.then(|| ResultArtifacts::new(40, &crate::settings::Settings::default())),
         durable_jobs: true,
         asks: streams,
         permissions: streams,

@@ -12,6 +12,7 @@ use mainstay_model::{Base64, CommandId, Timestamp};
 use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
+use super::results::ResultArtifacts;
 use super::{errors, ids};
 use crate::frames::Outgoing;
 use crate::job_news::JobNews;
@@ -33,6 +34,8 @@ pub(crate) struct ATranslator {
     pub(super) binary: bool,
     /// Whether the bytes of those streams come in frames of their own.
     pub(super) sidecar: bool,
+    /// Which results are told as artifacts, where its client has those.
+    pub(super) results: Option<ResultArtifacts>,
     /// Whether a job ends as a job; else as the invocation of a tool.
     pub(super) durable_jobs: bool,
     /// Whether its client can be asked.
@@ -160,7 +163,7 @@ impl Translator for ATranslator {
             Message::StreamClose(StreamClose { reason: Some("the job has ended".to_owned()), chunks: None })
         };
         let mut said: Vec<_> = self.in_streams(view, closed).collect();
-        let last = JobMessage::from(self.last(outcome)).answering(view.known.origin.message.clone());
+        let last = JobMessage::from(self.last(view, outcome)).answering(view.known.origin.message.clone());
         said.push(Some(last.critical()));
         said
     }
@@ -278,13 +281,18 @@ impl ATranslator {
     }
 
     /// The message that ends a job.
-    fn last(&self, outcome: JobOutcome) -> Message {
+    fn last(&self, view: &JobView<'_>, outcome: JobOutcome) -> Message {
         match outcome {
-            JobOutcome::Done(value) if self.durable_jobs => {
-                Message::JobCompleted(JobCompleted { value: Some(value), result_ref: None })
-            }
-            JobOutcome::Done(value) => {
-                Message::ToolResult(ToolResult { value: Some(value), result_ref: None })
+            JobOutcome::Done(result) => {
+                let JobView { job, known, event } = view;
+                let result_ref = self
+                    .results
+                    .and_then(|results| results.reference(&known.origin.session, job, &result, event.at));
+                let value = result_ref.is_none().then_some(result);
+                match self.durable_jobs {
+                    true => Message::JobCompleted(JobCompleted { value, result_ref }),
+                    false => Message::ToolResult(ToolResult { value, result_ref }),
+                }
             }
             JobOutcome::Failed(failure) if !self.durable_jobs => {
                 Message::ToolError(errors::of_failure(failure))

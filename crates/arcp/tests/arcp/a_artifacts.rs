@@ -1,10 +1,10 @@
 //! Dialect A: artifacts, which clients store for each other.
 
 use mainstay_arcp::Settings;
-use mainstay_model::Limits;
+use mainstay_model::{Base64, Limits};
 use serde_json::{Value, json};
 
-use crate::a::{ask, open, opened};
+use crate::a::{ask, invoke, is_end, open, opened, opened_with, resumed};
 use crate::support::{Home, Peer};
 
 /// "hello" in base64, and its SHA-256.
@@ -74,4 +74,58 @@ async fn an_artifact_is_kept_as_long_as_its_client_wants_and_no_longer_than_may_
         let seconds = expires.duration_since(before).as_secs();
         assert!((kept..kept + 30).contains(&seconds), "{seconds}");
     }
+}
+
+#[tokio::test]
+async fn a_large_result_is_an_artifact_for_as_long_as_those_are_kept() {
+    let settings = Settings { chunk_bytes: 200, ..Settings::default() };
+    let mut home = Home::with(settings, Limits::default()).await;
+    let (mut peer, session) = opened(&home).await;
+    invoke(&mut peer, home.code("1 + 1")).await;
+    let small = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!(
+        (&small["payload"]["value"]["value"], &small["payload"]["result_ref"]),
+        (&json!("2"), &Value::Null)
+    );
+    invoke(&mut peer, home.code("long 300")).await;
+    let end = peer.until_it(is_end).await.pop().unwrap();
+    let reference = end["payload"]["result_ref"].clone();
+    assert_eq!(
+        (&end["payload"]["value"], &reference["media_type"]),
+        (&Value::Null, &json!("application/json"))
+    );
+    home.restart().await;
+    let mut again = resumed(&home, &session, small["id"].as_str().unwrap()).await;
+    assert_eq!(again.until_it(is_end).await.pop().unwrap(), end, "the same is told again");
+    let fetched = fetch(&mut again, &reference["artifact_id"]).await;
+    let content = Base64::new(fetched["data"].as_str().unwrap()).unwrap().bytes();
+    let mut sent = fetched.clone();
+    sent.as_object_mut().unwrap().remove("data");
+    assert_eq!((&sent, &json!(content.len())), (&reference, &reference["size"]));
+    let value: Value = serde_json::from_slice(&content).unwrap();
+    assert!(value["value"].as_str().unwrap().contains(&"x".repeat(300)));
+    ask(&mut again, "artifact.release", json!({ "artifact_id": reference["artifact_id"] })).await;
+    again.first("ack").await;
+    let mut hers = home.connect().await;
+    hers.send(open("hers")).await;
+    hers.first("session.accepted").await;
+    assert_eq!(fetch(&mut hers, &reference["artifact_id"]).await["code"], "NOT_FOUND");
+    home.delete_sessions().await;
+    assert_eq!(fetch(&mut again, &reference["artifact_id"]).await["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_client_without_artifacts_has_a_large_result_itself_and_an_old_one_is_gone() {
+    let settings = Settings { chunk_bytes: 200, artifact_days: 0, ..Settings::default() };
+    let home = Home::with(settings, Limits::default()).await;
+    let mut open = open("secret");
+    open["payload"]["capabilities"] = json!({});
+    let (mut bare, _) = opened_with(&home, open).await;
+    invoke(&mut bare, home.code("long 300")).await;
+    let end = bare.until_it(is_end).await.pop().unwrap();
+    assert!(end["payload"]["value"]["value"].as_str().unwrap().contains(&"x".repeat(300)));
+    let (mut peer, _) = opened(&home).await;
+    invoke(&mut peer, home.code("long 300")).await;
+    let end = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!(fetch(&mut peer, &end["payload"]["result_ref"]["artifact_id"]).await["code"], "NOT_FOUND");
 }

@@ -24,17 +24,22 @@ struct Options {
     dialect: &'static str,
     agent: &'static str,
     input: &'static str,
+    /// Settings of the daemon.
+    settings: &'static str,
 }
 
 #[test]
 fn dialect_b_is_served_as_the_draft_wants_it() {
-    let passed = tried(&Options { dialect: "b", agent: "agent", input: "input" }, SKIPPED_OF_B);
+    let passed = tried(&Options { dialect: "b", agent: "agent", input: "input", settings: "" }, SKIPPED_OF_B);
     assert!(passed > 100, "{passed}");
 }
 
 #[test]
 fn dialect_a_is_served_as_the_draft_wants_it() {
-    let passed = tried(&Options { dialect: "a", agent: "tool", input: "arguments" }, SKIPPED_OF_A);
+    // Each result is large enough to be an artifact.
+    let settings = "[arcp]\nchunk-bytes = 1\n";
+    let options = Options { dialect: "a", agent: "tool", input: "arguments", settings };
+    let passed = tried(&options, SKIPPED_OF_A);
     assert!(passed > 70, "{passed}");
 }
 
@@ -43,7 +48,8 @@ fn tried(options: &Options, skipped: &[&str]) -> usize {
     let world = World::scripted();
     let (program, principal) = (runner(), world.run(["principal", "new", "ada", "--json"]).json());
     let config = format!(
-        "[principals.ada]\ntoken-sha256 = \"{}\"\n",
+        "{}[principals.ada]\ntoken-sha256 = \"{}\"\n",
+        options.settings,
         principal["tokenSha256"].as_str().unwrap_or_else(|| panic!("{principal}"))
     );
     std::fs::write(world.home().join("config.toml"), config).unwrap();
@@ -57,7 +63,7 @@ fn tried(options: &Options, skipped: &[&str]) -> usize {
     };
     let chatty = "for n in 1 .. 50 do printfn \"%d\" n\n\
         Mainstay.display (Mainstay.image (System.Convert.FromBase64String \"iVBORw0KGgo=\"))";
-    let Options { dialect, agent, input: given } = options;
+    let Options { dialect, agent, input: given, .. } = options;
     let output = Command::new(program)
         .args(["--url", &format!("ws://127.0.0.1:{}/arcp", port(&world)), "--token", token.trim()])
         .args(["--other-token", principal["token"].as_str().unwrap(), "--dialect", dialect, "--json"])
