@@ -144,19 +144,21 @@ impl<D: Dialect> Session<D> {
         for job in jobs {
             self.tell_held_job(&job, haste).await?;
         }
+        Ok(())
+    }
+
+    /// Notes that nothing waits, where that is so and the client was told all that had happened: while it is still to be told what it missed, it may
+    /// have had more before than it has been told again.
+    pub(crate) fn note_held(&mut self) {
         if self.held.is_empty() {
             self.stored.late.close(self.sent);
         }
-        Ok(())
     }
 
     /// Tells at once what waits and would be told otherwise once this change is made.
     pub(crate) async fn release_for(&mut self, change: &Change) -> Result<(), Error> {
         match change {
-            Change::Joined { job, .. } | Change::Left { job } => {
-                self.tell_held_job(job, Haste::AtOnce).await?;
-                self.tell_held(Haste::WhenDue).await
-            }
+            Change::Joined { job, .. } | Change::Left { job } => self.tell_held_job(job, Haste::AtOnce).await,
             Change::Observed { .. } | Change::ObserverEnded { .. } | Change::ObserverOverflowed { .. } => {
                 self.tell_held(Haste::AtOnce).await
             }

@@ -41,7 +41,9 @@ impl LateSpans {
         self.spans.push(Span { from, to: None });
         if self.spans.len() > MOST {
             let first = self.spans.remove(0);
-            self.spans[0].from = first.from;
+            let second = &mut self.spans[0];
+            second.from = second.from.min(first.from);
+            second.to = first.to.zip(second.to).map(|(one, other)| one.max(other));
         }
         true
     }
@@ -100,6 +102,21 @@ mod tests {
                 prop_assert!(received.contains(&number), "{number} of {has}: {received:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_told_again_may_wait_again_and_covers_what_it_did() {
+        let mut spans = LateSpans::default();
+        for (from, to) in [(9, 30), (15, 20)] {
+            spans.open(from);
+            spans.close(to);
+        }
+        assert_eq!((spans.surely_has(17), spans.surely_has(25), spans.surely_has(31)), (8, 8, 31));
+        for number in (100..100 + 10 * MOST as u64).step_by(10) {
+            spans.open(number);
+            spans.close(number + 1);
+        }
+        assert_eq!((spans.surely_has(25), spans.surely_has(8)), (8, 8));
     }
 
     #[test]

@@ -265,6 +265,7 @@ impl<D: Dialect> Session<D> {
         let stopped = self.daemon.stopped.clone();
         let outbox = self.outbox.clone();
         loop {
+            self.note_held();
             let has_told_all = self.pending.count() == 0 && self.held.is_empty();
             if self.is_ending && has_told_all && self.open_jobs().is_empty() {
                 return Served::Ended(self.gone().await);
