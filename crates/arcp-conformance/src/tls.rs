@@ -43,7 +43,8 @@ pub enum TlsError {
 }
 
 impl TlsClient {
-    /// Trusts these authorities, in PEM, or else those that the system trusts, and shows this certificate where the runtime asks for one.
+    /// Trusts these authorities, in PEM, or else those that the system trusts, and shows this certificate
+    /// where the runtime asks for one.
     ///
     /// # Errors
     /// [`TlsError`].

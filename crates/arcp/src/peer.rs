@@ -48,8 +48,9 @@ pub(crate) struct Peer {
     pub(crate) place: Option<Place>,
 }
 
-/// The place of a connection among those that may be open. One from another machine has none until its client has shown who it is: until then it is
-/// counted as one of a stranger, so that strangers take no places of others.
+/// The place of a connection among those that may be open. One from another machine has none until its client
+/// has shown who it is: until then it is counted as one of a stranger, so that strangers take no places of
+/// others.
 pub(crate) struct Place {
     places: Arc<Semaphore>,
     taken: Mutex<Option<OwnedSemaphorePermit>>,
@@ -66,7 +67,8 @@ impl Place {
         Some(Self { places, taken: Mutex::new(taken), arrival })
     }
 
-    /// Takes the place where that is still to be done, since the client has shown who it is. It is false where there is none left.
+    /// Takes the place where that is still to be done, since the client has shown who it is. It is false
+    /// where there is none left.
     fn take(&self) -> bool {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
@@ -93,10 +95,12 @@ pub(crate) enum Shown<'a> {
 }
 
 impl Peer {
-    /// The client that shows this, and calls itself this. Who was let in before its first frame need show nothing.
+    /// The client that shows this, and calls itself this. Who was let in before its first frame need show
+    /// nothing.
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] where what it shows is not good, [`Error::TooManyConnections`] where there is no place for its connection.
+    /// [`Error::Unauthorized`] where what it shows is not good, [`Error::TooManyConnections`] where there is
+    /// no place for its connection.
     pub(crate) async fn client_of(&self, shown: Shown<'_>, name: &str) -> Result<AdmittedClient, Error> {
         let now = Timestamp::now();
         let admission = self.admission_of(shown, now).await.ok_or(Error::Unauthorized)?;

@@ -1,4 +1,5 @@
-//! Looks at the files with the certificates of the remote port from time to time, and has it served with what they have.
+//! Looks at the files with the certificates of the remote port from time to time, and has it served with what
+//! they have.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use mainstay_home::config::{RemoteFiles, Renewal};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// How long it takes at most until a change is seen. The files are few and small, and reading them sees every way in which they may change.
+/// How long it takes at most until a change is seen. The files are few and small, and reading them sees every
+/// way in which they may change.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Has the port served with what the files have, for ever.

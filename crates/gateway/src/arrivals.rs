@@ -1,7 +1,8 @@
-//! The connections from other machines whose clients have not shown valid credentials yet: how many there may be, together and of one peer.
+//! The connections from other machines whose clients have not shown valid credentials yet: how many there may
+//! be, together and of one peer.
 //!
-//! Where there are as many as may be, the peer that has most of them loses its oldest for a new one. So whoever has many addresses keeps nobody out that
-//! connects and shows its credentials.
+//! Where there are as many as may be, the peer that has most of them loses its oldest for a new one. So
+//! whoever has many addresses keeps nobody out that connects and shows its credentials.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,8 @@ struct Strangers {
     peers: HashMap<PeerNetwork, BTreeMap<u64, CancellationToken>>,
 }
 
-/// A connection whose client may not be known yet. It counts as a stranger's until the client is admitted, or the connection ends.
+/// A connection whose client may not be known yet. It counts as a stranger's until the client is admitted, or
+/// the connection ends.
 #[derive(Clone)]
 pub struct Arrival(Arc<Stranger>);
 
@@ -59,7 +61,8 @@ impl Arrivals {
 }
 
 impl Strangers {
-    /// Cuts the oldest connection of the peer that has most; of several such peers, of the one whose oldest is the oldest of all.
+    /// Cuts the oldest connection of the peer that has most; of several such peers, of the one whose oldest
+    /// is the oldest of all.
     fn cut_one(&mut self) {
         let of_peer = |own: &BTreeMap<u64, CancellationToken>| {
             (own.len(), std::cmp::Reverse(own.keys().next().copied()))

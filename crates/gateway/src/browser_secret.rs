@@ -1,4 +1,5 @@
-//! The secret of a browser: a text that says whom it stands for and until when, sealed with a key of the daemon. Pure.
+//! The secret of a browser: a text that says whom it stands for and until when, sealed with a key of the
+//! daemon. Pure.
 
 use mainstay_model::Principal;
 

@@ -66,7 +66,8 @@ pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router
     served.wait().await;
 }
 
-/// The places of clients that have shown no valid credentials yet: at most half of a port's, so that the others find one.
+/// The places of clients that have shown no valid credentials yet: at most half of a port's, so that the
+/// others find one.
 fn arrivals(daemon: &Daemon, limit: usize) -> Arrivals {
     let limits = daemon.engine.limits();
     let all = limits.unauthenticated_connections.min(limit / 2).max(1);

@@ -1,4 +1,5 @@
-//! A connection that can be cut from elsewhere, whatever has become of it meanwhile: TLS, HTTP or a WebSocket.
+//! A connection that can be cut from elsewhere, whatever has become of it meanwhile: TLS, HTTP or a
+//! WebSocket.
 
 use std::any::Any;
 use std::io;

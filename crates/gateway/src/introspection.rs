@@ -25,7 +25,8 @@ const WRONG_SEC: i64 = 10;
 const UNANSWERED_SEC: i64 = 5;
 /// How many answers of each kind are kept.
 const ANSWERS: usize = 1000;
-/// How many questions of each kind are asked at once. Who waits in vain is refused by the timeout of what it asks.
+/// How many questions of each kind are asked at once. Who waits in vain is refused by the timeout of what it
+/// asks.
 const AT_ONCE: usize = 8;
 /// How many tokens that are not known to be good are asked about at once for one peer.
 const AT_ONCE_FOR_PEER: usize = 2;
@@ -39,8 +40,9 @@ type Answer = Option<Map<String, Value>>;
 
 /// An issuer that is asked about tokens.
 ///
-/// Whoever shows tokens that are not good can make others wait that do so, and clients that are new: one peer has [`AT_ONCE_FOR_PEER`] questions, all
-/// together [`AT_ONCE`]. Tokens that were good when they were last asked about have places of their own.
+/// Whoever shows tokens that are not good can make others wait that do so, and clients that are new: one peer
+/// has [`AT_ONCE_FOR_PEER`] questions, all together [`AT_ONCE`]. Tokens that were good when they were last
+/// asked about have places of their own.
 pub struct Introspection {
     address: Address,
     outbound: Outbound,
@@ -102,7 +104,8 @@ impl Answers {
     }
 }
 
-/// Removes what has ended where there is no room for one more, or else what ceases to count first. `times` says until when one counts, and when it ends.
+/// Removes what has ended where there is no room for one more, or else what ceases to count first. `times`
+/// says until when one counts, and when it ends.
 fn make_room<T>(kept: &mut HashMap<Hash, T>, now: i64, times: impl Fn(&T) -> (i64, i64)) {
     if kept.len() >= ANSWERS {
         kept.retain(|_, one| times(one).1 > now);
@@ -139,7 +142,8 @@ impl Introspection {
         })
     }
 
-    /// What the issuer says at this time of a token that a client of this network shows; none where it is not good, or the issuer cannot say.
+    /// What the issuer says at this time of a token that a client of this network shows; none where it is not
+    /// good, or the issuer cannot say.
     pub(crate) async fn claims_of(&self, token: &str, from: PeerNetwork, now: Timestamp) -> Answer {
         if token.is_empty() || token.len() > TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic())
         {

@@ -107,7 +107,8 @@ impl Issuers {
         is_jwt(self.addressed(shown).1) || self.issuers.iter().any(|known| known.introspection.is_some())
     }
 
-    /// Whom a token stands for that a client of this network shows at this time. One issuer at most is asked about it: the one that it names.
+    /// Whom a token stands for that a client of this network shows at this time. One issuer at most is asked
+    /// about it: the one that it names.
     ///
     /// # Errors
     /// [`JwtRefusal`]; what it says is for the log.
@@ -137,8 +138,8 @@ impl Issuers {
         known.ok_or(JwtRefusal::UnknownIssuer)
     }
 
-    /// The issuer that is asked about a token which says nothing of its issuer: the one that its client names, or the only one that is asked at all. With
-    /// several, each would learn of tokens of the others.
+    /// The issuer that is asked about a token which says nothing of its issuer: the one that its client
+    /// names, or the only one that is asked at all. With several, each would learn of tokens of the others.
     fn to_be_asked<'a>(
         &'a self,
         named: Option<&'a Arc<KnownIssuer>>,

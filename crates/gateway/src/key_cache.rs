@@ -58,8 +58,8 @@ impl KeyCache {
         Self { address, outbound, fetched: Mutex::default(), fetching: tokio::sync::Mutex::default() }
     }
 
-    /// The keys as they are known, newer ones where that is wanted and may be asked for. Whoever has a token of a key that is known waits for nobody who
-    /// shows a token of another.
+    /// The keys as they are known, newer ones where that is wanted and may be asked for. Whoever has a token
+    /// of a key that is known waits for nobody who shows a token of another.
     pub(crate) async fn keys(&self, now: Timestamp, wants_newer: bool) -> Arc<[JwtKey]> {
         let usable = self.lock().usable(now);
         let can_do_without = !wants_newer && !usable.is_empty();

@@ -1,7 +1,7 @@
 //! The core that all protocols share, and the protocols. A protocol translates, and holds no state that matters.
 //!
 //! [`protocol`] is the registry in which protocols enter themselves. [`port`] is the loopback port, [`local_socket`] the local one: who may come in, and
-//! which protocol a request or a connection is for. [`tokens`] says whom a client stands for, by itself or by what [`issuers`] have signed ([`jwt`]), [`browser`] how a browser is let in without a token, [`view`] is what all protocols
+//! which protocol a request or a connection is for, and [`arrivals`] how many connections clients may hold that have shown no credentials. [`tokens`] says whom a client stands for, by itself or by what [`issuers`] have signed ([`jwt`]), [`browser`] how a browser is let in without a token, [`view`] is what all protocols
 //! show of sessions and evals, [`notebook`] runs files cell by cell, [`trace`] says where requests become part of traces.
 
 pub mod admission;

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address of a peer over IPv4; over IPv6 the first 64 bits of it, since one machine may have all addresses that begin so.
+/// The address of a peer over IPv4; over IPv6 the first 64 bits of it, since one machine may have all
+/// addresses that begin so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerNetwork(IpAddr);
 

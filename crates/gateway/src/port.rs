@@ -263,7 +263,8 @@ fn shown(request: &Request, token_in_address: &[&str]) -> Option<String> {
     given.map(str::to_owned).or_else(of_query)
 }
 
-/// A token as an address has it: what may not stand there is written with `%` (RFC 3986, 2.1), and a plus means itself. None where it is no text.
+/// A token as an address has it: what may not stand there is written with `%` (RFC 3986, 2.1), and a plus
+/// means itself. None where it is no text.
 fn decoded(written: &str) -> Option<String> {
     let mut parts = written.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

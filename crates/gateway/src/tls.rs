@@ -1,4 +1,5 @@
-//! TLS for the port that other machines reach: the certificate that the daemon shows, and those of clients. All of it can be replaced while it serves.
+//! TLS for the port that other machines reach: the certificate that the daemon shows, and those of clients.
+//! All of it can be replaced while it serves.
 
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,7 +25,8 @@ use crate::shown_certificates::ShownCertificates;
 pub struct ClientAuthority {
     /// The certificates of the authorities that sign those of clients, in PEM.
     pub pem: Vec<u8>,
-    /// The lists of certificates that these authorities have revoked, in PEM. With lists, a certificate is refused whose authority has none.
+    /// The lists of certificates that these authorities have revoked, in PEM. With lists, a certificate is
+    /// refused whose authority has none.
     pub revocation_lists: Option<Vec<u8>>,
     /// Whether a client without a certificate gets no connection.
     pub is_required: bool,
@@ -76,7 +78,8 @@ impl Tls {
         Ok(Self { served, shown: ShownCertificates::default() })
     }
 
-    /// Has it, and its clones, serve with something else from now on. A connection ends whose client has shown a certificate that is good no longer.
+    /// Has it, and its clones, serve with something else from now on. A connection ends whose client has
+    /// shown a certificate that is good no longer.
     pub fn replace(&self, other: &Self) {
         let served = other.served();
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = served.clone();
@@ -88,7 +91,8 @@ impl Tls {
         self.served().names
     }
 
-    /// Makes a connection a secure one; says which certificate its client has shown. It is cut once that is good no longer.
+    /// Makes a connection a secure one; says which certificate its client has shown. It is cut once that is
+    /// good no longer.
     pub(crate) async fn accept(
         &self,
         stream: CuttableStream<TcpStream>,

@@ -90,8 +90,8 @@ impl Tokens {
         Some(Admission { access: access.clone(), expires_at: Some(certificate.expires_at) })
     }
 
-    /// The client of this network that shows this token at this time: one that is known here, or one that an issuer has signed. None where it is not
-    /// good; why, only the log says.
+    /// The client of this network that shows this token at this time: one that is known here, or one that an
+    /// issuer has signed. None where it is not good; why, only the log says.
     pub async fn admit(&self, shown: &str, from: PeerNetwork, now: Timestamp) -> Option<Admission> {
         if let Some(access) = self.access_of(shown) {
             return Some(access.into());
@@ -114,7 +114,8 @@ impl Tokens {
         }
     }
 
-    /// Whether a text is a secret of the daemon, which no issuer is told, also where it lets nobody in: a token that is known here, or what a browser has.
+    /// Whether a text is a secret of the daemon, which no issuer is told, also where it lets nobody in: a
+    /// token that is known here, or what a browser has.
     fn is_own_secret(&self, shown: &str) -> bool {
         let hash = TokenHash::of(shown);
         let is_known = self.entries.iter().any(|(known, _)| known.is(&hash));

@@ -31,8 +31,8 @@ pub trait Schedules: Send + Sync + 'static {
     /// [`Error::StoreFailed`].
     async fn next_schedules(&self, limit: usize) -> Result<Vec<StoredSchedule>, Error>;
 
-    /// The schedules that have something to do at this moment, whosever they are, those that are due first at the front; and when the first of the others
-    /// has. What is not due is not read.
+    /// The schedules that have something to do at this moment, whosever they are, those that are due first at
+    /// the front; and when the first of the others has. What is not due is not read.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].

@@ -53,8 +53,8 @@ impl Client {
         }
     }
 
-    /// Checks a schedule as far as that can be done before there is its session, so that one which is refused has no session made for it. The session that
-    /// it names does not count.
+    /// Checks a schedule as far as that can be done before there is its session, so that one which is refused
+    /// has no session made for it. The session that it names does not count.
     ///
     /// # Errors
     /// As [`add_schedule`](Self::add_schedule), but for what concerns the session.

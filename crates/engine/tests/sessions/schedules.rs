@@ -144,9 +144,12 @@ async fn a_principal_schedules_so_much_and_in_sessions_that_it_may_drive() {
         when: When::after(Timestamp::now(), Duration::from_secs(3_600)).unwrap(),
         ..at_once(id, session.id, "pure 1")
     };
-    session.attached.add_schedule(new("one")).await.unwrap();
+    let one = new("one");
+    session.attached.add_schedule(one.clone()).await.unwrap();
     let full = session.attached.add_schedule(new("two")).await.unwrap_err();
     assert!(full.to_string().contains("raise `schedules`"), "{full}");
+    assert_eq!(session.attached.check_schedule(&new("two")).await, Err(full));
+    assert_eq!(session.attached.check_schedule(&one).await, Ok(()), "it is the same again");
     let principal = Principal::new("bea").unwrap();
     let watcher =
         Access { principal, rights: Rights::Some { see: vec!["*".parse().unwrap()], drive: Vec::new() } };
@@ -158,4 +161,5 @@ async fn a_principal_schedules_so_much_and_in_sessions_that_it_may_drive() {
     let other = daemon.client_of("ada", session.id);
     let taken = other.attached.add_schedule(new("one")).await.unwrap_err();
     assert!(taken.to_string().contains("another is named `one`"), "{taken}");
+    assert_eq!(other.attached.check_schedule(&new("one")).await, Err(taken));
 }

@@ -33,7 +33,8 @@ pub(crate) struct Served {
     /// What it says of tokens, and of no other.
     pub(crate) tokens: Mutex<Vec<(String, Value)>>,
     pub(crate) tokens_asked: AtomicUsize,
-    /// How many questions it leaves without an answer for now: those about tokens that begin with `slow`, and for its keys where it is told to.
+    /// How many questions it leaves without an answer for now: those about tokens that begin with `slow`, and
+    /// for its keys where it is told to.
     pub(crate) unanswered: watch::Sender<usize>,
     pub(crate) keys_are_slow: AtomicBool,
     /// Once it is cancelled it answers everything.

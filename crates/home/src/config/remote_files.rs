@@ -1,5 +1,6 @@
-//! The files with what TLS is served with: the certificate of the daemon and its key, the authorities of clients, and what those have revoked. They are
-//! read again once they have changed, however that came about: written in place, renamed, or by a link that leads elsewhere.
+//! The files with what TLS is served with: the certificate of the daemon and its key, the authorities of
+//! clients, and what those have revoked. They are read again once they have changed, however that came about:
+//! written in place, renamed, or by a link that leads elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -53,8 +54,8 @@ impl RemoteFiles {
         self.tls(&contents?)
     }
 
-    /// Has TLS served with what the files have now, where they have changed since they were read last. What cannot be used changes nothing: a certificate
-    /// may be there before its key.
+    /// Has TLS served with what the files have now, where they have changed since they were read last. What
+    /// cannot be used changes nothing: a certificate may be there before its key.
     pub fn renew(&mut self, served: &Tls) -> Renewal {
         let contents = self.contents();
         if self.last_read.as_ref() == Some(&contents) {
