@@ -2,12 +2,12 @@
 
 use mainstay_model::agent::Note;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::grant::LeaseChange;
+use mainstay_model::grant::{Grants, LeaseChange};
 use mainstay_model::message::{PartRole, TokenUsage};
 use mainstay_model::tool_call::Progress;
 use mainstay_model::{
-    Ask, AskEnding, AskId, Channel, Display, Error, EvalEnd, EvalResult, Event, EventBody, Failure, JobPart,
-    LeaseId, OutputStream, Source, WorkEnding,
+    Ask, AskEnding, AskId, Channel, CommandId, Display, Error, EvalEnd, EvalResult, Event, EventBody,
+    Failure, JobPart, LeaseId, OutputStream, Source, WorkEnding,
 };
 use serde_json::Value;
 
@@ -44,6 +44,8 @@ pub(crate) enum JobNews<'a> {
     AskEnded { ask: AskId, ending: &'a AskEnding, by: Option<&'a str> },
     /// What it may do for a time changed.
     LeaseChanged { lease: LeaseId, change: &'a LeaseChange },
+    /// It gave a task to another agent, which this job carries out.
+    Delegated { child: &'a CommandId, agent: &'a str, grants: Option<&'a Grants> },
     /// Someone asked for it to stop.
     Cancelling,
     /// The job came to its end.
@@ -99,6 +101,9 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         EventBody::JobEnded { ending, .. } => vec![JobNews::Ended(work_end(ending))],
         EventBody::EvalTimedOut { limit_ms, .. } => vec![JobNews::Ended(JobEnd::TimedOut(*limit_ms))],
         EventBody::JobDenied { error, .. } => vec![JobNews::Ended(JobEnd::Denied(error))],
+        EventBody::JobDelegated { child, agent, grants, .. } => {
+            vec![JobNews::Delegated { child, agent, grants: grants.as_deref() }]
+        }
         EventBody::LeaseChanged { lease, change, .. } => {
             vec![JobNews::LeaseChanged { lease: *lease, change }]
         }

@@ -10,6 +10,7 @@ mod attach;
 mod b;
 mod connection;
 mod credentials;
+mod delegation;
 mod dialect;
 mod event_delivery;
 mod feed;

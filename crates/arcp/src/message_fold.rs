@@ -323,6 +323,9 @@ impl<V: Translator> MessageFold<V> {
                 (JobNews::Used { usage, .. }, None) => {
                     known.grants.iter_mut().for_each(|grants| grants.spend_on(usage));
                 }
+                (JobNews::Delegated { grants: Some(given), .. }, None) => {
+                    known.grants.iter_mut().for_each(|grants| grants.give_away(given));
+                }
                 _ => {}
             }
             let view = JobView { job, known, event };

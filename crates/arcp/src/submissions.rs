@@ -15,6 +15,7 @@ use mainstay_model::{
 use serde_json::Value;
 
 use crate::agents::{Agent, AgentCache};
+use crate::delegation::Delegation;
 use crate::dialect::Dialect;
 use crate::fold_place::ToldAtBase;
 use crate::job_id::{Submission, job_id};
@@ -40,8 +41,10 @@ pub(crate) struct Submit {
     pub(crate) key: Option<String>,
     /// How many milliseconds it may take at most.
     pub(crate) timeout_ms: Option<u64>,
-    /// What it may do at most.
+    /// What it may do at most; of a job that another gives a task to, what that says takes its place.
     pub(crate) grants: Option<Box<Grants>>,
+    /// The job that gives the task, where one does.
+    pub(crate) delegation: Option<Delegation>,
 }
 
 /// What a job's command is made of.
@@ -56,6 +59,14 @@ struct Order {
 impl Order {
     fn work(&self, agent: &Agent) -> Result<Work, Error> {
         Ok(Work::for_agent(agent, &self.submit.input)?.in_folder(self.folder.as_deref()))
+    }
+
+    /// Has the job that gives the task, where one does, decide what this one may do.
+    async fn decide_delegation(&mut self, client: &Client) -> Result<(), Error> {
+        if let Some(delegation) = self.submit.delegation.take() {
+            self.submit.grants = delegation.decide(client, &self.job, &self.submit.agent).await?;
+        }
+        Ok(())
     }
 
     /// What the job is granted of what was asked. Code in a kernel asks nobody before it does something, so that of a grant only its end and
@@ -241,12 +252,13 @@ async fn try_submit(
     daemon: &Daemon,
     client: &Client,
     agents: &AgentCache,
-    order: Order,
+    mut order: Order,
     fingerprint: &OnceLock<CommandFingerprint>,
 ) -> Result<Found, Error> {
-    let Submit { agent, version, .. } = &order.submit;
     // What came of a job does not depend on what can be given jobs now.
     if let Some(before) = before(client, &order.job).await? {
+        order.decide_delegation(client).await?;
+        let Submit { agent, version, .. } = &order.submit;
         let same_agent = Agent::of_kind(&before.kind, agent, version.as_deref());
         let is_same = match &same_agent {
             Some(same_agent) => before.is_of(&order, same_agent, client).await,
@@ -257,10 +269,12 @@ async fn try_submit(
             false => Found::Refused(Error::CommandConflict { command: order.job }.into()),
         });
     }
+    let Submit { agent, version, .. } = &order.submit;
     let found = match agents.agent(daemon, client, agent, version.as_deref()).await? {
         Ok(found) => found,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
+    order.decide_delegation(client).await?;
     let kind = &found.kind;
     let capabilities = client.capabilities_of(kind);
     let is_agent = capabilities.has(Capability::Conversation);

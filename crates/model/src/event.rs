@@ -322,6 +322,18 @@ pub enum EventBody {
         #[serde(flatten)]
         change: LeaseChange,
     },
+    /// The running job gave a task to another agent. What that may cost is taken from its budget.
+    JobDelegated {
+        /// The job that gave the task.
+        job: JobId,
+        /// The command that is to carry it out, of the same principal.
+        child: CommandId,
+        /// The agent that is given the task.
+        agent: String,
+        /// What the other job may do at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grants: Option<Box<Grants>>,
+    },
     /// The code ran to its end.
     EvalCompleted {
         /// The job that ran the code.

@@ -4,9 +4,9 @@
 //! checked is for the engine to say. Sources: ARCP draft 1.1, sections 9, 10 and 14; draft 02, sections 9, 10
 //! and 14; draft 01, section 15.
 //!
-//! What a job is given of its parent's grant ([`Grants::narrow`]) is a snapshot: what is revoked, spent or
-//! extended later is not passed on. So whoever checks an operation of such a job checks it against the grants
-//! of all its ancestors too, and counts its cost against each of them.
+//! What a job is given of its parent's grant ([`Grants::narrow`]) is a snapshot: what is revoked or extended
+//! later is not passed on. What it may cost is taken from the parent's budget ([`Grants::give_away`]), since
+//! two children could each spend all that is left otherwise.
 
 mod amount;
 mod budget;
@@ -44,6 +44,9 @@ pub use operation::{AskedOperation, Operation};
 pub use pattern::{Pattern, PatternLimits};
 
 use stored::StoredGrants;
+
+/// The pattern that covers every target of its kind.
+const ALL: &str = "**";
 
 /// What may be done: kinds of operations with patterns of their targets, until when, and at what cost. What
 /// is not named is not granted.
@@ -258,6 +261,41 @@ impl Grants {
             return Err(NotASubset::Expiry { asked, held });
         }
         Ok(self.child(request.capabilities.clone(), request))
+    }
+
+    /// What a job that is delegated has of this grant: the patterns of these kinds of operations, half of what remains of the budget, and the same
+    /// end. Where people are asked about what no pattern covers, they are asked about what the other job does, too.
+    ///
+    /// # Errors
+    /// [`NotASubset`] where a kind is not held, and nobody would be asked about it.
+    pub fn delegated(&self, kinds: &[OperationKind]) -> Result<Self, NotASubset> {
+        let held = |kind: &&OperationKind| self.capabilities.contains_key(*kind);
+        if let (Some(kind), false) = (kinds.iter().find(|kind| !held(kind)), self.asks) {
+            return Err(NotASubset::Pattern { capability: kind.clone(), pattern: ALL.to_owned() });
+        }
+        let inherited = kinds.iter().filter(held).map(|kind| (kind.clone(), self.patterns(kind).to_vec()));
+        let request = Self {
+            capabilities: inherited.collect(),
+            budget: self.budget.half(),
+            asks: self.asks,
+            ..Self::default()
+        };
+        self.narrow(&request)
+    }
+
+    /// Allows everything of these kinds.
+    ///
+    /// # Errors
+    /// As [`Grants::parse`].
+    pub fn of_kinds(kinds: &[OperationKind]) -> Result<Self, Error> {
+        Self::parse(kinds.iter().map(|kind| (kind.as_str(), [ALL])), &PatternLimits::REQUEST)
+    }
+
+    /// Counts what another job was given of the budget.
+    pub fn give_away(&mut self, given: &Self) {
+        for Amount { currency, value } in given.budget.all_remaining() {
+            self.spend(&currency, value);
+        }
     }
 
     /// What of a request this grant allows: of two patterns of which one covers the other, the narrower one; of

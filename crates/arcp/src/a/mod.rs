@@ -6,6 +6,7 @@ mod backpressure;
 mod binary;
 mod capabilities;
 mod closing;
+mod delegation;
 mod errors;
 mod handshake;
 mod human;

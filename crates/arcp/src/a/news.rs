@@ -118,6 +118,9 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
         }
         JobNews::Used { usage, model } => metrics(usage, *model),
         JobNews::Noted(note) => vec![emitted("note", json!(note))],
+        JobNews::Delegated { child, agent, .. } => {
+            vec![emitted("delegate", json!({ "job_id": child, "agent": agent }))]
+        }
         JobNews::Cancelling => vec![progress(WireState::Running, "the job is being cancelled")],
     }
 }

@@ -3,7 +3,7 @@
 use mainstay_arcp_protocol::a::control::{
     Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Pong, Resume as WireResume,
 };
-use mainstay_arcp_protocol::a::execution::{AgentDelegate, ToolInvoke};
+use mainstay_arcp_protocol::a::execution::ToolInvoke;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ impl Session<A> {
             key,
             timeout_ms: None,
             grants,
+            delegation: None,
         };
         match message {
             Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,
@@ -61,9 +62,9 @@ impl Session<A> {
                 let input = Value::Object(arguments.unwrap_or_default());
                 self.submit(submitted(tool, input, trace_id)).await?;
             }
-            Message::AgentDelegate(AgentDelegate { target, task, context }) => {
-                let trace = trace_id.or_else(|| context.and_then(|context| context.trace_id));
-                self.submit(submitted(target, json!(task), trace)).await?;
+            Message::AgentDelegate(delegate) => {
+                let submit = submitted(delegate.target.clone(), Value::Null, trace_id);
+                self.delegate(submit, frame.job_id, delegate).await?;
             }
             Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
             Message::Resume(resume) => return self.resume(id, session_id, resume).await,

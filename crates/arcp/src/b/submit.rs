@@ -37,6 +37,7 @@ impl Session<B> {
             key: submit.idempotency_key,
             timeout_ms,
             grants,
+            delegation: None,
         })
         .await
     }

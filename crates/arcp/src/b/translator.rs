@@ -10,6 +10,7 @@ use mainstay_model::{Cost, Event, OutputStream, Timestamp, TokenUsage};
 use serde_json::{Value, json};
 
 use super::errors::payload;
+use super::lease::ShownLease;
 use super::peculiarities::Peculiarities;
 use crate::frames::Outgoing;
 use crate::job_news::{JobNews, tokens_of};
@@ -115,7 +116,11 @@ impl BTranslator {
 
     /// What is left of a job's budget once something was spent. Source: draft-arcp-1.1, 9.6.
     fn left(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<EventKind> {
-        let is_spent = matches!(news, JobNews::Used { usage, .. } if usage.cost != Cost::default());
+        let is_spent = match news {
+            JobNews::Used { usage, .. } => usage.cost != Cost::default(),
+            JobNews::Delegated { .. } => true,
+            _ => false,
+        };
         let grants = job.known.grants.as_ref().filter(|_| is_spent && self.budgets);
         let metric = |left: Amount| EventKind::Metric {
             name: "cost.budget.remaining".to_owned(),
@@ -241,6 +246,12 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
         JobNews::AskEnded { .. } => vec![status("running", None)],
         JobNews::LeaseChanged { lease, change } => {
             vec![vendor("x-mainstay.lease", json!({ "lease": lease, "change": change }))]
+        }
+        JobNews::Delegated { child, agent, grants } => {
+            let lease = ShownLease::of(*grants).lease;
+            let body =
+                json!({ "delegate_id": child, "job_id": child, "agent": agent, "lease_request": lease });
+            vec![EventKind::Delegate(body)]
         }
         JobNews::Cancelling => vec![status("cancelling", None)],
         JobNews::Ended(_) => Vec::new(),

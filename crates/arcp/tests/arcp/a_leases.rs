@@ -1,7 +1,7 @@
 //! Dialect A: permissions that hold for a time. Source: draft-arcp-01, 15.4 and 15.5.
 
-use mainstay_model::AskId;
 use mainstay_model::grant::{AskedOperation, OperationKind};
+use mainstay_model::{AskId, JobSpec};
 use mainstay_test_support::scripted_agent::Given;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -118,4 +118,61 @@ async fn what_is_allowed_once_is_no_lease_and_a_permission_for_something_else_is
         ask(&mut peer, "lease.refresh", json!({ "lease_id": unknown })).await;
         assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
     }
+}
+
+#[tokio::test]
+async fn a_job_gives_a_task_to_another_with_no_more_than_it_may_do_itself() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    let arguments = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    ask(&mut peer, "tool.invoke", json!({ "tool": "pi", "arguments": arguments })).await;
+    let parent = peer.first("job.accepted").await;
+    home.script.work().await;
+    let delegate = |kinds: Value| {
+        let context = json!({ "permissions_inherited": kinds });
+        let payload = json!({ "target": "fsharp", "task": "1 + 1", "context": context });
+        json!({ "arcp": "1.0", "type": "agent.delegate", "job_id": parent["payload"]["job_id"], "payload": payload })
+    };
+    peer.send(delegate(json!(["fs.read", "Reading"]))).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "INVALID_ARGUMENT");
+    let id = peer.send(delegate(json!(["filesystem.read"]))).await;
+    let emitted = peer.first("event.emit").await;
+    assert_eq!(
+        (&emitted["job_id"], &emitted["payload"]["type"]),
+        (&parent["payload"]["job_id"], &json!("arcpx.mainstay.delegate.v1"))
+    );
+    let child = peer.first("job.accepted").await;
+    assert_eq!(child["correlation_id"], id);
+    assert_eq!(child["payload"]["job_id"], emitted["payload"]["data"]["job_id"]);
+    assert_eq!(child["trace_id"], parent["trace_id"], "it belongs to the same trace");
+    assert_eq!(peer.until_it(is_end).await.pop().unwrap()["payload"]["value"]["value"], "2");
+    home.script.done().await;
+    peer.until_it(is_end).await;
+    peer.send(delegate(json!([]))).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "FAILED_PRECONDITION", "it runs no more");
+}
+
+#[tokio::test]
+async fn an_agent_is_given_the_memory_that_it_shares_with_its_task() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    let put = json!({ "media_type": "text/plain", "data": "YW5zd2VyOiA0Mg==" });
+    ask(&mut peer, "artifact.put", put).await;
+    let memory = peer.first("artifact.ref").await["payload"]["artifact_id"].clone();
+    let delegate = |target: &str, memory: &Value| {
+        let context = json!({ "shared_memory_ref": memory });
+        json!({ "target": target, "task": "1 + 1", "context": context })
+    };
+    ask(&mut peer, "agent.delegate", delegate("fsharp", &json!("art_nobody"))).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
+    ask(&mut peer, "agent.delegate", delegate("fsharp", &memory)).await;
+    assert_eq!(
+        peer.until_it(is_end).await.pop().unwrap()["payload"]["value"]["value"],
+        "2",
+        "code stays as it is"
+    );
+    ask(&mut peer, "agent.delegate", delegate("pi", &json!({ "artifact_id": memory }))).await;
+    let JobSpec::Turn { prompt } = home.script.work().await else { panic!("no turn") };
+    let told = format!("1 + 1\n\nShared memory (text/plain, {}):\nanswer: 42", memory.as_str().unwrap());
+    assert_eq!(prompt.text, told);
 }

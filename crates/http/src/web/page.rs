@@ -168,8 +168,8 @@ impl Page {
                 let text = format!("it was stopped: {error}");
                 self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
             }
-            EventBody::LeaseChanged { job, .. } => {
-                let text = event.body.describe().text();
+            EventBody::LeaseChanged { job, .. } | EventBody::JobDelegated { job, .. } => {
+                let text = event.body.describe().sentence();
                 self.part(*job, CellPart::Noted { tone: Tone::Plain, text });
             }
             EventBody::EvalCompleted { job, result, duration_ms, .. } => {

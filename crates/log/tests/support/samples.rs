@@ -77,6 +77,12 @@ pub fn bodies() -> Vec<EventBody> {
         requested(),
         EventBody::EvalTimedOut { job: job(), limit_ms: 5_000 },
         EventBody::JobDenied { job: job(), error: Error::BudgetExhausted { currency: "USD".to_owned() } },
+        EventBody::JobDelegated {
+            job: job(),
+            child: command_id("child"),
+            agent: "pi".to_owned(),
+            grants: Some(Box::default()),
+        },
         EventBody::LeaseChanged {
             job: job(),
             lease: LeaseId::from(ask().ask),

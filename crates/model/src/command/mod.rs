@@ -4,6 +4,7 @@ mod answer;
 mod ask;
 mod cancel;
 mod compact;
+mod delegate;
 mod delete;
 mod eval;
 mod hard_reset;
@@ -39,6 +40,7 @@ use crate::project::ProjectChoice;
 pub use self::answer::{Answer, Decline};
 pub use self::cancel::Cancel;
 pub use self::compact::Compact;
+pub use self::delegate::Delegate;
 pub use self::eval::Eval;
 pub use self::label::Label;
 pub use self::lease::{ExtendLease, RevokeLease};
@@ -217,6 +219,8 @@ pub enum SessionCommand {
     ExtendLease(ExtendLease),
     /// Take a permission back from the running job.
     RevokeLease(RevokeLease),
+    /// Have the running job give a task to another agent, with a part of what it may do.
+    Delegate(Delegate),
 }
 
 impl SessionCommand {
@@ -244,6 +248,7 @@ impl SessionCommand {
             Self::Decline(request) => request,
             Self::ExtendLease(request) => request,
             Self::RevokeLease(request) => request,
+            Self::Delegate(request) => request,
         }
     }
 

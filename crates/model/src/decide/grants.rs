@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Draft, Effect, Identity, of_job};
 use crate::agent::{JobSpec, Model, Note};
 use crate::ask::PendingAsk;
+use crate::command::Delegate;
 use crate::error::Error;
 use crate::event::{EventBody, Metadata, Source};
 use crate::grant::{
@@ -137,6 +138,35 @@ impl Draft<'_> {
         self.lease(lease)?;
         let change = LeaseChange::Revoked { reason: reason.to_owned() };
         self.change_lease(metadata.source, None, lease, change).ok_or_else(|| not_held(lease))
+    }
+
+    /// Has the running job give a task to another agent, with a part of what it may do.
+    ///
+    /// # Errors
+    /// [`Error::NotRunning`] and [`Error::Cancelled`]; what its grant refuses, and [`Error::GrantExceeded`] where the other job would have more.
+    pub(crate) fn delegate(&mut self, metadata: Metadata, asked: &Delegate) -> Result<Response, Error> {
+        let Delegate { parent, child, agent, inherits } = asked;
+        let principal = metadata.source.principal();
+        let running = self.session.running().filter(|running| running.answers(&principal, parent)).cloned();
+        let running = running.ok_or_else(|| Error::NotRunning { command: parent.clone() })?;
+        if running.cancel_requested {
+            return Err(Error::Cancelled);
+        }
+        let grants = match &running.grants {
+            Some(held) => {
+                held.check_life(self.now)?;
+                // Where people are asked, who asks for this is one of them.
+                if !held.asks() {
+                    held.check(&Operation::new(OperationKind::AGENT_DELEGATE, agent)?, self.now)?;
+                }
+                held.delegated(inherits)?
+            }
+            None => Grants::of_kinds(inherits)?,
+        };
+        let (job, child, agent) = (running.job, child.clone(), agent.clone());
+        let body = EventBody::JobDelegated { job, child, agent, grants: Some(Box::new(grants)) };
+        let seq = self.record(of_job(metadata.source, &running), body);
+        Ok(Response::Recorded { seq })
     }
 
     fn lease(&self, lease: LeaseId) -> Result<Lease, Error> {

@@ -152,6 +152,7 @@ impl EventBody {
             Self::EvalRequested { file, code, .. } => plain("eval", words_of_code(file.as_deref(), code)),
             Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
             Self::JobDenied { error, .. } => warning("denied:", error.to_string()),
+            Self::JobDelegated { child, agent, .. } => plain("delegates", format!("to {agent}: {child}")),
             Self::LeaseChanged { lease, change, .. } => describe_lease(*lease, change),
             Self::EvalCompleted { result, duration_ms, .. } => {
                 Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)

@@ -136,6 +136,7 @@ table! {
     EvalTimedOut => "evalTimedOut", Eval;
     JobDenied => "jobDenied", Eval;
     LeaseChanged => "leaseChanged", Agent;
+    JobDelegated => "jobDelegated", Agent;
     EvalCompleted => "evalCompleted", Eval;
     EvalFailed => "evalFailed", Eval;
     EvalCancelled => "evalCancelled", Eval;

@@ -122,6 +122,12 @@ impl Decimal {
         Self(self.0 + other.0).min(Self::MAX)
     }
 
+    /// Returns half of the number, rounded down to the billionth.
+    #[must_use]
+    pub const fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+
     /// Subtracts a number; the difference is at least zero.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {

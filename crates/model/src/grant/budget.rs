@@ -95,6 +95,13 @@ impl Budget {
             .find(|asked| self.remaining(&asked.currency).is_some_and(|left| asked.value > left))
     }
 
+    /// Half of what remains of each currency, of which nothing is spent.
+    #[must_use]
+    pub(super) fn half(&self) -> Self {
+        let half = |counter: &Counter| Counter { granted: counter.remaining().half(), spent: Decimal::ZERO };
+        Self(self.0.iter().map(|(currency, counter)| (currency.clone(), half(counter))).collect())
+    }
+
     /// The least that remains of each currency in either budget, of which nothing is spent.
     #[must_use]
     pub(super) fn least(&self, other: &Self) -> Self {

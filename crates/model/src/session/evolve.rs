@@ -77,6 +77,7 @@ impl Session {
             EventBody::LeaseChanged { job, lease, change } => {
                 self.change_lease(*job, *lease, change, event.at)
             }
+            EventBody::JobDelegated { job, grants, .. } => self.delegate(*job, grants.as_deref()),
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);

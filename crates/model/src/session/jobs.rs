@@ -126,6 +126,14 @@ impl Session {
         }
     }
 
+    /// Another job may spend what it was given; this one may not any more.
+    pub(super) fn delegate(&mut self, job: JobId, given: Option<&Grants>) {
+        let grants = self.running_mut(job).and_then(|running| running.grants.as_deref_mut());
+        if let (Some(grants), Some(given)) = (grants, given) {
+            grants.give_away(given);
+        }
+    }
+
     pub(super) fn complete_eval(&mut self, job: JobId) {
         if self.end_job(job, Transition::EvalCompleted) {
             self.version = self.version.next();

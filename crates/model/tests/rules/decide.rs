@@ -493,6 +493,12 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             lease.is_some() || pending.is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
         (SessionCommand::ExtendLease(_) | SessionCommand::RevokeLease(_), _) => true,
+        (SessionCommand::Delegate(delegate), running) => running.is_none_or(|running| {
+            let principal = source.principal();
+            !running.answers(&principal, &delegate.parent)
+                || running.cancel_requested
+                || running.grants.is_some()
+        }),
         (SessionCommand::Work(JobSpec::Build | JobSpec::Rebuild), _) => session.project.is_none(),
         (SessionCommand::Unload(command::Unload { alias }), _) => {
             session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias

@@ -66,6 +66,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::EvalTimedOut { .. }
         | EventBody::JobDenied { .. }
         | EventBody::LeaseChanged { .. }
+        | EventBody::JobDelegated { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCleared { .. }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use mainstay_model::agent::{AgentState, Model};
-use mainstay_model::command::Answer;
-use mainstay_model::grant::{AskedOperation, Budget, Grants, OperationKind, PatternLimits};
+use mainstay_model::command::{Answer, Delegate};
+use mainstay_model::grant::{AskedOperation, Budget, Decimal, Grants, OperationKind, PatternLimits};
 use mainstay_model::permission::Permission;
 use mainstay_model::{
     AgentNotice, Command, Cost, Effect, Error, EventBody, Input, JobSpec, Message, Notice, Outcome, Part,
     PartRole, Prompt, RunnerNotice, SessionCommand, SessionKind, TokenUsage, WorkEnding,
 };
+use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -248,4 +249,84 @@ fn a_job_that_is_to_stop_is_granted_nothing_more_and_one_without_a_budget_does_n
     let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(JOB) })).unwrap();
     story.carry(decision);
     assert_eq!(check(&mut story, OperationKind::TOOL_CALL, "bash"), Err(Error::Cancelled));
+}
+
+/// Has the job give a task to another agent, and returns what the other may do.
+fn delegate(story: &mut SessionHistory, number: usize, kinds: &[OperationKind]) -> Result<Grants, Error> {
+    let body = SessionCommand::Delegate(Delegate {
+        parent: command_id(50),
+        child: command_id(2_000 + number),
+        agent: "pi".to_owned(),
+        inherits: kinds.to_vec(),
+    });
+    let command = Command::new(command_id(1_000 + number), client(), body);
+    let fingerprint = command.fingerprint(story.session.id);
+    let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
+    let decision = story.decide(input)?;
+    story.carry(decision);
+    match &story.events.last().unwrap().body {
+        EventBody::JobDelegated { grants: Some(grants), .. } => Ok((**grants).clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_job_gives_another_a_part_of_what_it_may_do_and_spends_what_that_may_cost() {
+    let mut story = agent();
+    let held = grants(&[("fs.read", "/work/**"), ("tool.call", "bash"), ("agent.delegate", "pi")]);
+    let held = held.until(Some(second(90))).costing(Budget::parse(["USD:8"]).unwrap());
+    begin(&mut story, turn(), held).unwrap();
+    let left = |story: &SessionHistory| {
+        let held = story.session.running().unwrap().grants.clone().unwrap();
+        held.budget().all_remaining().map(|amount| amount.to_string()).collect::<Vec<_>>()
+    };
+    let given = delegate(&mut story, 1, &[OperationKind::FS_READ]).unwrap();
+    assert_eq!(given.capabilities().keys().collect::<Vec<_>>(), [&OperationKind::FS_READ]);
+    assert_eq!((given.expires_at(), left(&story)), (Some(second(90)), vec!["USD:4".to_owned()]));
+    assert_eq!(given.budget().granted().next().unwrap().to_string(), "USD:4");
+    delegate(&mut story, 2, &[]).unwrap();
+    assert_eq!(left(&story), ["USD:2"], "two cannot spend the same");
+    let beyond = delegate(&mut story, 3, &[OperationKind::FS_WRITE]).unwrap_err();
+    assert!(matches!(beyond, Error::GrantExceeded { .. }), "{beyond}");
+    assert_eq!(left(&story), ["USD:2"]);
+}
+
+#[test]
+fn a_job_that_may_not_delegate_or_does_not_run_gives_nothing() {
+    let mut story = agent();
+    let refused = delegate(&mut story, 1, &[]).unwrap_err();
+    assert!(matches!(refused, Error::NotRunning { .. }), "{refused}");
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/**")])).unwrap();
+    let refused = delegate(&mut story, 2, &[OperationKind::FS_READ]).unwrap_err();
+    assert!(matches!(refused, Error::GrantDenied { .. }), "{refused}");
+    let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(JOB) })).unwrap();
+    story.carry(decision);
+}
+
+#[test]
+fn people_are_asked_about_what_a_delegated_job_does_where_they_are_about_its_parent() {
+    let mut story = agent();
+    begin(&mut story, turn(), grants(&[("fs.read", "/work/**")]).asking()).unwrap();
+    let given = delegate(&mut story, 1, &[OperationKind::FS_READ, OperationKind::FS_WRITE]).unwrap();
+    assert!(given.asks());
+    assert_eq!(given.capabilities().keys().collect::<Vec<_>>(), [&OperationKind::FS_READ]);
+}
+
+proptest! {
+    /// However often a job gives tasks to others, all of them together may cost no more than it might, and each may do no more.
+    #[test]
+    fn what_is_given_to_others_is_never_more_than_what_was_held(spent in 0..500_u64, times in 0..6_usize) {
+        let mut story = agent();
+        let held = grants(&[("fs.read", "/work/**"), ("agent.delegate", "*")]);
+        begin(&mut story, turn(), held.costing(Budget::parse(["USD:5.01"]).unwrap())).unwrap();
+        says(&mut story, spent as f64 / 100.0);
+        let mut all = Decimal::reported(&(spent as f64 / 100.0).to_string()).unwrap();
+        for number in 0..times {
+            let held = story.session.running().unwrap().grants.clone().unwrap();
+            let Ok(given) = delegate(&mut story, number, &[OperationKind::FS_READ]) else { break };
+            prop_assert!(held.narrow(&given).is_ok(), "it is a subset");
+            all = all.plus(given.budget().all_remaining().next().unwrap().value);
+        }
+        prop_assert!(all <= Decimal::reported("5.01").unwrap());
+    }
 }

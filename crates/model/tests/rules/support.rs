@@ -275,6 +275,10 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     select(vec![json!("a"), json!(1), json!(null), json!({ "b": [true] })])
 }
 
+fn denied(job: JobId) -> EventBody {
+    EventBody::JobDenied { job, error: Error::BudgetExhausted { currency: "USD".to_owned() } }
+}
+
 /// A lease for a file that is asked about, given at the beginning of time.
 pub(crate) fn lease(pattern: Option<&str>) -> Lease {
     let asked =
@@ -513,9 +517,9 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         2 => (any_ask_id(), any_ask_ending(), option::of(any_channel()))
             .prop_map(|(ask, ending, channel)| EventBody::AskEnded { ask, ending, channel }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
-        1 => any_job().prop_map(|job| {
-            let error = Error::BudgetExhausted { currency: "USD".to_owned() };
-            EventBody::JobDenied { job, error }
+        1 => any_job().prop_map(denied),
+        1 => (any_job(), option::of(any_grants())).prop_map(|(job, grants)| {
+            EventBody::JobDelegated { job, child: command_id(7), agent: "pi".to_owned(), grants }
         }),
         2 => (any_job(), any_ask_id(), any_lease_change())
             .prop_map(|(job, ask, change)| EventBody::LeaseChanged { job, lease: LeaseId::from(ask), change }),
@@ -1003,6 +1007,10 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => (any_ask_id(), option::of(any_count())).prop_map(|(ask, duration_ms)| {
             let lease = LeaseId::from(ask);
             SessionCommand::ExtendLease(command::ExtendLease { lease, duration_ms })
+        }),
+        1 => (any_command_id(), option::of(Just(OperationKind::FS_READ))).prop_map(|(parent, inherits)| {
+            let (child, inherits) = (command_id(7), inherits.into_iter().collect());
+            SessionCommand::Delegate(command::Delegate { parent, child, agent: "pi".to_owned(), inherits })
         }),
         1 => (any_ask_id(), "[a-z]{0,8}").prop_map(|(ask, reason)| {
             let lease = LeaseId::from(ask);

@@ -215,6 +215,12 @@ fn the_shape_of_every_command() {
             ..command::Answer::new(ask_id(1), json!("once"))
         }),
         SessionCommand::Decline(command::Decline { ask: ask_id(1) }),
+        SessionCommand::Delegate(command::Delegate {
+            parent: command_id(1),
+            child: command_id(2),
+            agent: "pi".to_owned(),
+            inherits: vec!["fs.read".parse().unwrap()],
+        }),
         SessionCommand::ExtendLease(command::ExtendLease {
             lease: LeaseId::from(ask_id(1)),
             duration_ms: Some(60_000),
@@ -556,6 +562,12 @@ fn event_examples() -> Vec<EventBody> {
         changed(LeaseChange::Granted { terms: Box::new(lease(Some("/work/**"))) }),
         changed(LeaseChange::Extended { expires_at: second(70) }),
         changed(LeaseChange::Revoked { reason: text("that was enough") }),
+        EventBody::JobDelegated {
+            job,
+            child: command_id(2),
+            agent: text("pi"),
+            grants: Some(Box::new(grants())),
+        },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,

@@ -1,0 +1,109 @@
+//! Tasks that an agent gives to another. Source: draft-arcp-01, 14.
+//!
+//! The `job_id` of the envelope names the job that gives the task. What the other job may do is a part of what that one may, which the engine
+//! decides; a client that names no job gives what itself may do.
+
+use mainstay_arcp_protocol::a::ErrorCode;
+use mainstay_arcp_protocol::a::control::Nack;
+use mainstay_arcp_protocol::a::execution::AgentDelegate;
+use mainstay_model::grant::{Grants, OperationKind};
+use mainstay_model::{CommandId, Error, Timestamp};
+use serde_json::{Value, json};
+
+use super::{A, errors};
+use crate::delegation::Delegation;
+use crate::session::Session;
+use crate::submissions::Submit;
+
+/// The draft's names of permissions, and those that grants have for them.
+const NAMES: [(&str, OperationKind); 3] = [
+    ("filesystem.read", OperationKind::FS_READ),
+    ("filesystem.write", OperationKind::FS_WRITE),
+    ("network.fetch", OperationKind::NET_FETCH),
+];
+
+impl Session<A> {
+    /// Gives a task to an agent, with a part of what the job may do that gives it, and with the memory that both share.
+    pub(super) async fn delegate(
+        &mut self,
+        submit: Submit,
+        parent: Option<String>,
+        delegate: AgentDelegate,
+    ) -> Result<(), Error> {
+        let AgentDelegate { task, context, .. } = delegate;
+        let (trace, inherited, memory) = match context {
+            Some(context) => (context.trace_id, context.permissions_inherited, context.shared_memory_ref),
+            None => (None, None, None),
+        };
+        let message = submit.message.clone();
+        let input = match memory {
+            Some(memory) => self.with_memory(task, &memory).await?,
+            None => Ok(json!(task)),
+        };
+        let submit = input.and_then(|input| {
+            let trace = submit.trace.clone().or(trace);
+            self.delegated(Submit { trace, input, ..submit }, parent, inherited)
+                .map_err(|error| errors::of_error(&error))
+        });
+        match submit {
+            Ok(submit) => self.submit(submit).await,
+            Err(nack) => {
+                self.nack(&message, nack).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// The submission of a job that may do what it inherits of the job that gives the task.
+    fn delegated(
+        &self,
+        submit: Submit,
+        parent: Option<String>,
+        inherited: Option<Vec<String>>,
+    ) -> Result<Submit, Error> {
+        let parent = parent.map(CommandId::new).transpose()?;
+        let known = parent.as_ref().and_then(|parent| self.fold.job(parent));
+        // A task belongs to the trace of the job that gives it.
+        let trace = submit.trace.clone().or_else(|| known.map(|known| known.origin.trace.clone()));
+        let kinds = inherited.iter().flatten().map(|name| kind_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let (delegation, grants) = match (parent, inherited) {
+            (Some(parent), _) => (Some(Delegation { parent, inherits: kinds }), submit.grants),
+            (None, None) => (None, submit.grants),
+            (None, Some(_)) => {
+                let asks = submit.grants.is_some_and(|grants| grants.asks());
+                let given = Grants::of_kinds(&kinds)?;
+                (None, Some(Box::new(if asks { given.asking() } else { given })))
+            }
+        };
+        Ok(Submit { trace, delegation, grants, ..submit })
+    }
+
+    /// What an agent is told that is given an artifact with its task. Code has no place for it, and stays as it is.
+    async fn with_memory(&self, task: String, memory: &Value) -> Result<Result<Value, Nack>, Error> {
+        let id = memory.as_str().or_else(|| memory["artifact_id"].as_str()).unwrap_or_default();
+        let Some(artifact) = self.client.artifact(id, Timestamp::now()).await? else {
+            let reason = format!("shared_memory_ref: there is no artifact {id}, or it is kept no more");
+            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
+        };
+        let content = match self.client.artifact_content(&artifact).await {
+            Ok(content) => content,
+            Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
+                return Ok(Err(errors::nack(ErrorCode::DataLoss, error.to_string())));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(match String::from_utf8(content.to_vec()) {
+            Ok(text) => {
+                let prompt =
+                    format!("{task}\n\nShared memory ({}, {id}):\n{text}", artifact.stored.media_type);
+                Ok(json!({ "code": task, "prompt": prompt }))
+            }
+            Err(_) => Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text")),
+        })
+    }
+}
+
+fn kind_of(name: &str) -> Result<OperationKind, Error> {
+    let known = NAMES.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.parse(), |(_, kind)| Ok(kind.clone()))
+}
