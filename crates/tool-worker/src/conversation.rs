@@ -24,9 +24,9 @@ mod events;
 
 /// So many beats in a row that an idle worker says nothing, and it counts as hung.
 const BEATS_MISSED: u32 = 3;
-/// How often a worker hears of its client, unless it wants to more often.
+/// How often a worker hears of its client, unless it wants to hear of it more often.
 const BEAT: Duration = Duration::from_secs(10);
-/// The most often.
+/// How often a worker hears of its client at the most.
 const SHORTEST_BEAT: Duration = Duration::from_millis(500);
 /// How many calls that have ended are remembered, so that nothing that comes late is taken for the next call's.
 const ENDED_CALLS: usize = 64;
