@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 pub struct TlsClient(TlsConnector);
 
 /// A certificate of a client and its key, both in PEM.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ClientIdentity {
     /// The certificate, and those between it and an authority that the runtime trusts.
     pub certificates: Vec<u8>,

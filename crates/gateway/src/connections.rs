@@ -115,7 +115,7 @@ impl PeerOrigin {
     }
 }
 
-/// One connection over TLS, to its end. A client that does not come to terms within `request-ms` is let go.
+/// One connection over TLS, to its end. A client whose handshake takes longer than `request-ms` is disconnected.
 async fn secure_connection(stream: TcpStream, origin: PeerOrigin, tls: &Tls, daemon: Daemon, router: Router) {
     let patience = Duration::from_millis(daemon.engine.limits().request_ms);
     let stream = CuttableStream::new(stream, origin.cut.clone());
@@ -128,7 +128,7 @@ async fn secure_connection(stream: TcpStream, origin: PeerOrigin, tls: &Tls, dae
             let origin = PeerOrigin { certificate: certificate.map(Arc::new), ..origin };
             connection(stream, origin, daemon, router).await;
         }
-        Ok(Err(error)) => tracing::debug!(%error, "a connection does not come to terms over TLS"),
+        Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake of a connection failed"),
         Err(_) => tracing::debug!("a connection does not begin TLS in time"),
     }
 }

@@ -40,9 +40,8 @@ type Answer = Option<Map<String, Value>>;
 
 /// An issuer that is asked about tokens.
 ///
-/// Whoever shows tokens that are not good can make others wait that do so, and clients that are new: one peer
-/// has [`AT_ONCE_FOR_PEER`] questions, all together [`AT_ONCE`]. Tokens that were good when they were last
-/// asked about have places of their own.
+/// Bad tokens delay only other tokens that are not known to be good: one peer has [`AT_ONCE_FOR_PEER`] questions,
+/// all together [`AT_ONCE`]. Tokens that were good when they were last asked about have places of their own.
 pub struct Introspection {
     address: Address,
     outbound: Outbound,

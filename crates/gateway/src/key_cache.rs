@@ -15,12 +15,14 @@ const KEPT_SEC: i64 = 24 * 60 * 60;
 const PAUSE_SEC: i64 = 60;
 
 /// The published keys of an issuer.
-pub struct KeyCache {
+pub struct KeyCache(Arc<Shared>);
+
+struct Shared {
     address: Address,
     outbound: Outbound,
     fetched: Mutex<FetchedKeys>,
     /// Held by the one who fetches.
-    fetching: tokio::sync::Mutex<()>,
+    fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -55,24 +57,35 @@ fn older(at: Timestamp, now: Timestamp, seconds: i64) -> bool {
 impl KeyCache {
     /// The keys at this address.
     pub fn new(address: Address, outbound: Outbound) -> Self {
-        Self { address, outbound, fetched: Mutex::default(), fetching: tokio::sync::Mutex::default() }
+        let (fetched, fetching) = (Mutex::default(), Arc::default());
+        Self(Arc::new(Shared { address, outbound, fetched, fetching }))
     }
 
-    /// The keys as they are known, newer ones where that is wanted and may be asked for. Whoever has a token
-    /// of a key that is known waits for nobody who shows a token of another.
+    /// The keys as they are known, newer ones where that is wanted and may be asked for. A token with a known key
+    /// waits for no fetch that is under way.
     pub(crate) async fn keys(&self, now: Timestamp, wants_newer: bool) -> Arc<[JwtKey]> {
-        let usable = self.lock().usable(now);
+        let usable = self.0.lock().usable(now);
         let can_do_without = !wants_newer && !usable.is_empty();
-        let fetching = match self.fetching.try_lock() {
-            Ok(fetching) => fetching,
+        let turn = match Arc::clone(&self.0.fetching).try_lock_owned() {
+            Ok(turn) => Some(turn),
             Err(_) if can_do_without => return usable,
-            Err(_) => self.fetching.lock().await,
+            Err(_) => None,
         };
-        self.fetch_due(now, wants_newer).await;
-        drop(fetching);
-        self.lock().usable(now)
+        let shared = Arc::clone(&self.0);
+        // In a task of its own: a client that hangs up would else take along the only attempt of the minute.
+        let fetch = tokio::spawn(async move {
+            let _turn = match turn {
+                Some(turn) => turn,
+                None => Arc::clone(&shared.fetching).lock_owned().await,
+            };
+            shared.fetch_due(now, wants_newer).await;
+        });
+        fetch.await.ok();
+        self.0.lock().usable(now)
     }
+}
 
+impl Shared {
     async fn fetch_due(&self, now: Timestamp, wants_newer: bool) {
         {
             let mut fetched = self.lock();

@@ -24,8 +24,18 @@ const MEDIA_TYPE_CHARS: usize = 200;
 const FRAME: usize = 256 * 1024;
 
 impl Session<A> {
+    /// Does what a client asks about artifacts.
+    pub(super) async fn artifact_request(&mut self, id: &str, message: Message) -> Result<(), Error> {
+        match message {
+            Message::ArtifactPut(put) => self.put_artifact(id, put).await,
+            Message::ArtifactFetch(fetch) => self.fetch_artifact(id, &fetch.artifact_id).await,
+            Message::ArtifactRelease(release) => self.release_artifact(id, &release.artifact_id).await,
+            _ => Ok(()),
+        }
+    }
+
     /// Stores an artifact of the client, or waits for its content.
-    pub(super) async fn put_artifact(&mut self, id: &str, mut put: ArtifactPut) -> Result<(), Error> {
+    async fn put_artifact(&mut self, id: &str, mut put: ArtifactPut) -> Result<(), Error> {
         let nack = match put.data.take().map(|data| Base64::new(&data)) {
             Some(Some(data)) => return self.store_artifact(id, put, data.bytes()).await,
             Some(None) => errors::nack(ErrorCode::InvalidArgument, "`data` is no base64"),
@@ -102,7 +112,7 @@ impl Session<A> {
     }
 
     /// Sends an artifact with its content, which is verified.
-    pub(super) async fn fetch_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
+    async fn fetch_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
         if let Some(job) = results::job_of(artifact) {
             return match self.result_content(&job).await? {
                 Some((sent, content)) => {
@@ -141,7 +151,7 @@ impl Session<A> {
     }
 
     /// Gives an artifact up.
-    pub(super) async fn release_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
+    async fn release_artifact(&mut self, id: &str, artifact: &str) -> Result<(), Error> {
         // A result stays in the log with its job.
         let is_result = match results::job_of(artifact) {
             Some(job) => self.result_content(&job).await?.is_some(),

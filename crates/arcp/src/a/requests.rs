@@ -76,12 +76,10 @@ impl Session<A> {
                 self.unsubscribe(&id, frame.subscription_id, unsubscribe).await?;
             }
             Message::Backpressure(wish) => self.slow_down(&id, frame.stream_id, wish).await?,
-            Message::ArtifactPut(put) if self.has("artifacts") => self.put_artifact(&id, put).await?,
-            Message::ArtifactFetch(fetch) if self.has("artifacts") => {
-                self.fetch_artifact(&id, &fetch.artifact_id).await?;
-            }
-            Message::ArtifactRelease(release) if self.has("artifacts") => {
-                self.release_artifact(&id, &release.artifact_id).await?;
+            Message::ArtifactPut(_) | Message::ArtifactFetch(_) | Message::ArtifactRelease(_)
+                if self.has("artifacts") =>
+            {
+                self.artifact_request(&id, message).await?;
             }
             Message::LeaseRefresh(_) | Message::LeaseRevoked(_) if self.has("permissions") => {
                 self.change_lease(&id, message).await?;

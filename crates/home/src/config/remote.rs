@@ -109,6 +109,7 @@ impl RemoteConfig {
             client_ca: self.client_ca_file.clone(),
             client_crl: self.client_crl_file.clone(),
             is_client_certificate_required: self.client_certificate_required,
+            has_names_of_certificate: self.names.is_empty(),
             last_read: None,
         };
         let tls = files.read()?;

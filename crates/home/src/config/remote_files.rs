@@ -2,6 +2,7 @@
 //! clients, and what those have revoked. They are read again once they have changed, however that came about:
 //! written in place, renamed, or by a link that leads elsewhere.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mainstay_gateway::tls::{ClientAuthority, Tls};
@@ -17,6 +18,8 @@ pub struct RemoteFiles {
     pub(super) client_ca: Option<PathBuf>,
     pub(super) client_crl: Option<PathBuf>,
     pub(super) is_client_certificate_required: bool,
+    /// Whether clients reach the daemon by the names in its certificate.
+    pub(super) has_names_of_certificate: bool,
     pub(super) last_read: Option<Result<Contents, Error>>,
 }
 
@@ -36,7 +39,7 @@ pub enum Renewal {
     Unchanged,
     /// TLS is served with what they have now.
     Renewed {
-        /// Whether the certificate is for the same names of machines.
+        /// Whether clients reach the daemon by the same names as before.
         has_same_names: bool,
     },
     /// They cannot be used as they are now, and TLS is served with what they had before.
@@ -64,7 +67,8 @@ impl RemoteFiles {
         self.last_read = Some(contents.clone());
         match contents.and_then(|contents| self.tls(&contents)) {
             Ok(tls) => {
-                let has_same_names = served.names() == tls.names();
+                let names = |tls: &Tls| tls.names().into_iter().collect::<BTreeSet<_>>();
+                let has_same_names = !self.has_names_of_certificate || names(served) == names(&tls);
                 served.replace(&tls);
                 Renewal::Renewed { has_same_names }
             }
@@ -119,6 +123,7 @@ mod tests {
             client_ca: Some("ca.pem".into()),
             client_crl: Some("crl.pem".into()),
             is_client_certificate_required: false,
+            has_names_of_certificate: true,
             last_read: None,
         }
     }
