@@ -274,6 +274,11 @@ async fn try_submit(
         Ok(found) => found,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
+    if order.submit.grants.as_ref().and_then(|grants| grants.expires_at()).is_some_and(|at| at <= Timestamp::now()) {
+        let reason = "it lies in the past".to_owned();
+        let past = Error::InvalidArgument { argument: "expires_at".to_owned(), reason };
+        return Ok(Found::Refused(past.into()));
+    }
     order.decide_delegation(client).await?;
     let kind = &found.kind;
     let capabilities = client.capabilities_of(kind);

@@ -15,10 +15,10 @@ const BUDGET: &str = "cost.budget";
 /// What a submission asks that its job may do at most; none where it asks for no bounds.
 ///
 /// # Errors
-/// INVALID_REQUEST where a pattern, an amount or the end is not of its form, or the end lies in the past.
-pub(super) fn asked(submit: &Submit, now: Timestamp) -> Result<Option<Grants>, ErrorPayload> {
+/// INVALID_REQUEST where a pattern, an amount or the end is not of its form.
+pub(super) fn asked(submit: &Submit) -> Result<Option<Grants>, ErrorPayload> {
     let expires_at = match submit.lease_constraints.as_ref().and_then(|bounds| bounds.expires_at.as_deref()) {
-        Some(text) => Some(end(text, now)?),
+        Some(text) => Some(end(text)?),
         None => None,
     };
     if submit.lease_request.is_empty() && expires_at.is_none() {
@@ -33,12 +33,13 @@ pub(super) fn asked(submit: &Submit, now: Timestamp) -> Result<Option<Grants>, E
     Ok(Some(grants.until(expires_at).costing(budget)))
 }
 
-fn end(text: &str, now: Timestamp) -> Result<Timestamp, ErrorPayload> {
-    let invalid = |message: String| Err(ErrorPayload::new(ErrorCode::InvalidRequest, message));
+fn end(text: &str) -> Result<Timestamp, ErrorPayload> {
     match (text.ends_with('Z'), text.parse::<Timestamp>()) {
-        (true, Ok(at)) if at > now => Ok(at),
-        (true, Ok(_)) => invalid("expires_at lies in the past".to_owned()),
-        _ => invalid(format!("expires_at must be a time in UTC that ends in Z, not {text}")),
+        (true, Ok(at)) => Ok(at),
+        _ => {
+            let message = format!("expires_at must be a time in UTC that ends in Z, not {text}");
+            Err(ErrorPayload::new(ErrorCode::InvalidRequest, message))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a job is submitted in dialect B. Source: draft-arcp-1.1, 7.1, 7.2 and 9.5.
 
 use mainstay_arcp_protocol::b::{ErrorCode, ErrorPayload, Message, Submit as WireSubmit};
-use mainstay_model::{Error, Timestamp};
+use mainstay_model::Error;
 
 use super::{B, errors, lease};
 use crate::session::Session;
@@ -20,7 +20,7 @@ impl Session<B> {
             self.refuse_with(&message, &ErrorPayload::new(ErrorCode::InvalidRequest, reason)).await;
             return Ok(());
         }
-        let grants = match lease::asked(&submit, Timestamp::now()) {
+        let grants = match lease::asked(&submit) {
             Ok(grants) => grants.map(Box::new),
             Err(payload) => {
                 self.refuse_with(&message, &payload).await;

@@ -34,6 +34,24 @@ async fn a_job_whose_lease_expires_is_stopped() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_submitted_again_after_its_leases_end_is_told_its_end_again() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened(&home).await;
+    let mut fields = in_milliseconds(700);
+    fields["idempotency_key"] = json!("once");
+    submit(&mut peer, home.code("wait"), fields.clone()).await;
+    let end = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!(end["payload"]["code"], "LEASE_EXPIRED");
+    submit(&mut peer, home.code("wait"), fields.clone()).await;
+    let again = peer.until_it(is_end).await.pop().unwrap();
+    assert_eq!((&again["job_id"], &again["payload"]), (&end["job_id"], &end["payload"]));
+    fields["idempotency_key"] = json!("another");
+    submit(&mut peer, home.code("wait"), fields).await;
+    let refused = peer.first("session.error").await;
+    assert_eq!(refused["payload"]["code"], "INVALID_REQUEST", "{refused}");
+}
+
+#[tokio::test]
 async fn a_job_whose_lease_expires_while_it_waits_never_runs() {
     let home = Home::new().await;
     let (mut peer, _) = opened(&home).await;
