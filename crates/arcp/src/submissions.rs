@@ -64,7 +64,7 @@ impl Order {
     /// Has the job that gives the task, where one does, decide what this one may do.
     async fn decide_delegation(&mut self, client: &Client) -> Result<(), Error> {
         if let Some(delegation) = self.submit.delegation.take() {
-            self.submit.grants = delegation.decide(client, &self.job, &self.submit.agent).await?;
+            self.submit.grants = Some(delegation.decide(client, &self.job, &self.submit.agent).await?);
         }
         Ok(())
     }
@@ -257,7 +257,13 @@ async fn try_submit(
 ) -> Result<Found, Error> {
     // What came of a job does not depend on what can be given jobs now.
     if let Some(before) = before(client, &order.job).await? {
-        order.decide_delegation(client).await?;
+        if order.submit.delegation.take().is_some() {
+            match Delegation::decided(client, &order.job).await? {
+                Some(grants) => order.submit.grants = Some(grants),
+                // It was no delegation then.
+                None => return Ok(Found::Refused(Error::CommandConflict { command: order.job }.into())),
+            }
+        }
         let Submit { agent, version, .. } = &order.submit;
         let same_agent = Agent::of_kind(&before.kind, agent, version.as_deref());
         let is_same = match &same_agent {
@@ -274,16 +280,24 @@ async fn try_submit(
         Ok(found) => found,
         Err(why) => return Ok(Found::Refused(Refusal::Agent { agent: agent.clone(), why })),
     };
-    if order.submit.grants.as_ref().and_then(|grants| grants.expires_at()).is_some_and(|at| at <= Timestamp::now()) {
+    if order
+        .submit
+        .grants
+        .as_ref()
+        .and_then(|grants| grants.expires_at())
+        .is_some_and(|at| at <= Timestamp::now())
+    {
         let reason = "it lies in the past".to_owned();
         let past = Error::InvalidArgument { argument: "expires_at".to_owned(), reason };
         return Ok(Found::Refused(past.into()));
     }
-    order.decide_delegation(client).await?;
     let kind = &found.kind;
     let capabilities = client.capabilities_of(kind);
     let is_agent = capabilities.has(Capability::Conversation);
     let work = order.work(&found)?;
+    let body = work.clone().command(kind, capabilities)?;
+    // All that can be refused for its form has been: what is decided now takes a part of the other job's budget.
+    order.decide_delegation(client).await?;
     let place = work.session(daemon, client, kind).await?;
     let grants = order.grants(is_agent);
     let Order { job, key, submit, .. } = order;
@@ -292,7 +306,7 @@ async fn try_submit(
         key: Some(key),
         admission: Admission::Queue,
         timeout_ms: submit.timeout_ms,
-        ..Command::new(job, client.source(), work.command(kind, capabilities)?)
+        ..Command::new(job, client.source(), body)
     };
     fingerprint.set(command.fingerprint(place)).ok();
     match client.submit(place, command).await? {

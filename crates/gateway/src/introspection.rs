@@ -25,8 +25,8 @@ const WRONG_SEC: i64 = 10;
 const UNANSWERED_SEC: i64 = 5;
 /// How many answers of each kind are kept.
 const ANSWERS: usize = 1000;
-/// How many questions of each kind are asked at once. Who waits in vain is refused by the timeout of what it
-/// asks.
+/// How many questions of each kind are asked at once. Others wait for a place, as long as the request in which they
+/// are asked may take.
 const AT_ONCE: usize = 8;
 /// How many tokens that are not known to be good are asked about at once for one peer.
 const AT_ONCE_FOR_PEER: usize = 2;

@@ -67,18 +67,15 @@ impl KeyCache {
         let usable = self.0.lock().usable(now);
         let can_do_without = !wants_newer && !usable.is_empty();
         let turn = match Arc::clone(&self.0.fetching).try_lock_owned() {
-            Ok(turn) => Some(turn),
+            Ok(turn) => turn,
             Err(_) if can_do_without => return usable,
-            Err(_) => None,
+            Err(_) => Arc::clone(&self.0.fetching).lock_owned().await,
         };
         let shared = Arc::clone(&self.0);
         // In a task of its own: a client that hangs up would else take along the only attempt of the minute.
         let fetch = tokio::spawn(async move {
-            let _turn = match turn {
-                Some(turn) => turn,
-                None => Arc::clone(&shared.fetching).lock_owned().await,
-            };
             shared.fetch_due(now, wants_newer).await;
+            drop(turn);
         });
         fetch.await.ok();
         self.0.lock().usable(now)

@@ -1,5 +1,5 @@
-//! The certificates of the clients that are connected: a connection is cut where its is good no longer, as
-//! when its authority has revoked it.
+//! The certificates of the clients that are connected: a connection is closed once its certificate is no
+//! longer accepted, for example because its authority has revoked it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

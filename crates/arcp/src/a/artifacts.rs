@@ -175,7 +175,10 @@ impl Session<A> {
     }
 
     /// The result of a job as an artifact with its content; none where there is none, or none any more.
-    async fn result_content(&self, job: &CommandId) -> Result<Option<(ArtifactSent, Vec<u8>)>, Error> {
+    pub(super) async fn result_content(
+        &self,
+        job: &CommandId,
+    ) -> Result<Option<(ArtifactSent, Vec<u8>)>, Error> {
         let Some((home, true)) = self.place_of(job).await? else { return Ok(None) };
         let Some((result, ended_at)) = self.result_of(job, home).await? else { return Ok(None) };
         let content = result.to_string().into_bytes();

@@ -10,7 +10,7 @@ use mainstay_model::grant::{Grants, OperationKind};
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
-use super::{A, errors};
+use super::{A, errors, results};
 use crate::delegation::Delegation;
 use crate::session::Session;
 use crate::submissions::Submit;
@@ -37,6 +37,10 @@ impl Session<A> {
         };
         let message = submit.message.clone();
         let input = match memory {
+            Some(_) if self.is_tool(&submit.agent).await? => {
+                let reason = "shared_memory_ref: a tool takes none; put what it needs into the task";
+                Err(errors::nack(ErrorCode::InvalidArgument, reason))
+            }
             Some(memory) => self.with_memory(task, &memory).await?,
             None => Ok(json!(task)),
         };
@@ -69,33 +73,44 @@ impl Session<A> {
         let (delegation, grants) = match (parent, inherited) {
             (Some(parent), _) => (Some(Delegation { parent, inherits: kinds }), submit.grants),
             (None, None) => (None, submit.grants),
-            (None, Some(_)) => {
-                let asks = submit.grants.is_some_and(|grants| grants.asks());
-                let given = Grants::of_kinds(&kinds)?;
-                (None, Some(Box::new(if asks { given.asking() } else { given })))
-            }
+            (None, Some(_)) => (None, Some(of_kinds(&kinds, submit.grants.as_deref())?)),
         };
         Ok(Submit { trace, delegation, grants, ..submit })
+    }
+
+    async fn is_tool(&self, agent: &str) -> Result<bool, Error> {
+        let found = self.agent_cache.agent(&self.daemon, &self.client, agent, None).await?;
+        Ok(found.is_ok_and(|found| found.tool.is_some()))
+    }
+
+    /// The media type and the content of an artifact that was put, or of a job's result.
+    async fn memory(&self, id: &str) -> Result<Option<(String, Vec<u8>)>, Error> {
+        if let Some(job) = results::job_of(id) {
+            let found = self.result_content(&job).await?;
+            return Ok(found.map(|(sent, content)| (sent.media_type, content)));
+        }
+        let Some(artifact) = self.client.artifact(id, Timestamp::now()).await? else { return Ok(None) };
+        let content = self.client.artifact_content(&artifact).await?;
+        Ok(Some((artifact.stored.media_type, content.to_vec())))
     }
 
     /// What an agent is told that is given an artifact with its task. Code has no place for it, and stays as it is.
     async fn with_memory(&self, task: String, memory: &Value) -> Result<Result<Value, Nack>, Error> {
         let id = memory.as_str().or_else(|| memory["artifact_id"].as_str()).unwrap_or_default();
-        let Some(artifact) = self.client.artifact(id, Timestamp::now()).await? else {
-            let reason = format!("shared_memory_ref: there is no artifact {id}, or it is kept no more");
-            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
-        };
-        let content = match self.client.artifact_content(&artifact).await {
-            Ok(content) => content,
+        let found = match self.memory(id).await {
+            Ok(found) => found,
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
                 return Ok(Err(errors::nack(ErrorCode::DataLoss, error.to_string())));
             }
             Err(error) => return Err(error),
         };
-        Ok(match String::from_utf8(content.to_vec()) {
+        let Some((media_type, content)) = found else {
+            let reason = format!("shared_memory_ref: there is no artifact {id}, or it is kept no more");
+            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
+        };
+        Ok(match String::from_utf8(content) {
             Ok(text) => {
-                let prompt =
-                    format!("{task}\n\nShared memory ({}, {id}):\n{text}", artifact.stored.media_type);
+                let prompt = format!("{task}\n\nShared memory ({media_type}, {id}):\n{text}");
                 Ok(json!({ "code": task, "prompt": prompt }))
             }
             Err(_) => Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text")),
@@ -103,7 +118,14 @@ impl Session<A> {
     }
 }
 
-fn kind_of(name: &str) -> Result<OperationKind, Error> {
+/// What a job may do that may do things of these kinds, and asks where it would have asked.
+pub(super) fn of_kinds(kinds: &[OperationKind], held: Option<&Grants>) -> Result<Box<Grants>, Error> {
+    let given = Grants::of_kinds(kinds)?;
+    Ok(Box::new(if held.is_some_and(Grants::asks) { given.asking() } else { given }))
+}
+
+/// The kind of operations that a permission's name means, in the draft or in grants.
+pub(super) fn kind_of(name: &str) -> Result<OperationKind, Error> {
     let known = NAMES.iter().find(|(known, _)| *known == name);
     known.map_or_else(|| name.parse(), |(_, kind)| Ok(kind.clone()))
 }

@@ -31,7 +31,8 @@ pub(super) fn terms_of(
     now: Timestamp,
 ) -> Result<Option<LeaseTerms>, Error> {
     let PermissionGrant { permission, resource, operation, lease_seconds, expires_at } = grant;
-    let Some(AskedOperation { kind, target, .. }) = Permission::operation(question) else { return Ok(None) };
+    let Some(asked) = Permission::operation(question) else { return Ok(None) };
+    let AskedOperation { kind, target, .. } = &asked;
     let named = [("permission", permission), ("operation", operation)];
     let other =
         named.into_iter().find(|(_, named)| named.as_ref().is_some_and(|named| named != kind.as_str()));
@@ -39,11 +40,15 @@ pub(super) fn terms_of(
         let reason = format!("`{kind}` was asked for");
         return Err(Error::InvalidArgument { argument: argument.to_owned(), reason });
     }
+    let pattern = resource.filter(|resource| resource != target);
+    if let Some(pattern) = &pattern {
+        asked.covered_by(pattern)?;
+    }
     let until_then = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
     let durations = [lease_seconds.map(Duration::from_secs), expires_at.map(until_then)];
     let Some(duration) = durations.into_iter().flatten().min() else { return Ok(None) };
     let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Ok(Some(LeaseTerms { duration_ms, pattern: resource.filter(|resource| *resource != target) }))
+    Ok(Some(LeaseTerms { duration_ms, pattern }))
 }
 
 impl Session<A> {

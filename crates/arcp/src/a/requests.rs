@@ -30,7 +30,8 @@ impl Session<A> {
             return Ok(None);
         }
         if let Message::JobSchedule(schedule) = message {
-            self.schedule(Asked { message: id, trace: trace_id, key }, schedule).await;
+            let asked = Asked { message: id, trace: trace_id, key, parent: frame.job_id };
+            self.schedule(asked, schedule).await;
             return Ok(None);
         }
         if let Some(response) = human::answer_in(&message) {

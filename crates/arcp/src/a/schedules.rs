@@ -11,13 +11,14 @@ use mainstay_arcp_protocol::a::execution::{
 };
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_engine::NewSchedule;
-use mainstay_model::grant::Grants;
+use mainstay_model::grant::{Grants, OperationKind};
 use mainstay_model::schedule::{MissedRuns, Recurrence, Schedule, When};
 use mainstay_model::{Capability, CommandId, Error, SessionId, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::delegation::{kind_of, of_kinds};
 use super::{A, errors};
 use crate::job_id::{Submission, job_id};
 use crate::pending_submissions::Refusal;
@@ -33,6 +34,8 @@ pub(super) struct Asked {
     pub(super) message: String,
     pub(super) trace: Option<String>,
     pub(super) key: Option<String>,
+    /// The job that gives the task, where the message names one.
+    pub(super) parent: Option<String>,
 }
 
 impl Session<A> {
@@ -60,7 +63,11 @@ impl Session<A> {
             return Err(errors::nack(ErrorCode::FailedPrecondition, reason));
         }
         let JobSchedule { job, when } = schedule;
-        let (agent, input) = command_of(job)?;
+        if asked.parent.is_some() {
+            let reason = "a job gives a task now, not later: leave out `job_id`";
+            return Err(errors::nack(ErrorCode::Unimplemented, reason));
+        }
+        let Scheduled { agent, input, kinds } = command_of(job)?;
         let when = moments_of(when)?;
         let told_apart = match &asked.key {
             Some(key) => Submission::Key(key),
@@ -82,7 +89,12 @@ impl Session<A> {
             message: Some(asked.message.clone()),
         };
         let key_prefix = Some(prefix_of(&key, &id).map_err(refused)?);
-        let (grants, missed) = (self.asking_grants().filter(|_| is_agent), MissedRuns::RunOnce);
+        let asking = self.asking_grants();
+        let grants = match kinds {
+            Some(kinds) => Some(of_kinds(&kinds, asking.as_deref()).map_err(refused)?),
+            None => asking,
+        };
+        let (grants, missed) = (grants.filter(|_| is_agent), MissedRuns::RunOnce);
         // A session may be made for the schedule, and none is for one that is refused.
         let no_session = SessionId::from_uuid(Uuid::nil());
         let new = NewSchedule { id, when, session: no_session, command, key_prefix, grants, missed };
@@ -118,19 +130,39 @@ impl Session<A> {
     }
 }
 
-/// The agent of a command that is to run later, and what that is given.
-fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<(String, Value), Nack> {
+/// What is to run later.
+struct Scheduled {
+    agent: String,
+    /// What the agent is given.
+    input: Value,
+    /// What kinds of things it may do, where that is said.
+    kinds: Option<Vec<OperationKind>>,
+}
+
+/// What a command asks that is to run later.
+fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<Scheduled, Nack> {
     let wrong = |error: serde_json::Error| errors::nack(ErrorCode::InvalidArgument, error.to_string());
     match r#type.as_str() {
         "tool.invoke" => {
             let ToolInvoke { tool, arguments } =
                 ToolInvoke::deserialize(Value::Object(payload)).map_err(wrong)?;
-            Ok((tool, Value::Object(arguments.unwrap_or_default())))
+            let input = Value::Object(arguments.unwrap_or_default());
+            Ok(Scheduled { agent: tool, input, kinds: None })
         }
         "agent.delegate" => {
             let delegate = AgentDelegate::deserialize(Value::Object(payload)).map_err(wrong)?;
-            let AgentDelegate { target, task, .. } = delegate;
-            Ok((target, json!(task)))
+            let AgentDelegate { target, task, context } = delegate;
+            let (inherited, memory) = match context {
+                Some(context) => (context.permissions_inherited, context.shared_memory_ref),
+                None => (None, None),
+            };
+            if memory.is_some() {
+                let reason = "shared_memory_ref cannot be used later; put what the agent needs into the task";
+                return Err(errors::nack(ErrorCode::Unimplemented, reason));
+            }
+            let kinds = inherited.map(|names| names.iter().map(|name| kind_of(name)).collect());
+            let kinds = kinds.transpose().map_err(|error: Error| errors::of_error(&error))?;
+            Ok(Scheduled { agent: target, input: json!(task), kinds })
         }
         other => {
             let reason = format!("{other} cannot run later; tool.invoke and agent.delegate can");

@@ -103,6 +103,7 @@ async fn what_is_allowed_once_is_no_lease_and_a_permission_for_something_else_is
         json!({ "permission": "fs.read", "lease_seconds": 60 }),
         json!({ "operation": "fs.read" }),
         json!({ "resource": "/etc/**", "lease_seconds": 60 }),
+        json!({ "resource": "/etc/passwd" }),
         json!({ "expires_at": "2001-01-01T00:00:00Z" }),
     ] {
         reply(&mut peer, "permission.grant", &question, wrong.clone()).await;
@@ -150,6 +151,18 @@ async fn a_job_gives_a_task_to_another_with_no_more_than_it_may_do_itself() {
     peer.until_it(is_end).await;
     peer.send(delegate(json!([]))).await;
     assert_eq!(peer.first("nack").await["payload"]["code"], "FAILED_PRECONDITION", "it runs no more");
+    // What was decided is told again, and a job that was no delegation does not become one.
+    let mut again = delegate(json!(["filesystem.read"]));
+    again["id"] = json!(id);
+    peer.send(again).await;
+    assert_eq!(peer.first("job.accepted").await["payload"]["job_id"], child["payload"]["job_id"]);
+    let mut plain = json!({ "target": "fsharp", "task": "1 + 1" });
+    plain = json!({ "arcp": "1.0", "type": "agent.delegate", "idempotency_key": "k", "payload": plain });
+    peer.send(plain.clone()).await;
+    peer.until_it(|told| is_end(told) && told["correlation_id"] != id).await;
+    plain["job_id"] = parent["payload"]["job_id"].clone();
+    peer.send(plain).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "ALREADY_EXISTS");
 }
 
 #[tokio::test]

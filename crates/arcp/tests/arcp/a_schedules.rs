@@ -78,6 +78,17 @@ async fn what_cannot_be_scheduled_is_refused_and_says_why() {
     let job = json!({ "type": "session.close", "payload": {} });
     ask(&mut peer, "job.schedule", json!({ "job": job, "when": { "after": 1 } })).await;
     assert_eq!(peer.first("nack").await["payload"]["code"], "UNIMPLEMENTED");
+    let delegated = |context: Value| {
+        let payload = json!({ "target": "fsharp", "task": "1 + 1", "context": context });
+        json!({ "job": { "type": "agent.delegate", "payload": payload }, "when": { "after": 1 } })
+    };
+    ask(&mut peer, "job.schedule", delegated(json!({ "shared_memory_ref": "art_1" }))).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "UNIMPLEMENTED");
+    ask(&mut peer, "job.schedule", delegated(json!({ "permissions_inherited": ["Reading"] }))).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "INVALID_ARGUMENT");
+    let given = delegated(json!({}));
+    peer.send(json!({ "arcp": "1.0", "type": "job.schedule", "job_id": "job_1", "payload": given })).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "UNIMPLEMENTED");
     let mut without = open("secret");
     without["payload"]["capabilities"] = json!({});
     let (mut peer, _) = opened_with(&home, without).await;

@@ -19,7 +19,7 @@ pub struct Answer {
     pub ask: AskId,
     /// What its schema wants.
     pub value: serde_json::Value,
-    /// By which way a person gave it, where the client says so.
+    /// The channel through which a person gave the answer, such as `chat:operator`, where the client says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
     /// For how long it may be done without a question, where a permission was asked for and `once` is the answer.

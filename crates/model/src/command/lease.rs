@@ -35,7 +35,7 @@ pub struct RevokeLease {
 
 impl Request for ExtendLease {
     fn rules(&self) -> Rules {
-        Rules::always(Action::Answer)
+        Rules::immediate(Action::Answer)
     }
 
     fn decide(&self, draft: &mut Draft<'_>, accepted: Accepted) -> Result<Decided, Error> {

@@ -120,6 +120,12 @@ impl Draft<'_> {
         lease: LeaseId,
         duration_ms: Option<u64>,
     ) -> Result<Response, Error> {
+        // Only who has the job asks for more: whoever answers for it gives a permission anew.
+        let principal = metadata.source.principal();
+        let is_holder = self.session.running().is_some_and(|running| running.source.principal() == principal);
+        if !is_holder {
+            return Err(not_held(lease));
+        }
         let expires_at = self.lease(lease)?.extension(duration_ms, self.now, self.limits)?;
         self.change_lease(metadata.source, None, lease, LeaseChange::Extended { expires_at })
             .ok_or_else(|| not_held(lease))

@@ -54,6 +54,20 @@ pub enum LeaseChange {
     },
 }
 
+impl AskedOperation {
+    /// A pattern of targets that covers this operation.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the text is no pattern, or one that does not cover it.
+    pub fn covered_by(&self, pattern: &str) -> Result<Pattern, Error> {
+        let pattern = Pattern::parse(&self.kind, pattern, &PatternLimits::REQUEST)?;
+        match pattern.allows(&self.operation()?) {
+            true => Ok(pattern),
+            false => Err(invalid("pattern of a lease", "it does not cover what was asked about")),
+        }
+    }
+}
+
 impl Lease {
     /// A lease for an operation that people were asked about, as long as they say, and `lease-longest-ms` at most.
     ///
@@ -69,12 +83,14 @@ impl Lease {
         if *duration_ms == 0 {
             return Err(invalid("lease", "it must be for at least a millisecond"));
         }
-        let pattern = pattern.as_deref();
-        let pattern = pattern.map(|text| Pattern::parse(&asked.kind, text, &PatternLimits::REQUEST));
-        let (pattern, operation) = (pattern.transpose()?, asked.operation()?);
-        if pattern.as_ref().is_some_and(|pattern| !pattern.allows(&operation)) {
-            return Err(invalid("pattern of a lease", "it does not cover what was asked about"));
+        if limits.lease_longest_ms == 0 {
+            return Err(invalid(
+                "lease",
+                "`lease-longest-ms` is 0: allow the operation once, or for the whole job",
+            ));
         }
+        let pattern = pattern.as_deref().map(|text| asked.covered_by(text)).transpose()?;
+        let operation = asked.operation()?;
         let duration_ms = (*duration_ms).min(limits.lease_longest_ms);
         let expires_at = after(now, duration_ms);
         Ok(Self {

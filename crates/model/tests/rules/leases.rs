@@ -1,10 +1,10 @@
 //! Permissions that people give a job for a time.
 
 use mainstay_model::command::{Answer, ExtendLease, RevokeLease};
-use mainstay_model::grant::{AskedOperation, Grants, LeaseTerms, OperationKind};
+use mainstay_model::grant::{AskedOperation, Grants, Lease, LeaseTerms, OperationKind};
 use mainstay_model::{
-    Channel, Command, Effect, Error, EventBody, Input, LeaseId, Limits, Notice, Outcome, Response,
-    RunnerNotice, SessionCommand,
+    Channel, Command, Effect, Error, EventBody, Input, LeaseId, Limits, Notice, Outcome, Principal, Response,
+    RunnerNotice, SessionCommand, Source, Timestamp,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -131,6 +131,29 @@ fn a_permission_is_extended_by_what_it_was_given_for_and_never_beyond_the_longes
     assert!(!may_write(&mut story, 3, FILE));
     let late = send(&mut story, 5, extend(1, None)).unwrap_err();
     assert!(matches!(late, Error::GrantExpired { .. }), "{late}");
+}
+
+#[test]
+fn only_who_has_the_job_asks_for_more_time() {
+    let mut story = asking();
+    writes(&mut story, 1, FILE);
+    send(&mut story, 1, answer(1, "once", 60, None)).unwrap();
+    let other = Source::Client { principal: Principal::new("ada").unwrap(), name: "cli".to_owned() };
+    let command = Command::new(command_id(9), other, extend(1, None));
+    let fingerprint = command.fingerprint(story.session.id);
+    let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
+    let refused = story.decide(input).unwrap_err();
+    assert!(matches!(refused, Error::InvalidArgument { .. }), "{refused}");
+}
+
+#[test]
+fn where_none_are_given_for_a_time_that_is_said() {
+    let asked =
+        AskedOperation { kind: OperationKind::FS_WRITE, target: FILE.to_owned(), is_recursive: false };
+    let limits = Limits { lease_longest_ms: 0, ..Limits::default() };
+    let terms = LeaseTerms { duration_ms: 60_000, pattern: None };
+    let refused = Lease::new(asked, &terms, Timestamp::UNIX_EPOCH, &limits).unwrap_err();
+    assert!(refused.to_string().contains("lease-longest-ms"), "{refused}");
 }
 
 #[test]
