@@ -7,6 +7,7 @@ use mainstay_model::{CommandId, Error, Event, EventBody, Outcome, Position, Resp
 use crate::dialect::Dialect;
 use crate::event_delivery::PAGE;
 use crate::feed::job_of;
+use crate::held_jobs::Haste;
 use crate::job_origin::Acceptance;
 use crate::message_fold::Translator;
 use crate::session::Session;
@@ -191,7 +192,12 @@ impl<D: Dialect> Session<D> {
         let limit = self.settings.subscriptions.saturating_mul(CHANGES_KEPT).max(1);
         if self.stored.joins.len() >= limit {
             match change {
-                _ if D::FORGETS => self.begin_fold_here(),
+                _ if D::FORGETS => {
+                    // The fold counts what waits, so a client that resumes would never be told it.
+                    self.tell_held(Haste::AtOnce).await?;
+                    self.note_held();
+                    self.begin_fold_here();
+                }
                 Change::Left { .. } | Change::ObserverEnded { .. } | Change::ObserverOverflowed { .. } => {}
                 Change::Joined { .. } | Change::Observed { .. } => {
                     let what = "subscriptions that are not acknowledged".to_owned();

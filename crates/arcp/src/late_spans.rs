@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How many spans are kept. Then the first two are taken for one.
 const MOST: usize = 64;
 
-/// The spans of numbers within which messages were told out of order, in their order.
+/// The spans of numbers within which messages were told out of order, in the order in which that began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct LateSpans {
@@ -26,17 +26,26 @@ struct Span {
     to: Option<u64>,
 }
 
+impl Span {
+    /// The number before the span, where this number lies within it.
+    fn before(&self, number: u64) -> Option<u64> {
+        let is_within = self.from <= number && self.to.is_none_or(|to| number <= to);
+        self.from.checked_sub(1).filter(|_| is_within)
+    }
+}
+
 impl LateSpans {
     /// Whether no message was ever told out of order.
     pub(crate) const fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Notes that the message of this number is held back; says whether that was not so of others before.
+    /// Notes that the message of this number is held back; says whether that changed the spans, so that they must be stored.
     pub(crate) fn open(&mut self, from: u64) -> bool {
         if let Some(last) = self.spans.last_mut().filter(|last| last.to.is_none()) {
+            let is_earlier = from < last.from;
             last.from = last.from.min(from);
-            return false;
+            return is_earlier;
         }
         self.spans.push(Span { from, to: None });
         if self.spans.len() > MOST {
@@ -57,8 +66,12 @@ impl LateSpans {
 
     /// Up to which number a client surely has all, that has the message of this one.
     pub(crate) fn surely_has(&self, reached: u64) -> u64 {
-        let is_within = |span: &&Span| span.from <= reached && span.to.is_none_or(|to| reached <= to);
-        self.spans.iter().find(is_within).map_or(reached, |span| span.from.saturating_sub(1))
+        let mut has = reached;
+        // What is told again may wait again, so the spans overlap, and are not in the order of their first messages.
+        while let Some(before) = self.spans.iter().filter_map(|span| span.before(has)).min() {
+            has = before;
+        }
+        has
     }
 
     /// Forgets what lies before this number.
@@ -117,6 +130,24 @@ mod tests {
             spans.close(number + 1);
         }
         assert_eq!((spans.surely_has(25), spans.surely_has(8)), (8, 8));
+    }
+
+    #[test]
+    fn a_message_that_is_held_back_before_others_is_covered_at_once() {
+        let mut spans = LateSpans::default();
+        assert_eq!([5, 3, 4].map(|number| spans.open(number)), [true, true, false]);
+        assert_eq!(spans.surely_has(4), 2);
+        let mut spans = LateSpans::default();
+        spans.open(15);
+        spans.close(20);
+        spans.open(9);
+        assert_eq!(spans.surely_has(17), 8);
+        let mut spans = LateSpans::default();
+        for (from, to) in [(4, 10), (8, 20)] {
+            spans.open(from);
+            spans.close(to);
+        }
+        assert_eq!(spans.surely_has(15), 3, "7 may have come before 4");
     }
 
     #[test]

@@ -66,6 +66,9 @@ impl Session<A> {
         let Some(mut closing) = self.dialect.closing.take() else { return Ok(None) };
         let open = self.open_jobs();
         if open.is_empty() && self.pending.count() == 0 {
+            // A stream may have been slowed down since the session began to close.
+            self.held.pacing.clear();
+            self.tell_held(Haste::AtOnce).await?;
             return self.end_closed(&closing.message, closing.last, true).await.map(Some);
         }
         if closing.cancels {

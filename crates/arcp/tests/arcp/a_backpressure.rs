@@ -1,8 +1,11 @@
 //! Dialect A: streams that their reader slows down.
 
+use mainstay_arcp::Settings;
+use mainstay_model::Limits;
 use serde_json::{Value, json};
 
 use crate::a::{ask, invoke, is_end, opened, resumed};
+use crate::a_edges::keyed;
 use crate::support::{Home, Peer};
 
 /// What the job prints that waits, a chunk for each line.
@@ -157,4 +160,36 @@ async fn a_stream_that_is_not_there_is_not_slowed_down_and_a_session_that_is_clo
     ask(&mut peer, "session.close", json!({ "jobs": "complete" })).await;
     let told = peer.until("session.close").await;
     assert_eq!(kinds(&of(&told, &job)).last(), Some(&"job.completed"));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_stopped_while_its_session_closes_is_told_before_the_end() {
+    let home = Home::new().await;
+    let Waiting { mut peer, before, job, stream, .. } = waiting(&home).await;
+    ask(&mut peer, "session.close", json!({ "jobs": "complete" })).await;
+    slow_down(&mut peer, &stream, json!({ "desired_rate_per_second": 0 })).await;
+    ask(&mut peer, "cancel", json!({ "target": "job", "target_id": before })).await;
+    let told = peer.until("session.close").await;
+    let told = of(&told, &job);
+    assert_eq!((text(&told).as_str(), kinds(&told).last()), (DRIPS, Some(&"job.completed")));
+}
+
+#[tokio::test]
+async fn what_waits_is_told_before_it_could_be_told_no_more() {
+    // The changes that are kept are four for each subscription.
+    let settings = Settings { subscriptions: 1, ..Settings::default() };
+    let home = Home::with(settings, Limits::default()).await;
+    let mut waiting = waiting(&home).await;
+    others_run(&mut waiting, &home).await;
+    let Waiting { mut peer, job, .. } = waiting;
+    let mut told = Vec::new();
+    for _ in 0..6 {
+        // Each but the first is a change: a job that has ended is told once more.
+        let id = keyed(&mut peer, &home, "1", "key").await;
+        let is_it = |envelope: &Value| is_end(envelope) && envelope["job_id"] != job;
+        told.extend(peer.until_it(is_it).await);
+        assert!(told.iter().any(|envelope| envelope["correlation_id"] == id), "{told:#?}");
+    }
+    let told = of(&told, &job);
+    assert_eq!((text(&told).as_str(), kinds(&told).last()), (DRIPS, Some(&"job.completed")));
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::a::{ask, invoke, is_end, open, opened, opened_with};
 use crate::support::{Home, Peer};
 
-async fn keyed(peer: &mut Peer, home: &Home, code: &str, key: &str) -> String {
+pub(crate) async fn keyed(peer: &mut Peer, home: &Home, code: &str, key: &str) -> String {
     let payload = json!({ "tool": "fsharp", "arguments": home.code(code) });
     peer.send(json!({
         "arcp": "1.0", "type": "tool.invoke", "idempotency_key": key, "trace_id": "t", "payload": payload,
