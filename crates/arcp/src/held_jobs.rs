@@ -1,7 +1,7 @@
 //! Jobs of which a connection is told later than they happen, since one of their streams is slowed down. Source: draft-arcp-01, 11.2.
 //!
 //! From the first chunk that is not due, all that is told of its job waits, so that the messages of the job stay in their order; other jobs and answers
-//! pass it. Only what one event says is kept. The rest is read from the log once it is due, by a fold of this job alone, which tells the same
+//! pass it. The rest is read from the log page by page once it is due, by a fold of this job alone, which tells the same
 //! messages with the same ids. What is held back ends with the connection: a client that resumes is told it with the rest.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,8 +17,8 @@ use crate::pacing::{Due, Pacing};
 use crate::session::Session;
 use crate::session_change::Change;
 
-/// Events that are read at once for a job that waits.
-const PAGE: usize = 64;
+/// How many events are read at once for a job that waits: no more of each are in memory.
+const PAGE: usize = 16;
 
 /// The jobs of a connection that wait, and the streams that make them wait.
 pub(crate) struct HeldJobs<V: Translator> {
@@ -30,20 +30,31 @@ pub(crate) struct HeldJobs<V: Translator> {
 struct HeldJob<V: Translator> {
     /// The session of the engine that has it.
     home: SessionId,
-    /// What the last event that was read says, and was not told.
+    /// What the last event that was taken in says, and was not told.
     rest: VecDeque<V::Numbered>,
     /// What is told of it behind that event; none where the job ended with it.
     fold: Option<MessageFold<V>>,
-    /// The last event that was read.
+    /// The next events that may say something of it, as far as they were read.
+    page: VecDeque<Event>,
+    /// The last event of its session that was read.
     after: Seq,
 }
 
-/// How soon that is told which waits.
+impl<V: Translator> HeldJob<V> {
+    /// Takes in what its next event says.
+    fn take(&mut self, event: &Event) {
+        if let Some(fold) = &mut self.fold {
+            self.rest = fold.tell(event, |_| String::new()).into();
+        }
+    }
+}
+
+/// How fast the messages of the jobs that wait are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
-    /// What is due is told, and no more.
+    /// Only those that are due are sent, and at most a page of events in one call.
     WhenDue,
-    /// All of it is told at this moment.
+    /// All are sent before the call returns.
     AtOnce,
 }
 
@@ -127,7 +138,8 @@ impl<D: Dialect> Session<D> {
         let (translator, principal) = (self.fold.translator.clone(), self.client.principal());
         let fold =
             (!base.jobs.is_empty()).then(|| MessageFold::new(&self.stored.id, principal, translator, &base));
-        self.held.jobs.insert(job, HeldJob { home: event.session, rest, fold, after: event.seq });
+        let held = HeldJob { home: event.session, rest, fold, page: VecDeque::new(), after: event.seq };
+        self.held.jobs.insert(job, held);
     }
 
     async fn deliver(&mut self, message: &<D::Translator as Translator>::Numbered) {
@@ -166,6 +178,7 @@ impl<D: Dialect> Session<D> {
     }
 
     async fn tell_held_job(&mut self, job: &CommandId, haste: Haste) -> Result<(), Error> {
+        let mut is_at_work = false;
         while let Some(mut held) = self.held.jobs.remove(job) {
             let now = Instant::now();
             match held.rest.pop_front() {
@@ -178,43 +191,46 @@ impl<D: Dialect> Session<D> {
                     self.held.jobs.insert(job.clone(), held);
                     return Ok(());
                 }
+                // The client is heard between two pages.
+                None if held.page.is_empty() && is_at_work && haste == Haste::WhenDue => {
+                    self.held.jobs.insert(job.clone(), held);
+                    return Ok(());
+                }
                 None => {
-                    if self.read_on(job, &mut held).await? {
-                        self.held.jobs.insert(job.clone(), held);
+                    if let Some(event) = held.page.pop_front() {
+                        held.take(&event);
+                    } else if !self.read_page(job, &mut held).await? {
+                        continue;
                     }
+                    self.held.jobs.insert(job.clone(), held);
                 }
             }
+            is_at_work = true;
         }
         Ok(())
     }
 
-    /// Reads the next event that says something of a job which waits; false where it has come to where all other jobs are.
-    async fn read_on(&self, job: &CommandId, held: &mut HeldJob<D::Translator>) -> Result<bool, Error> {
-        let Some(fold) = &mut held.fold else { return Ok(false) };
-        while !fold.open_jobs().is_empty() {
-            let page = match self.client.events(held.home, held.after, PAGE).await {
-                // It was deleted, with what there was to tell.
-                Err(Error::SessionNotFound { .. }) => return Ok(false),
-                page => page?,
-            };
-            if page.is_empty() {
-                return Ok(false);
-            }
-            for event in page {
-                if event.position > self.position {
-                    return Ok(false);
-                }
-                held.after = event.seq;
-                // Whoever answers an ask does so by a command of its own.
-                let may_be_of_job = matches!(event.body, EventBody::AskEnded { .. });
-                if may_be_of_job || job_of(&event, self.client.principal()) == Some(job) {
-                    held.rest = fold.tell(&event, |_| String::new()).into();
-                }
-                if !held.rest.is_empty() {
-                    return Ok(true);
-                }
-            }
+    /// Reads the next page of the session of a job that waits, and keeps the events of the job; false where there is nothing more to tell of it, or
+    /// where it has come to where all other jobs are.
+    async fn read_page(&self, job: &CommandId, held: &mut HeldJob<D::Translator>) -> Result<bool, Error> {
+        if held.fold.as_ref().is_none_or(|fold| fold.open_jobs().is_empty()) {
+            return Ok(false);
         }
-        Ok(false)
+        let mut page = match self.client.events(held.home, held.after, PAGE).await {
+            // It was deleted, with what there was to tell.
+            Err(Error::SessionNotFound { .. }) => return Ok(false),
+            page => page?,
+        };
+        page.retain(|event| event.position <= self.position);
+        let Some(last) = page.last() else { return Ok(false) };
+        held.after = last.seq;
+        let principal = self.client.principal();
+        // Whoever answers an ask does so by a command of its own.
+        let may_be_of_job = |event: &Event| {
+            matches!(event.body, EventBody::AskEnded { .. }) || job_of(event, principal) == Some(job)
+        };
+        page.retain(may_be_of_job);
+        held.page = page.into();
+        Ok(true)
     }
 }

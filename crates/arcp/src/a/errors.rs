@@ -41,6 +41,11 @@ pub(super) fn nack(code: ErrorCode, message: impl Into<String>) -> Nack {
     Nack { code, message: message.into(), retryable, details: None }
 }
 
+/// A refusal with this code, and what the client can do about it.
+pub(super) fn nack_with_step(code: ErrorCode, message: impl Into<String>, next_step: &str) -> Nack {
+    Nack { details: Some(json!({ "next_step": next_step })), ..nack(code, message) }
+}
+
 /// The refusal that an error is.
 pub(super) fn of_error(error: &Error) -> Nack {
     let details = json!({ "code": error.code().0, "next_step": error.next_step() });

@@ -1,12 +1,12 @@
 //! Dialect A: streams that their reader slows down.
 
 use mainstay_arcp::Settings;
-use mainstay_model::Limits;
+use mainstay_model::{Limits, PartRole};
 use serde_json::{Value, json};
 
 use crate::a::{ask, invoke, is_end, opened, resumed};
 use crate::a_edges::keyed;
-use crate::support::{Home, Peer};
+use crate::support::{AgentHome, Home, Peer};
 
 /// What the job prints that waits, a chunk for each line.
 const DRIPS: &str = "0\n1\n2\n3\n4\n";
@@ -192,4 +192,39 @@ async fn what_waits_is_told_before_it_could_be_told_no_more() {
     }
     let told = of(&told, &job);
     assert_eq!((text(&told).as_str(), kinds(&told).last()), (DRIPS, Some(&"job.completed")));
+}
+
+#[tokio::test]
+async fn a_client_is_heard_while_it_is_told_what_has_waited() {
+    let mut home = AgentHome::new().await;
+    let (mut watcher, _) = opened(&home.home).await;
+    ask(&mut watcher, "subscribe", json!({})).await;
+    watcher.first("subscribe.accepted").await;
+    let (mut peer, _) = opened(&home.home).await;
+    let arguments = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    ask(&mut peer, "tool.invoke", json!({ "tool": "pi", "arguments": arguments })).await;
+    let job = peer.first("job.accepted").await["job_id"].clone();
+    let stream = format!("str_{}_text", job.as_str().unwrap().trim_start_matches("job_"));
+    slow_down(&mut peer, &stream, json!({ "desired_rate_per_second": 0 })).await;
+    home.script.work().await;
+    for _ in 0..400 {
+        home.script.say(PartRole::Assistant, &"x".repeat(5000)).await;
+    }
+    home.script.done().await;
+    watcher.until_it(|envelope| is_end(&envelope["payload"]["event"])).await;
+    peer.send(json!({ "arcp": "1.0", "type": "backpressure", "stream_id": stream, "payload": {} })).await;
+    ask(&mut peer, "ping", json!({})).await;
+    let told = peer.until("pong").await;
+    assert!(!told.iter().any(is_end), "all was told before the ping was heard");
+    let rest = peer.until_it(is_end).await;
+    assert_eq!(text(&of(&told, &job)).len() + text(&of(&rest, &job)).len(), 400 * 5000);
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_next_step() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened(&home).await;
+    peer.send(json!({ "arcp": "1.0", "type": "backpressure", "stream_id": "str_x", "payload": {} })).await;
+    let nack = peer.first("nack").await;
+    assert!(nack["payload"]["details"]["next_step"].as_str().unwrap().contains("stream.open"), "{nack}");
 }
