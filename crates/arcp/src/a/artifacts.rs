@@ -19,6 +19,8 @@ use crate::session::Session;
 
 /// How long the media type of an artifact may be, in characters.
 const MEDIA_TYPE_CHARS: usize = 200;
+/// How long the SHA-256 of an artifact may be, in hexadecimal digits.
+const SHA256_CHARS: usize = 64;
 
 /// How many bytes of an artifact a frame has at most.
 const FRAME: usize = 256 * 1024;
@@ -36,6 +38,10 @@ impl Session<A> {
 
     /// Stores an artifact of the client, or waits for its content.
     async fn put_artifact(&mut self, id: &str, mut put: ArtifactPut) -> Result<(), Error> {
+        // What waits for its content is kept, so it may not be large itself.
+        if let Err(reason) = check(&put) {
+            return self.refused_artifact(id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+        }
         let nack = match put.data.take().map(|data| Base64::new(&data)) {
             Some(Some(data)) => return self.store_artifact(id, put, data.bytes()).await,
             Some(None) => errors::nack(ErrorCode::InvalidArgument, "`data` is no base64"),
@@ -45,8 +51,8 @@ impl Session<A> {
                 errors::nack(ErrorCode::Unimplemented, reason)
             }
             None => match self.dialect.uploads.announce(id, put) {
-                Ok(()) => return Ok(()),
-                Err(error) => errors::nack(ErrorCode::ResourceExhausted, error.to_string()),
+                None => return Ok(()),
+                Some(given_up) => return self.refuse_upload(&given_up).await,
             },
         };
         self.refused_artifact(id, nack).await
@@ -55,19 +61,26 @@ impl Session<A> {
     /// Takes a frame of bytes: content of an artifact that was announced. Source: draft-arcp-01, 16.2.
     pub(super) async fn take_bytes(&mut self, frame: &[u8]) -> Result<(), Error> {
         let limit = self.daemon.engine.limits().message_bytes;
-        let refused = match SidecarFrame::decode(frame) {
-            Ok(frame) => match self.dialect.uploads.take(frame, limit) {
-                Ok(Some(Uploaded { message, put, bytes })) => {
-                    return self.store_artifact(&message, put, bytes).await;
-                }
-                Ok(None) => return Ok(()),
-                Err(error) => (error.message().map(str::to_owned), code_of(&error), error.to_string()),
-            },
-            Err(error) => (None, ErrorCode::InvalidArgument, error.to_string()),
+        let frame = match SidecarFrame::decode(frame) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let step = "send frames of bytes with the header that the protocol says";
+                let nack = errors::nack_with_step(ErrorCode::InvalidArgument, error.to_string(), step);
+                self.send_frame(encoded(&self.envelope(None, Message::Nack(nack)))).await;
+                return Ok(());
+            }
         };
-        let (message, code, reason) = refused;
-        let nack = Message::Nack(errors::nack(code, reason));
-        self.send_frame(encoded(&self.envelope(message.as_deref(), nack))).await;
+        match self.dialect.uploads.take(frame, limit) {
+            Ok(Some(Uploaded { message, put, bytes })) => self.store_artifact(&message, put, bytes).await,
+            Ok(None) => Ok(()),
+            Err(error) => self.refuse_upload(&error).await,
+        }
+    }
+
+    /// Refuses an artifact, or a frame of one, as an answer to the message that announced it, where one did.
+    async fn refuse_upload(&self, error: &UploadError) -> Result<(), Error> {
+        let nack = errors::nack_with_step(code_of(error), error.to_string(), error.next_step());
+        self.send_frame(encoded(&self.envelope(error.message(), Message::Nack(nack)))).await;
         Ok(())
     }
 
@@ -93,9 +106,6 @@ impl Session<A> {
     fn content(&self, put: ArtifactPut, bytes: Vec<u8>) -> Result<ArtifactContent, Nack> {
         let invalid = |reason: &str| errors::nack(ErrorCode::InvalidArgument, reason);
         let ArtifactPut { media_type, data: _, size, sha256, retention_seconds } = put;
-        if media_type.is_empty() || media_type.chars().count() > MEDIA_TYPE_CHARS {
-            return Err(invalid("`media_type` must have 1 to 200 characters"));
-        }
         if size.is_some_and(|size| size != bytes.len() as u64) {
             return Err(invalid("the content has not as many bytes as `size` says"));
         }
@@ -104,7 +114,7 @@ impl Session<A> {
         let kept = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
         let expires_at = Timestamp::now().checked_add(kept).unwrap_or(Timestamp::MAX);
         let content = ArtifactContent::new(format!("art_{}", new_ulid()), media_type, bytes, expires_at);
-        let said = sha256.as_ref().map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
+        let said = sha256.as_deref().map(digits_of);
         match said.is_none_or(|said| said.eq_ignore_ascii_case(content.sha256())) {
             true => Ok(content),
             false => Err(errors::nack(ErrorCode::DataLoss, "the content has another sha256 than was said")),
@@ -204,6 +214,22 @@ impl Session<A> {
     }
 }
 
+/// The digits of a SHA-256, which may have the name of the algorithm before them.
+fn digits_of(sha256: &str) -> &str {
+    sha256.strip_prefix("sha256:").unwrap_or(sha256)
+}
+
+/// What is wrong with an artifact, whatever its content is.
+fn check(put: &ArtifactPut) -> Result<(), &'static str> {
+    if put.media_type.is_empty() || put.media_type.chars().count() > MEDIA_TYPE_CHARS {
+        return Err("`media_type` must have 1 to 200 characters");
+    }
+    match put.sha256.as_deref().map(digits_of).is_some_and(|digits| digits.chars().count() > SHA256_CHARS) {
+        true => Err("`sha256` must have 64 hexadecimal digits"),
+        false => Ok(()),
+    }
+}
+
 /// The content of an artifact in frames of bytes that belong to the message with this id.
 fn frames_of(message: &str, content: &[u8]) -> Vec<Vec<u8>> {
     let last = content.len().div_ceil(FRAME).saturating_sub(1);
@@ -219,7 +245,7 @@ fn frames_of(message: &str, content: &[u8]) -> Vec<Vec<u8>> {
 
 fn code_of(error: &UploadError) -> ErrorCode {
     match error {
-        UploadError::TooMany | UploadError::TooLarge { .. } => ErrorCode::ResourceExhausted,
+        UploadError::TooMany { .. } | UploadError::TooLarge { .. } => ErrorCode::ResourceExhausted,
         UploadError::Unannounced(_) => ErrorCode::FailedPrecondition,
         UploadError::OutOfOrder { .. } => ErrorCode::InvalidArgument,
     }

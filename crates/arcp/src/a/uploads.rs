@@ -13,10 +13,14 @@ const MOST: usize = 64;
 #[derive(Default)]
 pub(super) struct Uploads {
     waiting: HashMap<String, Upload>,
+    /// How many announcements and frames have come.
+    heard: u64,
 }
 
 struct Upload {
     put: ArtifactPut,
+    /// When it was announced, or its last frame came: the number of that message or frame among all of the connection.
+    heard: u64,
     /// The number of the next frame.
     next: u64,
     bytes: Vec<u8>,
@@ -35,8 +39,10 @@ pub(super) struct Uploaded {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum UploadError {
     /// Too many artifacts wait for their content.
-    #[error("{} artifacts of this connection wait for their frames already", MOST)]
-    TooMany,
+    #[error(
+        "more than {MOST} artifacts of this connection wait for their frames; this one has waited longest, and is given up"
+    )]
+    TooMany { message: String },
     /// No message announced the frame.
     #[error("no message announced a frame of bytes for {0}")]
     Unannounced(String),
@@ -54,20 +60,40 @@ impl UploadError {
     /// The message that announced what is not taken, where one did.
     pub(super) fn message(&self) -> Option<&str> {
         match self {
-            Self::TooMany | Self::Unannounced(_) => None,
-            Self::OutOfOrder { message, .. } | Self::TooLarge { message, .. } => Some(message),
+            Self::Unannounced(_) => None,
+            Self::TooMany { message } | Self::OutOfOrder { message, .. } | Self::TooLarge { message, .. } => {
+                Some(message)
+            }
+        }
+    }
+
+    /// What the client can do about it.
+    pub(super) const fn next_step(&self) -> &'static str {
+        match self {
+            Self::TooMany { .. } => "send the frames of the other artifacts first, then `artifact.put` again",
+            Self::Unannounced(_) => "send `artifact.put` without `data` first, and its `id` in each frame",
+            Self::OutOfOrder { .. } => "send `artifact.put` again, and its frames in order from 0",
+            Self::TooLarge { .. } => {
+                "wait until the other artifacts are stored, and send `artifact.put` again with a smaller content"
+            }
         }
     }
 }
 
 impl Uploads {
-    /// Waits for the frames of an artifact. A message that comes twice begins anew.
-    pub(super) fn announce(&mut self, message: &str, put: ArtifactPut) -> Result<(), UploadError> {
-        if self.waiting.len() >= MOST && !self.waiting.contains_key(message) {
-            return Err(UploadError::TooMany);
+    /// Waits for the frames of an artifact. A message that comes twice begins anew. Where too many wait, the artifact that has waited longest for a
+    /// frame is given up: this is its refusal.
+    pub(super) fn announce(&mut self, message: &str, put: ArtifactPut) -> Option<UploadError> {
+        self.heard += 1;
+        let upload = Upload { put, heard: self.heard, next: 0, bytes: Vec::new() };
+        self.waiting.insert(message.to_owned(), upload);
+        if self.waiting.len() <= MOST {
+            return None;
         }
-        self.waiting.insert(message.to_owned(), Upload { put, next: 0, bytes: Vec::new() });
-        Ok(())
+        let (message, _) = self.waiting.iter().min_by_key(|(_, upload)| upload.heard)?;
+        let message = message.clone();
+        self.waiting.remove(&message);
+        Some(UploadError::TooMany { message })
     }
 
     /// Takes a frame in, and gives the artifact that it completes. All that has come may have so many bytes together.
@@ -97,6 +123,8 @@ impl Uploads {
             return Ok(Some(Uploaded { message, put: upload.put, bytes: upload.bytes }));
         }
         upload.next += 1;
+        self.heard += 1;
+        upload.heard = self.heard;
         self.waiting.insert(message, upload);
         Ok(None)
     }
@@ -126,7 +154,7 @@ mod tests {
             let mut uploads = Uploads::default();
             let name = |number: usize| format!("m{number}");
             let mut frames: Vec<_> = contents.iter().enumerate().map(|(number, content)| {
-                uploads.announce(&name(number), put("a/b")).unwrap();
+                assert_eq!(uploads.announce(&name(number), put("a/b")), None);
                 let pieces: Vec<_> = content.chunks(size).map(<[u8]>::to_vec).collect();
                 let last = pieces.len() - 1;
                 let frame_of = move |(at, piece): (usize, Vec<u8>)| {
@@ -156,8 +184,8 @@ mod tests {
         assert_eq!(uploads.take(frame("m", 0, true, b"a"), 9), Err(UploadError::Unannounced("m".to_owned())));
         let of_stream = SidecarFrame { owner: Owner::Stream("s".to_owned()), ..frame("", 0, true, b"a") };
         assert_eq!(uploads.take(of_stream, 9), Err(UploadError::Unannounced("s".to_owned())));
-        uploads.announce("m", put("a/b")).unwrap();
-        uploads.announce("n", put("a/b")).unwrap();
+        assert_eq!(uploads.announce("m", put("a/b")), None);
+        assert_eq!(uploads.announce("n", put("a/b")), None);
         assert_eq!(uploads.take(frame("m", 0, false, b"12345"), 9), Ok(None));
         let message = "n".to_owned();
         assert_eq!(
@@ -171,9 +199,13 @@ mod tests {
         );
         assert!(matches!(uploads.take(frame("m", 1, true, b"1"), 9), Err(UploadError::Unannounced(_))));
         for number in 0..MOST {
-            uploads.announce(&number.to_string(), put("a/b")).unwrap();
+            assert_eq!(uploads.announce(&number.to_string(), put("a/b")), None);
         }
-        assert_eq!(uploads.announce("one more", put("a/b")), Err(UploadError::TooMany));
-        assert_eq!(uploads.announce("0", put("a/b")), Ok(()));
+        // "n" was given up above, and "0" goes on: so "1" has waited longest.
+        assert_eq!(uploads.take(frame("0", 0, false, b"1"), 9), Ok(None));
+        let message = "1".to_owned();
+        assert_eq!(uploads.announce("one more", put("a/b")), Some(UploadError::TooMany { message }));
+        assert_eq!(uploads.announce("0", put("a/b")), None);
+        assert_eq!(uploads.waiting.len(), MOST);
     }
 }

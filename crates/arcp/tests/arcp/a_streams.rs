@@ -194,6 +194,17 @@ async fn frames_that_nobody_announced_are_refused_and_the_session_goes_on() {
     assert_eq!(refused(b"bytes").await, (json!("INVALID_ARGUMENT"), Value::Null));
     assert_eq!(refused(&content("m", 0, true, b"a")).await, (json!("FAILED_PRECONDITION"), Value::Null));
     assert_eq!(refused(&vec![0; 3000]).await, (json!("INVALID_ARGUMENT"), Value::Null));
+    // What is announced is checked before its content comes.
+    for wrong in
+        [json!({ "media_type": "x".repeat(201) }), json!({ "media_type": "a/b", "sha256": "0".repeat(65) })]
+    {
+        let id = ask(&mut peer, "artifact.put", wrong).await;
+        let nack = peer.first("nack").await;
+        assert_eq!(
+            (&nack["payload"]["code"], &nack["correlation_id"]),
+            (&json!("INVALID_ARGUMENT"), &json!(id))
+        );
+    }
     let one = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b" })).await;
     let other = ask(&mut peer, "artifact.put", json!({ "media_type": "a/b", "sha256": "00" })).await;
     let mut refused = async |frame: &[u8]| {
@@ -214,4 +225,19 @@ async fn frames_that_nobody_announced_are_refused_and_the_session_goes_on() {
     );
     ask(&mut peer, "ping", json!({})).await;
     peer.first("pong").await;
+}
+
+#[tokio::test]
+async fn artifacts_that_stopped_midway_make_room_for_others() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened_with(&home, open_binary(&["sidecar"])).await;
+    let mut announced = Vec::new();
+    for _ in 0..65 {
+        announced.push(ask(&mut peer, "artifact.put", json!({ "media_type": "a/b" })).await);
+    }
+    let nack = peer.first("nack").await;
+    assert_eq!(nack["correlation_id"], announced[0], "the first is given up");
+    assert!(nack["payload"]["details"]["next_step"].is_string(), "{nack}");
+    peer.send_bytes(&content(&announced[64], 0, true, b"a")).await;
+    assert_eq!(peer.first("artifact.ref").await["correlation_id"], announced[64]);
 }
