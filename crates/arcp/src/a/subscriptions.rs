@@ -3,9 +3,10 @@
 use mainstay_arcp_protocol::a::control::Ack;
 use mainstay_arcp_protocol::a::subscription::{Filter, Subscribe, SubscribeAccepted, Unsubscribe};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
-use mainstay_model::{Error, SessionId, Timestamp};
+use mainstay_model::{Error, Position, SessionId, Timestamp};
 
 use super::{A, errors, ids};
+use crate::event_delivery::PAGE;
 use crate::message_id::ulid_of_hash;
 use crate::observer::Observer;
 use crate::session::Session;
@@ -65,7 +66,7 @@ impl Session<A> {
         }
         self.dialect.lag_looked_at = self.position;
         let newest = self.client.last_position().await?;
-        if newest.0.saturating_sub(self.position.0) <= lag {
+        if newest.0.saturating_sub(self.position.0) <= lag || !self.lies_behind(newest, lag).await? {
             return Ok(());
         }
         let ended_at = Timestamp::now();
@@ -76,6 +77,26 @@ impl Session<A> {
             self.store_change_here(None, ended).await?;
         }
         self.apply_joins(self.position).await
+    }
+
+    /// Whether there are more events behind the session than so many that its client may see. Others do not count, and where there are none but those
+    /// the session has come to the newest.
+    async fn lies_behind(&mut self, newest: Position, lag: u64) -> Result<bool, Error> {
+        let (mut after, mut seen) = (self.position, 0_u64);
+        loop {
+            let page = self.client.all_events(after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.position;
+            seen = seen.saturating_add(page.len() as u64);
+            if seen > lag {
+                return Ok(true);
+            }
+        }
+        if seen == 0 {
+            self.position = newest;
+            self.note_whole();
+        }
+        Ok(false)
     }
 
     /// The jobs that an observer wants and that are under way where the session is in the log, once it is at the end.

@@ -4,7 +4,7 @@ use mainstay_arcp::Settings;
 use mainstay_model::Limits;
 use serde_json::{Value, json};
 
-use crate::a::{ask, invoke, is_end, opened};
+use crate::a::{ask, invoke, is_end, opened, opened_with};
 use crate::b;
 use crate::support::{Home, Peer};
 
@@ -214,4 +214,36 @@ async fn an_observer_that_lies_too_far_behind_is_told_where_to_go_on_and_loses_n
     again.until_it(is_complete).await;
     ask(&mut again, "unsubscribe", json!({ "subscription_id": subscription })).await;
     assert_eq!(again.first("nack").await["payload"]["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn an_observer_does_not_lie_behind_what_it_may_not_see() {
+    let settings = Settings { observer_lag: 5, ..Settings::default() };
+    let home = Home::with(settings, Limits::default()).await;
+    let mut open = crate::a::open("hers");
+    let (mut watcher, watching) = opened_with(&home, open.clone()).await;
+    observe(&mut watcher, json!({})).await;
+    invoke(&mut watcher, home.code("printfn \"a\"")).await;
+    let seen = watcher.until_it(has_observed_an_end).await;
+    drop(watcher);
+    open["session_id"] = json!(watching);
+    let (mut watcher, _) = opened_with(&home, open).await;
+    // The first sign of life of its transport comes before this, so that nothing but the client has the session look how far it lies behind.
+    ask(&mut watcher, "ping", json!({})).await;
+    watcher.first("pong").await;
+    let before_last = seen.iter().rfind(|envelope| envelope["type"] == "stream.chunk").unwrap()["id"].clone();
+    ask(&mut watcher, "resume", json!({ "after_message_id": before_last })).await;
+    watcher.until_it(has_observed_an_end).await;
+    let (mut one, _) = opened(&home).await;
+    for _ in 0..3 {
+        invoke(&mut one, home.code_in("elsewhere", "drip")).await;
+        one.until_it(is_end).await;
+    }
+    for _ in 0..2 {
+        ask(&mut watcher, "ping", json!({})).await;
+        let told = watcher.until("pong").await;
+        assert!(!told.iter().any(|envelope| envelope["type"] == "subscribe.closed"), "{told:#?}");
+    }
+    invoke(&mut watcher, home.code("1")).await;
+    watcher.until_it(has_observed_an_end).await;
 }
