@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 use zeromq::{Socket, SocketRecv, SubSocket, ZmqMessage};
 
-use super::sockets::{connected, failed};
+use super::sockets::{Pauses, connected, failed};
 
 /// How many bytes wait to be read at most.
 const ROOM: u32 = 64 * 1024 * 1024;
@@ -64,9 +64,16 @@ fn runtime() -> Result<&'static Runtime, Error> {
 }
 
 async fn subscribe(endpoint: &str) -> Result<SubSocket, Error> {
-    let mut socket = connected(endpoint, SubSocket::new).await?;
-    socket.subscribe("").await.map_err(|error| failed(&error.to_string()))?;
-    Ok(socket)
+    let mut pauses = Pauses::new();
+    loop {
+        let mut socket = connected(endpoint, SubSocket::new).await?;
+        match socket.subscribe("").await {
+            Ok(()) => return Ok(socket),
+            // A kernel that comes up may drop a connection that it has taken.
+            Err(error) => tracing::debug!(%error, endpoint, "a kernel has dropped a connection"),
+        }
+        pauses.pause().await;
+    }
 }
 
 async fn take(mut socket: SubSocket, taken: mpsc::UnboundedSender<Waiting>) {
