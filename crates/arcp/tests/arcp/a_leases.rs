@@ -46,7 +46,7 @@ async fn reply(peer: &mut Peer, kind: &str, question: &Value, payload: Value) ->
 
 /// Gives a permission for a time, and returns the lease.
 async fn granted(home: &mut AgentHome, peer: &mut Peer, payload: Value) -> Value {
-    writes(home, 1, "/work/a").await;
+    writes(home, 1, "/project/a").await;
     let question = peer.first("permission.request").await;
     reply(peer, "permission.grant", &question, payload).await;
     let lease = peer.first("lease.granted").await;
@@ -60,13 +60,13 @@ async fn a_permission_for_a_time_is_a_lease_and_what_it_covers_is_not_asked_abou
     let mut home = AgentHome::new().await;
     let mut peer = opened(&home.home).await;
     begun(&mut home, &mut peer).await;
-    let payload = json!({ "permission": "fs.write", "resource": "/work/**", "lease_seconds": 300 });
+    let payload = json!({ "permission": "fs.write", "resource": "/project/**", "lease_seconds": 300 });
     let lease = granted(&mut home, &mut peer, payload).await;
     assert_eq!(
         [&lease["permission"], &lease["resource"], &lease["operation"]],
-        [&json!("fs.write"), &json!("/work/**"), &json!("fs.write")]
+        [&json!("fs.write"), &json!("/project/**"), &json!("fs.write")]
     );
-    writes(&home, 2, "/work/b/c").await;
+    writes(&home, 2, "/project/b/c").await;
     assert_eq!(told(&mut home).await, Value::Null, "nobody is asked");
     let id = ask(&mut peer, "lease.refresh", json!({ "lease_id": lease["lease_id"] })).await;
     assert_eq!(peer.first("ack").await["correlation_id"], id);
@@ -81,7 +81,7 @@ async fn a_permission_for_a_time_is_a_lease_and_what_it_covers_is_not_asked_abou
     ask(&mut other, "lease.revoked", revocation.clone()).await;
     other.first("ack").await;
     assert_eq!(peer.first("lease.revoked").await["payload"], revocation);
-    writes(&home, 3, "/work/b/c").await;
+    writes(&home, 3, "/project/b/c").await;
     let question = peer.first("permission.request").await;
     assert_eq!(question["payload"]["requested_lease_seconds"], 300);
     reply(&mut peer, "permission.deny", &question, json!({})).await;
@@ -97,7 +97,7 @@ async fn what_is_allowed_once_is_no_lease_and_a_permission_for_something_else_is
     let mut home = AgentHome::new().await;
     let mut peer = opened(&home.home).await;
     begun(&mut home, &mut peer).await;
-    writes(&home, 1, "/work/a").await;
+    writes(&home, 1, "/project/a").await;
     let question = peer.first("permission.request").await;
     for wrong in [
         json!({ "permission": "fs.read", "lease_seconds": 60 }),
@@ -113,7 +113,7 @@ async fn what_is_allowed_once_is_no_lease_and_a_permission_for_something_else_is
     let answered = peer.until("ack").await;
     assert!(answered.iter().all(|envelope| envelope["type"] != "lease.granted"), "{answered:?}");
     assert_eq!(told(&mut home).await, "once");
-    writes(&home, 2, "/work/a").await;
+    writes(&home, 2, "/project/a").await;
     peer.first("permission.request").await;
     for unknown in ["lease_1", "lease_0_0"] {
         ask(&mut peer, "lease.refresh", json!({ "lease_id": unknown })).await;
