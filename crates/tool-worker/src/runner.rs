@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_kernel::runner_process::{self, died_early, exit_of, unavailable};
+use mainstay_kernel::runner_process::{self, died_early, exit_of};
 use mainstay_model::tool_call::NoCall;
 use mainstay_model::{
     Action, Blame, BuildReport, Diagnostic, Error, JobId, LastWords, OutputStream, RunnerInfo, RunnerNotice,
@@ -56,8 +56,8 @@ pub(crate) struct Start<'a> {
 /// Starts a worker, and waits until it takes calls; gives also which tools it offers.
 pub(crate) async fn start(start: Start<'_>) -> Result<(StartedRunner, Vec<Tool>), Error> {
     let Start { launch, working_directory, start_lines, kind, token, value_bytes } = start;
-    let (mut child, group) =
-        process::start(launch, working_directory, &[], Stdio::piped()).map_err(unavailable)?;
+    let (mut child, group) = process::start(launch, working_directory, &[], Stdio::piped())
+        .map_err(|error| cannot_run(&kind, &error))?;
     let unready = Unready::new(&group);
     let pid = child.id();
     let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -282,17 +282,19 @@ fn versions(tool: &Tool) -> Option<String> {
     (!tool.versions.is_empty()).then(|| format!("versions {}", tool.versions.join(", ")))
 }
 
+/// That a worker cannot run as the settings have it.
+fn cannot_run(kind: &SessionKind, reason: &impl std::fmt::Display) -> Error {
+    let settings = format!("`[tool-workers.{kind}]` in Mainstay's `config.toml` says how it is started");
+    Error::KernelUnavailable { reason: format!("{reason}; {settings}") }
+}
+
 /// Why a worker ended before it took calls. Where it ended by itself and said why, the next start would end in the same way.
 fn not_started(kind: &SessionKind, exit: WorkerExit, said: Option<String>) -> Error {
     let said = said.unwrap_or_default();
     let is_its_own = matches!(exit, WorkerExit::Code(_)) && !exit.is_from_outside();
     match said.trim() {
         said if is_its_own && !said.is_empty() => {
-            let said = said.trim_end_matches('.');
-            let settings =
-                format!("`[tool-workers.{kind}]` in Mainstay's `config.toml` says how it is started");
-            let reason = format!("the tool worker ended with {exit}: {said}; {settings}");
-            Error::KernelUnavailable { reason }
+            cannot_run(kind, &format!("the tool worker ended with {exit}: {}", said.trim_end_matches('.')))
         }
         said => died_early(exit, said),
     }

@@ -88,3 +88,18 @@ fn clients_of_arcp_give_jobs_to_tools() {
     assert_eq!(sdk.next()["stopped"]["error"], "CANCELLED");
     assert!(sdk.ends());
 }
+
+#[test]
+fn a_worker_that_cannot_run_says_which_settings_start_it() {
+    let world = World::new();
+    let settings = "[tool-workers.gone]\ncommand = ['/nowhere/tool']\n\
+        [tool-workers.broken]\ncommand = ['sh', '-c', 'echo it lacks something >&2; exit 3']\n";
+    std::fs::write(world.home().join("config.toml"), settings).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    for (kind, says) in [("gone", "`/nowhere/tool` could not be started"), ("broken", "it lacks something")] {
+        let refused = world.run(["eval", "--kind", kind, "x"]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains(says), "{refused:?}");
+        assert!(refused.stderr.contains(&format!("`[tool-workers.{kind}]`")), "{refused:?}");
+    }
+}
