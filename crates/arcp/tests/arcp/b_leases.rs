@@ -68,7 +68,7 @@ async fn what_is_granted_is_told_and_of_a_kernel_only_what_can_be_held_to() {
     let home = Home::new().await;
     let (mut peer, _) = opened(&home).await;
     let asked = json!({
-        "lease_request": { "fs.read": ["/work/**"], "cost.budget": ["USD:5.25", "credits:10"] },
+        "lease_request": { "fs.read": ["/project/**"], "cost.budget": ["USD:5.25", "credits:10"] },
         "lease_constraints": { "expires_at": "2099-01-01T00:00:00Z" },
     });
     submit(&mut peer, home.code("wait"), asked).await;
@@ -94,7 +94,7 @@ async fn a_lease_of_no_known_form_is_refused_and_says_what_is_wrong() {
     let (mut peer, _) = opened(&home).await;
     for (request, about) in [
         (json!({ "fs.read": ["work"] }), "fs.read"),
-        (json!({ "fs.read": ["/work/a**"] }), "fs.read"),
+        (json!({ "fs.read": ["/project/a**"] }), "fs.read"),
         (json!({ "Files": ["/work"] }), "kind of operation"),
         (json!({ "cost.budget": ["five dollars"] }), "amount"),
         (json!({ "cost.budget": ["USD:1", "USD:2"] }), "USD"),

@@ -426,9 +426,12 @@ fn raised() -> RaisedError {
 }
 
 fn lease() -> Lease {
-    let asked =
-        AskedOperation { kind: OperationKind::FS_WRITE, target: "/work/a".to_owned(), is_recursive: false };
-    let terms = LeaseTerms { duration_ms: 60_000, pattern: Some("/work/**".to_owned()) };
+    let asked = AskedOperation {
+        kind: OperationKind::FS_WRITE,
+        target: "/project/a".to_owned(),
+        is_recursive: false,
+    };
+    let terms = LeaseTerms { duration_ms: 60_000, pattern: Some("/project/**".to_owned()) };
     Lease::new(asked, &terms, Timestamp::UNIX_EPOCH, &Limits::default()).unwrap()
 }
 
