@@ -19,7 +19,7 @@ use mainstay_gateway::daemon::Daemon;
 use mainstay_gateway::local_socket::{LocalStream, unreadable};
 use mainstay_protocol::json_rpc::{Method, Outgoing, Request, Version, answer, failure, line, params};
 use mainstay_protocol::operations::{
-    AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice,
+    AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice, Nothing,
     SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 
@@ -146,7 +146,7 @@ impl Connection {
         let call = Call { daemon: Arc::clone(&self.daemon), client: span.client(&self.client) };
         let answered = dispatch(call, request).await;
         span.answered(&answered);
-        self.send(answer(id, answered)).await;
+        self.answer(id, answered).await;
     }
 
     /// Answers, then sends events until the client goes or the daemon stops.
@@ -158,11 +158,11 @@ impl Connection {
         let (subscribed, mut subscription, mut warm_up) = match followed {
             Ok(followed) => followed,
             Err(error) => {
-                self.send(failure(id, error)).await;
+                self.answer::<Nothing>(id, Err(error)).await;
                 return Ok(());
             }
         };
-        self.send(answer(id, Ok(subscribed))).await;
+        self.answer(id, Ok(subscribed)).await;
         loop {
             let notification = tokio::select! {
                 event = subscription.next() => match event {
@@ -183,11 +183,11 @@ impl Connection {
         let (session, mut listened) = match self.heard(request).await {
             Ok(listening) => listening,
             Err(error) => {
-                self.send(failure(id, error)).await;
+                self.answer::<Nothing>(id, Err(error)).await;
                 return Ok(());
             }
         };
-        self.send(answer(id, Ok(Subscribed { session: Some(session) }))).await;
+        self.answer(id, Ok(Subscribed { session: Some(session) })).await;
         while let Some(live) = listened.next().await {
             let notice = LiveNotice { session, live: live.as_ref().clone() };
             if self.outbox.send(notification(LIVE_NOTIFICATION, notice)?).await.is_err() {
@@ -200,6 +200,14 @@ impl Connection {
     async fn heard(&self, request: &Request) -> Result<(SessionId, LiveSubscription), Error> {
         let session = self.client.resolve(&params::<Listen>(request)?.session).await?;
         Ok((session, self.client.listen(session).await?))
+    }
+
+    /// Answers a request. A daemon that begins anew refuses nothing for that: its clients lose their connections, and ask the next.
+    async fn answer<T: serde::Serialize>(&self, id: &Value, answered: Result<T, Error>) {
+        if matches!(answered, Err(Error::DaemonStopping)) {
+            self.daemon.engine.unless_letting_go().await;
+        }
+        self.send(answer(id, answered)).await;
     }
 
     async fn send(&self, text: String) {

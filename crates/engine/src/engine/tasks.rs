@@ -91,8 +91,8 @@ impl Engine {
         ending.reason().unwrap_or_else(|| Error::StoreFailed { reason: failed() })
     }
 
-    /// Waits for ever where runners are let go.
-    async fn unless_letting_go(&self) {
+    /// Waits for ever where runners are let go ([`Engine::let_go`]): nobody is answered then.
+    pub async fn unless_letting_go(&self) {
         let is_letting_go = self.lock().letting_go;
         if is_letting_go {
             std::future::pending().await

@@ -98,7 +98,10 @@ fn upgrade(world: &World, program: &Path, version: &str) {
 }
 
 fn ended(running: Child) -> Value {
-    serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap()
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}, {}: {said}", output.status))
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub(crate) struct Home {
     /// The session of an agent that every test has.
     pub(crate) talk: String,
     pub(crate) client: Arc<Client>,
+    pub(crate) daemon: Daemon,
     pub(crate) events: UnboundedReceiver<Event>,
     _folder: TempDir,
 }
@@ -59,7 +60,7 @@ impl Home {
             begins_anew: Arc::default(),
         };
         let socket = folder.path().join("socket");
-        tokio::spawn(serve(listen(&socket).unwrap(), daemon, Protocols::from(Rpc)));
+        tokio::spawn(serve(listen(&socket).unwrap(), daemon.clone(), Protocols::from(Rpc)));
         let (client, events) = Client::connect(&socket, "secret".to_owned(), "test").await.unwrap();
         let new = CreateSession {
             command: None,
@@ -71,7 +72,7 @@ impl Home {
             name: None,
         };
         let talk = client.call(new).await.unwrap().session.to_string();
-        (Self { socket, talk, client: Arc::new(client), events, _folder: folder }, script)
+        (Self { socket, talk, client: Arc::new(client), daemon, events, _folder: folder }, script)
     }
 
     /// Opens another connection to the same daemon.
