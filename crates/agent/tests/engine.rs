@@ -9,8 +9,9 @@ use std::sync::Arc;
 use mainstay_agent::pi::PiAgents;
 use mainstay_engine::{Client, Engine};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::command::{Answer, RevokeLease};
+use mainstay_model::command::{Answer, Pause, RevokeLease};
 use mainstay_model::grant::{Budget, Grants, LeaseTerms, PatternLimits};
+use mainstay_model::message::TOOL;
 use mainstay_model::permission::Permission;
 use mainstay_model::{
     Access, Admission, Ask, Command, CommandId, CreateSession, Error, EventBody, JobSpec, LeaseId, Limits,
@@ -331,6 +332,60 @@ async fn tools_do_what_people_allow_for_a_time_without_a_question_until_that_is_
     assert_eq!(asked, ["a1.txt", "b.txt", "a3.txt"]);
     let there = ["a1.txt", "a2.txt", "b.txt", "a3.txt"].map(|file| project.join(file).exists());
     assert_eq!(there, [true, true, false, false]);
+}
+
+/// Waits until the agent has called a tool in a message.
+async fn until_called(client: &Client, session: SessionId, tool: &str) {
+    let mut followed = client.subscribe(session, Seq::ZERO).await.unwrap();
+    loop {
+        if let EventBody::MessageAdded(message) = &followed.next().await.unwrap().body
+            && message.parts.iter().any(|part| part.metadata.get(TOOL).is_some_and(|named| named == tool))
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_is_to_pause_does_nothing_more_until_somebody_says_how_to_go_on() {
+    let world = World::new().await;
+    let project = world.folder.path().canonicalize().unwrap().join("project");
+    let (_engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    // It tells that it runs, and waits.
+    let pipes = ["began", "go"].map(|pipe| project.join(pipe));
+    assert!(std::process::Command::new("mkfifo").args(&pipes).status().unwrap().success());
+    world.model.will(call("c1", "bash", &json!({ "command": "echo > began; read line < go" })));
+    world.model.will(call("c2", "write", &json!({ "path": "b.txt", "content": "new" })));
+    world.model.will(call("c3", "write", &json!({ "path": "c.txt", "content": "new" })));
+    world.model.will(say(&["Done."]));
+    let guided = async {
+        tokio::fs::read(&pipes[0]).await.unwrap();
+        let pause = Pause { target: None, prompt: Some("Is b.txt wanted?".to_owned()) };
+        carried_out(&client, session, "pause", SessionCommand::Pause(pause)).await;
+        let (ask, _) = next_ask(&client, session, Seq::ZERO).await;
+        assert_eq!((&*ask.question.prompt, ask.deadline), ("Is b.txt wanted?", None));
+        // What runs already goes on.
+        tokio::fs::write(&pipes[1], "\n").await.unwrap();
+        until_called(&client, session, "write").await;
+        let words = SessionCommand::Answer(Answer::new(ask.ask, json!("No, c.txt is.")));
+        carried_out(&client, session, "words", words).await;
+    };
+    let command = turn(&client, "paused", "go");
+    let (ended, ()) = tokio::join!(client.submit(session, command), guided);
+    assert!(matches!(ended.unwrap().outcome, Outcome::Done { .. }));
+    assert_eq!(["b.txt", "c.txt"].map(|file| project.join(file).exists()), [false, true]);
+    insta::assert_snapshot!(transcript(&client, session).await.join("\n"), @r#"
+    user: go
+    toolCall: {"command":"echo > began; read line < go"}
+    toolResult: (no output)
+    toolCall: {"content":"new","path":"b.txt"}
+    toolResult: you were to pause before this; read what the person says now, and do it only where it still fits
+    user: No, c.txt is.
+    toolCall: {"content":"new","path":"c.txt"}
+    toolResult: Successfully wrote 3 bytes to c.txt
+    assistant: Done.
+    "#);
 }
 
 #[tokio::test]

@@ -80,6 +80,7 @@ enum AgentOrder {
     /// The flag says whether a grant bounds the job.
     Work(JobId, JobSpec, bool),
     Steered(QueuedPrompt),
+    Paused,
     Answered(Result<Value, Error>),
     Interrupted,
 }
@@ -141,6 +142,10 @@ impl Agent for Scripted {
 
     async fn steer(&self, queued: QueuedPrompt, _: Seq) {
         self.give(AgentOrder::Steered(queued));
+    }
+
+    async fn pause(&self, _: JobId, _: AskId) {
+        self.give(AgentOrder::Paused);
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {
@@ -260,6 +265,11 @@ impl ScriptedAgent {
                         break self.speak(PartRole::Assistant, &format!("I hear {when}: {text}")).await;
                     }
                     Some(AgentOrder::Interrupted) | None => return Some(cancelled()),
+                    Some(AgentOrder::Paused) => {
+                        let Some(answer) = self.answered().await else { return Some(cancelled()) };
+                        let value = answer.unwrap_or_default();
+                        break self.speak(PartRole::Assistant, &format!("I pause, and hear {value}")).await;
+                    }
                     Some(AgentOrder::Answered(_) | AgentOrder::Work(..)) => {}
                 }
             },
@@ -275,7 +285,7 @@ impl ScriptedAgent {
             match self.gets.recv().await {
                 Some(AgentOrder::Answered(answer)) => return Some(answer),
                 Some(AgentOrder::Interrupted) | None => return None,
-                Some(AgentOrder::Steered(_) | AgentOrder::Work(..)) => {}
+                Some(AgentOrder::Steered(_) | AgentOrder::Paused | AgentOrder::Work(..)) => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::{
-    AskEnding, AskId, Epoch, Error, Event, EventBody, NoticeNumber, Raiser, RunningJob, Seq, Session,
+    Ask, AskEnding, AskId, Epoch, Error, Event, EventBody, NoticeNumber, Raiser, RunningJob, Seq, Session,
     SessionState, TakenNotices,
 };
 use mainstay_runner::{
@@ -149,7 +149,7 @@ impl Engine {
     ) -> Result<(Vec<Order>, PutOutSoFar), Error> {
         let mut put_out = PutOutSoFar::default();
         let Some(running) = session.running() else { return Ok((Vec::new(), put_out)) };
-        let mut given = GivenToJob { orders: Vec::new(), asked: Vec::new(), unanswered: &known.unanswered };
+        let mut given = GivenToJob::new(&known.unanswered);
         let mut after = Seq(running.requested.0.saturating_sub(1));
         loop {
             let page = self.shared.log.events(session.id, after, PAGE).await?;
@@ -179,11 +179,17 @@ struct GivenToJob<'a> {
     orders: Vec<Order>,
     /// What the job asked, by the log.
     asked: Vec<AskId>,
+    /// Those of it that people are asked since it was to pause, of which the runner may not have heard.
+    pauses: Vec<AskId>,
     /// What the job asked to which the runner has no answer.
     unanswered: &'a [AskId],
 }
 
-impl GivenToJob<'_> {
+impl<'a> GivenToJob<'a> {
+    const fn new(unanswered: &'a [AskId]) -> Self {
+        Self { orders: Vec::new(), asked: Vec::new(), pauses: Vec::new(), unanswered }
+    }
+
     /// Answers checks that the daemon before had heard, and whose answers are lost with it: a check that was granted has left nothing in the log.
     fn answer_lost_checks(&mut self, checks: impl Iterator<Item = AskId>, last: Seq) {
         let reason = "the daemon was lost before it said whether this is granted; it may be tried again";
@@ -217,9 +223,17 @@ impl GivenToJob<'_> {
             EventBody::JobRequested { job, work, grants, .. } => {
                 self.orders.push(Order::Work { job, work, is_bounded: grants.is_some(), requested });
             }
-            EventBody::AskRaised(ask) if matches!(ask.raiser, Raiser::Job { .. }) => self.asked.push(ask.ask),
+            EventBody::AskRaised(asked) => {
+                let Ask { ask, raiser: Raiser::Job { job }, question, .. } = *asked else { return };
+                self.asked.push(ask);
+                if question.is_guidance() {
+                    self.pauses.push(ask);
+                    self.orders.push(Order::Pause { job, ask, raised: requested });
+                }
+            }
             EventBody::AskEnded { ask, ending, .. }
-                if self.asked.contains(&ask) && self.unanswered.contains(&ask) =>
+                if self.pauses.contains(&ask)
+                    || self.asked.contains(&ask) && self.unanswered.contains(&ask) =>
             {
                 let answer = AskAnswer::open(ask, kept_answer(&ending));
                 self.orders.push(Order::Answer { answer, ended: requested });

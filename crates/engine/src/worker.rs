@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
+use mainstay_model::{AskId, Error, JobId, JobSpec, QueuedPrompt, Reload, Seq, Session, WorkerExit};
 use tokio::sync::{mpsc, watch};
 
 use crate::sync::task::{AbortHandle, spawn};
@@ -119,6 +119,16 @@ pub(crate) enum Order {
         /// The event that queued it.
         requested: Seq,
     },
+    /// Hold back what tools are about to do, until an ask is answered: in a runner that outlives this daemon once the session as committed has
+    /// this event.
+    Pause {
+        /// The job that pauses.
+        job: JobId,
+        /// The ask how it is to go on.
+        ask: AskId,
+        /// The event that raised it.
+        raised: Seq,
+    },
     /// Take the answer to an ask, or hear why there is none: in a runner that outlives this daemon once the session as committed has
     /// this event.
     Answer {
@@ -227,9 +237,13 @@ async fn deliver(
                     agent.steer(queued, requested).await;
                 }
             }
-            (Runner::Kernel(_), Order::Steer { .. }) | (Runner::Agent(_), Order::Run { .. }) => {
-                not_of_its_kind()
+            (Runner::Agent(agent), Order::Pause { job, ask, raised }) => {
+                if !agent.outlives_daemon() || has(&committed, raised).await {
+                    agent.pause(job, ask).await;
+                }
             }
+            (Runner::Kernel(_), Order::Steer { .. } | Order::Pause { .. })
+            | (Runner::Agent(_), Order::Run { .. }) => not_of_its_kind(),
             (runner, Order::Answer { answer, ended }) => {
                 // Else one that is adopted would know an answer of which the log knows nothing, or a secret that nobody masks.
                 if !runner.process().outlives_daemon() || has(&committed, ended).await {

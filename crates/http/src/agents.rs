@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use mainstay_model::agent::Setting;
-use mainstay_model::{Action, Delivery, JobSpec, Prompt, QueuedPrompt, SessionCommand};
+use mainstay_model::{Action, Delivery, JobSpec, Prompt, QueuedPrompt, SessionCommand, command};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,6 +46,26 @@ pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Body(say): B
     let session = caller.place(&terms, &key, Some(Action::Steer)).await?;
     let hears = if at_end { Delivery::FollowUp } else { Delivery::Steer };
     let body = SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+/// Has an agent pause in its turn, and ask how to go on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Pause {
+    /// What people are asked.
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+record!(Pause { prompt | terms });
+
+pub(super) async fn pause(caller: Caller, prefer: Prefer, key: Key, Body(pause): Body<Pause>) -> Answer {
+    let Pause { prompt, terms } = pause;
+    let session = caller.place(&terms, &key, Some(Action::Pause)).await?;
+    let body = SessionCommand::Pause(command::Pause { target: None, prompt });
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 

@@ -94,7 +94,7 @@ fn session_commands() -> Vec<Endpoint> {
 
 /// Returns what an agent is told.
 fn agent_commands() -> Vec<Endpoint> {
-    use agents::{Compact, Say, Settings, Shell};
+    use agents::{Compact, Pause, Say, Settings, Shell};
     vec![
         Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", agents::prompt)
             .carries_out::<operations::DoWork>()
@@ -105,6 +105,13 @@ fn agent_commands() -> Vec<Endpoint> {
             agents::steer,
         )
         .carries_out::<operations::SteerSession>()
+        .of_a_session(),
+        Endpoint::command::<Pause, CommandView, _, _>(
+            "/pause",
+            "Has an agent pause in its turn, and ask how to go on",
+            agents::pause,
+        )
+        .carries_out::<operations::PauseSession>()
         .of_a_session(),
         Endpoint::command::<Settings, WorkView, _, _>(
             "/settings",

@@ -15,6 +15,7 @@
 //! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
 //!   far. Check is not: it would call wrong what is only not there yet.
 //! - Refresh, which the seed does not know, and Rebuild, which is a hard reset to it, are permitted where the session is Ready.
+//! - Pause, which the seed does not know, is permitted while an agent works.
 //! - Comm, which the seed does not know, is permitted where the session is Ready: programs send it, and it is of no use to an agent.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
@@ -41,6 +42,8 @@ pub enum Action {
     Prompt,
     /// Say something to an agent that works.
     Steer,
+    /// Have an agent that works pause, and ask how to go on.
+    Pause,
     /// Type-check code without running it.
     Check,
     /// Complete at a cursor.
@@ -99,10 +102,11 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Answer,
         Self::Cancel,
         Self::Steer,
+        Self::Pause,
         Self::Eval,
         Self::Prompt,
         Self::Check,
@@ -134,6 +138,7 @@ impl Action {
             Self::Eval => ("eval", Right::Drive, Some(Capability::Code)),
             Self::Prompt => ("prompt", Right::Drive, Some(Capability::Conversation)),
             Self::Steer => ("steer", Right::Drive, Some(Capability::Conversation)),
+            Self::Pause => ("pause", Right::Drive, Some(Capability::Conversation)),
             Self::Check => ("check", Right::Drive, Some(Capability::Code)),
             Self::Complete => ("complete", Right::Drive, Some(Capability::Code)),
             Self::Explore => ("explore", Right::Drive, Some(Capability::Code)),
@@ -228,6 +233,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         // It hears it once it is there.
         (S::Uninitialized | S::WarmingUp | S::Ready, A::Steer) => Permitted,
         (S::Faulted, A::Steer) => Refused,
+
+        (S::Evaluating | S::Waiting(_), A::Pause) => Permitted,
+        (S::Uninitialized | S::WarmingUp | S::Ready | S::Faulted, A::Pause) => Refused,
 
         (S::Ready, A::Test | A::Review) => Permitted,
         (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore | A::Test | A::Review) => Permitted,

@@ -250,6 +250,13 @@ pub enum Effect {
         /// The prompt that steers the turn.
         queued: QueuedPrompt,
     },
+    /// Have the agent hold back what its tools are about to do, until it is given the answer to an ask.
+    Pause {
+        /// The job that pauses.
+        job: JobId,
+        /// The ask how it is to go on.
+        ask: AskId,
+    },
     /// Give the running job the answer to its ask, or say why there is none.
     Answer {
         /// The ask that is answered.

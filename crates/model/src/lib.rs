@@ -26,6 +26,7 @@ pub mod event;
 pub mod filter;
 pub mod fingerprint;
 pub mod grant;
+mod guidance;
 pub mod history;
 pub mod id;
 mod identity;

@@ -17,8 +17,8 @@ use mainstay_gateway::protocol::Protocols;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    AgentNotice, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt, RunnerInfo,
-    RunnerNotice, Seq, SessionKind, Timestamp, WorkEnding, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, PartRole, QueuedPrompt,
+    RunnerInfo, RunnerNotice, Seq, SessionKind, Timestamp, WorkEnding, YieldReason,
 };
 use mainstay_pi_protocol::PiProtocol;
 use mainstay_runner::{
@@ -111,6 +111,8 @@ impl Agent for Clock {
     }
 
     async fn steer(&self, _: QueuedPrompt, _: Seq) {}
+
+    async fn pause(&self, _: JobId, _: AskId) {}
 
     async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
         Ok(Value::Null)

@@ -92,6 +92,7 @@ impl PromptLoop {
             Command::Compact { before, summary } => self.compact(before, summary).await?,
             Command::Shorten(instructions) => self.shorten(instructions).await?,
             Command::Steer(queued) => self.steer(queued, None).await?,
+            Command::Pause(question) => self.pause(question).await?,
             Command::Queue => self.queue().await?,
             Command::Output(entry) => self.output(entry).await?,
             Command::Model(setting) => self.model(setting).await?,

@@ -12,7 +12,7 @@ use mainstay_model::{
     Setting, ThinkingLevel, WarmUpReason,
 };
 use mainstay_protocol::Sent;
-use mainstay_protocol::operations::{AskAgent, DoWork, GetSession, SteerSession};
+use mainstay_protocol::operations::{AskAgent, DoWork, GetSession, PauseSession, SteerSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::{AgentView, QueuedView};
 use mainstay_runner::AgentQuestion;
@@ -144,8 +144,11 @@ impl PromptLoop {
             None if text.is_empty() => {}
             None => self.steer(steering(text), progress.turn()).await?,
             Some(Ok(Command::Steer(queued))) => self.steer(queued, progress.turn()).await?,
+            Some(Ok(Command::Pause(question))) => self.pause(question).await?,
             Some(Ok(Command::Cancel)) => self.want_stop(progress).await,
-            Some(Ok(_)) => note("while the agent works: words that steer it, :follow-up TEXT, or :cancel"),
+            Some(Ok(_)) => {
+                note("while the agent works: words that steer it, :pause, :follow-up TEXT, or :cancel")
+            }
             Some(Err(error)) => note(&printable(&error.to_string())),
         }
         Ok(())
@@ -205,6 +208,17 @@ impl PromptLoop {
             Err(error @ Error::NotOffered { .. }) => note(&printable(&error.to_string())),
             Err(error) => return Err(error),
             Ok(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Has the agent pause in its turn, and ask how to go on. One that has just ended does not.
+    pub(crate) async fn pause(&mut self, prompt: Option<String>) -> Result<(), Error> {
+        let sent = Sent::named(CommandId::from_uuid(uuid::Uuid::now_v7()));
+        let pause = PauseSession { session: self.link.reference(), target: None, prompt, sent };
+        match self.link.client.call(pause).await {
+            Err(error @ Error::NotOffered { .. }) => note(&printable(&error.to_string())),
+            paused => drop(paused?),
         }
         Ok(())
     }

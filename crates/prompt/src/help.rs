@@ -157,6 +157,7 @@ mod tests {
           :rename NAME                              give the session another name
           :delete-session [SESSION]                 delete another session, or this one
           :steer TEXT                               say something to the agent before its next step
+          :pause [QUESTION]                         have the agent pause before its next step, and ask how to go on
           :follow-up TEXT                           say something to the agent once it would be done
           :queue                                    show what the agent has still to hear
           :output [ENTRY]                           show what a tool gave or changed, whole: the last, or that of an entry

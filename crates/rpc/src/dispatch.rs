@@ -145,6 +145,7 @@ fn jobs(registry: Registry) -> Registry {
         .on::<operations::Eval>(handlers::jobs::eval)
         .on::<operations::DoWork>(handlers::jobs::work)
         .on::<operations::SteerSession>(handlers::jobs::steer)
+        .on::<operations::PauseSession>(handlers::jobs::pause)
         .on::<operations::AskAgent>(handlers::jobs::question)
         .on::<operations::GetCommand>(handlers::jobs::command)
 }

@@ -1,7 +1,7 @@
 //! Agents: runners that are spoken to.
 
 use async_trait::async_trait;
-use mainstay_model::{Error, JobId, JobSpec, QueuedPrompt, Seq};
+use mainstay_model::{AskId, Error, JobId, JobSpec, QueuedPrompt, Seq};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +17,10 @@ pub trait Agent: Process {
     /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
     /// `requested` is the event that queued it, and names it: of what comes twice, the first is heeded.
     async fn steer(&self, queued: QueuedPrompt, requested: Seq);
+
+    /// Holds back what the tools of a job are about to do until `ask` is answered, also where nothing bounds the job. A text that is not empty is
+    /// said to the agent, and what was held back is refused; an empty one lets it go on. A job that has ended is not meant any more.
+    async fn pause(&self, job: JobId, ask: AskId);
 
     /// Tells what it knows, also while it works.
     ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId, RunnerInfo,
-    RunnerNotice, Seq, SessionId, TextPosition, WorkerExit,
+    AskId, CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId,
+    RunnerInfo, RunnerNotice, Seq, SessionId, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -70,7 +70,7 @@ impl Leftover {
         let frames = read_frames(&folder.left_notices()).inspect_err(|error| {
             tracing::error!(%error, session = %left.session, "what a shim has left cannot be read");
         });
-        let Self { runner: RunnerDescription { id, is_agent, info }, next: first, given, .. } = left;
+        let Self { runner: RunnerDescription { id, is_agent, info, .. }, next: first, given, .. } = left;
         let next = first.max(stored.taken.up_to.next());
         let is_taken = usize::try_from(next.0 - first.0).unwrap_or(usize::MAX);
         let frames = frames.ok()?;
@@ -179,6 +179,8 @@ impl Agent for Gone {
     async fn work(&self, _: JobId, _: JobSpec, _: bool) {}
 
     async fn steer(&self, _: QueuedPrompt, _: Seq) {}
+
+    async fn pause(&self, _: JobId, _: AskId) {}
 
     async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
         gone()

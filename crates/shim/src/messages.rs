@@ -7,8 +7,8 @@ use bytes::Bytes;
 use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
 use mainstay_model::{
-    CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId, RunnerInfo,
-    RunnerNotice, Seq, SessionId, TextPosition,
+    AskId, CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId,
+    RunnerInfo, RunnerNotice, Seq, SessionId, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -166,6 +166,9 @@ pub struct RunnerDescription {
     pub id: RunnerId,
     /// Whether it is an agent; else it is a kernel.
     pub is_agent: bool,
+    /// Whether the shim takes the order to pause ([`ToShim::Pause`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pauses: bool,
     /// The runner's process, for clients.
     pub info: RunnerInfo,
 }
@@ -212,6 +215,13 @@ pub enum ToShim {
         queued: QueuedPrompt,
         /// The event that queued it, which names it.
         requested: Seq,
+    },
+    /// Hold back what the tools of a job are about to do, until an ask is answered.
+    Pause {
+        /// The job that pauses.
+        job: JobId,
+        /// The ask, which names the order.
+        ask: AskId,
     },
     /// An ask is answered.
     Answer {

@@ -44,7 +44,12 @@ fn ask() -> AskId {
 }
 
 fn runner() -> RunnerDescription {
-    RunnerDescription { id: RunnerId::from_uuid(Uuid::from_u128(4)), is_agent: false, info: info() }
+    RunnerDescription {
+        id: RunnerId::from_uuid(Uuid::from_u128(4)),
+        is_agent: false,
+        pauses: false,
+        info: info(),
+    }
 }
 
 fn info() -> RunnerInfo {
@@ -128,6 +133,7 @@ fn what_a_shim_is_told_stays_as_it_is() {
             queued: QueuedPrompt { prompt: Prompt::text("stop"), hears: Delivery::Steer },
             requested: Seq(4),
         },
+        ToShim::Pause { job: job(), ask: ask() },
         ToShim::Answer { answer: AskAnswer { ask: ask(), answer: Ok(json!("yes")), is_secret: true } },
         ToShim::Answer { answer: AskAnswer::open(ask(), Err(Error::Cancelled)) },
         ToShim::Interrupt { job: Some(job()) },

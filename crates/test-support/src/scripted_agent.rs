@@ -26,6 +26,8 @@ pub enum Given {
     Work(JobId, JobSpec),
     /// Something to hear while it works.
     Steered(QueuedPrompt),
+    /// It is to pause until this is answered.
+    Paused(JobId, AskId),
     /// An answer to what it asked.
     Answered(AskId, Result<Value, Error>),
     /// It is to stop.
@@ -176,6 +178,10 @@ impl Agent for ScriptedAgent {
 
     async fn steer(&self, queued: QueuedPrompt, _requested: Seq) {
         self.tell_test(Given::Steered(queued));
+    }
+
+    async fn pause(&self, job: JobId, ask: AskId) {
+        self.tell_test(Given::Paused(job, ask));
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {

@@ -89,6 +89,11 @@ impl Conversation {
             b"steer" => self.translation.steer(queued(Delivery::Steer)),
             b"follow-up" => self.translation.steer(queued(Delivery::FollowUp)),
             b"interrupt" => self.translation.interrupt(),
+            b"pause" => {
+                let ask = AskId::from_uuid(Uuid::new_v4());
+                self.asks.push(ask);
+                job.into_iter().for_each(|job| self.translation.pause(job, ask));
+            }
             b"answer" => {
                 self.asks
                     .pop()

@@ -23,6 +23,9 @@ const UNBOUNDED: &str = "unbounded";
 /// The answer where the grant allows it.
 const GRANTED: &str = "granted";
 
+/// The answer where the job was to pause meanwhile, and somebody has said how it is to go on.
+const PAUSED: &str =
+    "you were to pause before this; read what the person says now, and do it only where it still fits";
 /// The answer where somebody was asked who does not allow it.
 const REFUSED: &str = "nobody allowed this; do without it, or ask";
 
@@ -73,6 +76,16 @@ pub(super) fn answered(id: AskId, answer: &Result<Value, Error>) -> String {
         Ok(_) => line(&id.to_string(), GRANTED),
         Err(error) => line(&id.to_string(), &error.to_string()),
     }
+}
+
+/// The line for what was held back while the job paused, and is not to be done after what somebody has said.
+pub(super) fn paused(request: &ExtensionRequest) -> String {
+    line(&request.id, PAUSED)
+}
+
+/// The line for what was held back, where nobody says how to go on.
+pub(super) fn refused(request: &ExtensionRequest, error: &Error) -> String {
+    line(&request.id, &error.to_string())
 }
 
 fn line(id: &str, text: &str) -> String {

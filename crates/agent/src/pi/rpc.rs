@@ -235,7 +235,7 @@ pub(crate) struct RetryEnd {
 }
 
 /// An extension asks people, or tells them something.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExtensionRequest {
     #[serde(default)]

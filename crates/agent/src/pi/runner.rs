@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_kernel::runner_process::{died_early, exit_of, unavailable};
 use mainstay_model::{
-    AgentNotice, AgentState, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
+    AgentNotice, AgentState, AskId, Blame, Error, JobId, JobSpec, LastWords, Note, QueuedPrompt, RunnerInfo,
     RunnerNotice, Seq, WorkerExit,
 };
 use mainstay_os::lines::{LastLines, Line, LineWriter, Lines};
@@ -210,6 +210,10 @@ impl Agent for Pi {
 
     async fn steer(&self, queued: QueuedPrompt, _requested: Seq) {
         self.shared.want(|translation, _| translation.steer(queued)).await;
+    }
+
+    async fn pause(&self, job: JobId, ask: AskId) {
+        self.shared.want(|translation, _| translation.pause(job, ask)).await;
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {

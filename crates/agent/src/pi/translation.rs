@@ -7,6 +7,7 @@
 mod answers;
 mod events;
 mod job;
+mod pauses;
 mod questions;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -24,6 +25,7 @@ use super::dialog::Dialog;
 use super::operation_checks;
 use super::rpc::{Command, FOLLOW_UP, Image, request};
 use job::{Job, Phase};
+use pauses::PauseState;
 
 /// What follows from something that was said.
 #[derive(Debug, PartialEq)]
@@ -98,6 +100,8 @@ pub(crate) struct Translation {
     dialogs: HashMap<AskId, Dialog>,
     /// What its tools are about to do, and wait to hear whether they may.
     checks: HashSet<AskId>,
+    /// The asks until whose answers the job is to pause, with what its tools are about to do meanwhile.
+    pause: PauseState,
     /// Whether a grant bounded the job before: what its tools still do is not allowed by the end of it.
     was_bounded: bool,
     job: Option<Job>,
@@ -122,6 +126,7 @@ impl Translation {
             waiting: HashMap::new(),
             dialogs: HashMap::new(),
             checks: HashSet::new(),
+            pause: PauseState::default(),
             was_bounded: false,
             job: None,
             state: AgentState::default(),
@@ -217,6 +222,9 @@ impl Translation {
 
     /// Passes on the answer to an ask.
     pub(crate) fn answer(&mut self, ask: AskId, answer: &Result<Value, Error>, now: Duration) {
+        if self.guide(ask, answer) {
+            return;
+        }
         let line = match (self.dialogs.remove(&ask), answer) {
             (Some(dialog), Ok(value)) => dialog.answered(value),
             (Some(dialog), Err(_)) => dialog.cancelled(),
@@ -243,7 +251,10 @@ impl Translation {
     /// When to look again whether its model says anything.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let silence = self.timeouts.silence?;
-        let job = self.job.as_ref().filter(|_| self.dialogs.is_empty() && self.checks.is_empty())?;
+        let job = self
+            .job
+            .as_ref()
+            .filter(|_| self.dialogs.is_empty() && self.checks.is_empty() && self.pause.holds_nothing())?;
         job.deadline(silence, self.timeouts.grace)
     }
 
@@ -305,6 +316,7 @@ impl Translation {
     }
 
     fn cancel_dialogs(&mut self) {
+        self.end_pauses(&Error::Cancelled);
         for (_, dialog) in std::mem::take(&mut self.dialogs) {
             self.out.push_back(Output::Send(dialog.cancelled()));
         }
@@ -332,5 +344,7 @@ fn command_of(setting: Setting) -> Command {
     }
 }
 
+#[cfg(test)]
+mod check_tests;
 #[cfg(test)]
 mod tests;

@@ -95,7 +95,7 @@ async fn interrupt(probe: &Probe) -> Verdict {
     let mut session = Session::open(probe).await?;
     session.needs("interrupt")?;
     let (_, job) = session.start(probe, Behaviour::Slow).await?;
-    send_interrupt(&mut session, &job).await?;
+    pauses(&mut session, &job).await?;
     let asks = |message: &Value| kind(message) == "human.input.request" && text(message, "/job_id") == job;
     let asked = session.peer.take("human.input.request of the job", asks).await;
     session.clean_up(&job).await?;
@@ -107,12 +107,26 @@ async fn send_interrupt(session: &mut Session, job: &str) -> Result<String, Stop
     session.send("interrupt", payload).await
 }
 
+/// Interrupts a job. A runtime may have jobs that cannot pause, which it refuses to interrupt.
+async fn pauses(session: &mut Session, job: &str) -> Result<(), Stop> {
+    let id = send_interrupt(session, job).await?;
+    session.round_trip().await?;
+    let refuses = |message: &&Value| kind(message) == "nack" && text(message, "/correlation_id") == id;
+    let refusal = session.peer.received().find(refuses).map(short);
+    match refusal {
+        Some(refusal) => {
+            session.clean_up(job).await?;
+            Err(Stop::skipped(format!("the runtime cannot interrupt this job: {refusal}")))
+        }
+        None => Ok(()),
+    }
+}
+
 async fn interrupt_not_end(probe: &Probe) -> Verdict {
     let mut session = Session::open(probe).await?;
     session.needs("interrupt")?;
     let (command, job) = session.start(probe, Behaviour::Slow).await?;
-    send_interrupt(&mut session, &job).await?;
-    session.round_trip().await?;
+    pauses(&mut session, &job).await?;
     session.peer.settle().await;
     let ended = session.about(&command, &job).into_iter().find(|message| is_terminal(message)).cloned();
     expect(ended.is_none(), "a job that goes on", || ended.as_ref().map(short).unwrap_or_default())?;

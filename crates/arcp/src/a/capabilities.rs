@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::settings::Settings;
 
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 9] = [
+const SHARED: [&str; 10] = [
     "streaming",
     "binary_streams",
     "durable_jobs",
@@ -16,10 +16,11 @@ const SHARED: [&str; 9] = [
     "checkpoints",
     "artifacts",
     "scheduled_jobs",
+    "interrupt",
 ];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 2] = ["agent_handoff", "interrupt"];
+const MISSING: [&str; 1] = ["agent_handoff"];
 
 /// The capability of clients without credentials, which only some runtimes have.
 pub(super) const ANONYMOUS: &str = "anonymous";
@@ -141,8 +142,8 @@ mod tests {
     #[test]
     fn what_is_required_and_lacks_is_named() {
         assert_eq!(
-            negotiate(&offered(&[], &["interrupt", "streaming"]), false),
-            Err(vec!["interrupt".to_owned()])
+            negotiate(&offered(&[], &["agent_handoff", "streaming"]), false),
+            Err(vec!["agent_handoff".to_owned()])
         );
     }
 }

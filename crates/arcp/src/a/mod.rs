@@ -11,6 +11,7 @@ mod errors;
 mod handshake;
 mod human;
 mod ids;
+mod interrupts;
 mod leases;
 mod news;
 mod requests;

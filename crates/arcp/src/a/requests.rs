@@ -1,7 +1,7 @@
 //! What a client of dialect A asks in its session. Source: draft-arcp-01, 6.2 and 6.3, 9, 10.4, 14 and 19.
 
 use mainstay_arcp_protocol::a::control::{
-    Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Pong, Resume as WireResume,
+    Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Nack, Pong, Resume as WireResume,
 };
 use mainstay_arcp_protocol::a::execution::ToolInvoke;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
@@ -68,6 +68,7 @@ impl Session<A> {
                 self.delegate(submit, frame.job_id, delegate).await?;
             }
             Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
+            Message::Interrupt(interrupt) if self.has("interrupt") => self.interrupt(&id, interrupt).await?,
             Message::Resume(resume) => return self.resume(id, session_id, resume).await,
             Message::CheckpointCreate(_) if self.has("checkpoints") => self.checkpoint(&id).await,
             Message::Subscribe(subscribe) if self.has("subscriptions") => {
@@ -88,14 +89,7 @@ impl Session<A> {
             Message::SessionAuthenticate(authenticate) => {
                 return self.authenticate(id, &authenticate.auth).await;
             }
-            Message::SessionOpen(_) => {
-                let reason = "the session is open already";
-                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
-            }
-            other => {
-                let reason = format!("{} is not asked of this runtime in this session", other.kind().name());
-                self.nack(&id, errors::nack(ErrorCode::Unimplemented, reason)).await;
-            }
+            other => self.nack(&id, unserved(&other)).await,
         }
         Ok(None)
     }
@@ -170,4 +164,13 @@ impl Session<A> {
         let details = json!({ "checkpoint_id": checkpoint });
         self.answer(id, Message::Ack(Ack { details: Some(details) })).await;
     }
+}
+
+/// Why nothing is done about a message.
+fn unserved(message: &Message) -> Nack {
+    if matches!(message, Message::SessionOpen(_)) {
+        return errors::nack(ErrorCode::FailedPrecondition, "the session is open already");
+    }
+    let reason = format!("{} is not asked of this runtime in this session", message.kind().name());
+    errors::nack(ErrorCode::Unimplemented, reason)
 }

@@ -31,6 +31,9 @@ impl SessionTask {
                 // Its event is the last of the decision.
                 self.order(Order::Steer { queued, requested: self.session.last_seq });
             }
+            Effect::Pause { job, ask } => {
+                self.order(Order::Pause { job, ask, raised: self.session.last_seq });
+            }
             Effect::Answer { ask, answer } => {
                 let is_secret = self.session.is_secret(ask);
                 if let Ok(answer) = answer.as_ref()

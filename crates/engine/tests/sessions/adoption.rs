@@ -60,6 +60,25 @@ impl Mortal {
         Client { attached: self.local.clone(), id: session }
     }
 
+    /// A session of an agent that has been prompted, and works.
+    async fn talk(&self, folder: &Path) -> (SessionId, Running) {
+        let create = CreateSession {
+            kind: SessionKind::pi(),
+            working_directory: folder.display().to_string(),
+            ..create("talk")
+        };
+        let session = match self.local.create(next_id(), create).await.unwrap() {
+            Outcome::Done { response: Response::Created { session } } => session,
+            other => panic!("{other:?}"),
+        };
+        let client = self.client(session);
+        let turn = SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text("begin") });
+        let running = client.send(command(next_id(), Admission::Queue, turn));
+        client.until("jobRequested").await;
+        self.survivor().until_ran(1).await;
+        (session, running)
+    }
+
     /// Ends the daemon as a signal that cannot be caught does: from one moment on, nothing that it does reaches the store or a runner.
     async fn kill(self) {
         let Self { engine, local, store, survivors } = self;
@@ -576,20 +595,8 @@ async fn the_grace_of_a_cancelled_job_begins_when_the_runner_has_the_job() {
 async fn prompts_that_were_queued_reach_an_agent_that_goes_on_once_each_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = Mortal::open(folder.path(), &Arc::default()).await;
-    let create = CreateSession {
-        kind: SessionKind::pi(),
-        working_directory: folder.path().display().to_string(),
-        ..create("talk")
-    };
-    let session = match daemon.local.create(next_id(), create).await.unwrap() {
-        Outcome::Done { response: Response::Created { session } } => session,
-        other => panic!("{other:?}"),
-    };
+    let (session, running) = daemon.talk(folder.path()).await;
     let client = daemon.client(session);
-    let turn = SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text("begin") });
-    let running = client.send(command(next_id(), Admission::Queue, turn));
-    client.until("jobRequested").await;
-    daemon.survivor().until_ran(1).await;
     let steer = |text: &str| {
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears: Delivery::Steer })
     };
@@ -608,6 +615,32 @@ async fn prompts_that_were_queued_reach_an_agent_that_goes_on_once_each_and_in_o
     let queued = events.iter().filter(|event| matches!(event.body, EventBody::PromptQueued(_)));
     assert_eq!(seqs, queued.map(|event| event.seq).collect::<Vec<_>>());
     assert_eq!(daemon.survivors.started().len(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_is_told_to_pause_and_how_to_go_on_though_its_daemons_are_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Mortal::open(folder.path(), &Arc::default()).await;
+    let (session, running) = daemon.talk(folder.path()).await;
+    // It is stored, and the agent is not told.
+    daemon.survivors.cut_off();
+    let client = daemon.client(session);
+    assert!(client.submit(SessionCommand::Pause(command::Pause::default())).await.is_ok());
+    assert_eq!(daemon.survivor().paused(), []);
+    hang_up(client, [running]);
+    let daemon = succeed(daemon, folder.path()).await;
+    let survivor = daemon.survivor();
+    let (_, ask) = survivor.until_paused().await;
+    let client = daemon.client(session);
+    assert!(matches!(client.state().await, SessionState::Waiting(_)));
+    daemon.survivors.cut_off();
+    let words = SessionCommand::Answer(command::Answer::new(ask, "with care".into()));
+    assert!(client.submit(words).await.is_ok());
+    assert_eq!(client.state().await, SessionState::Evaluating);
+    drop(client);
+    let daemon = succeed(daemon, folder.path()).await;
+    assert_eq!(survivor.answer_to(ask).await, Ok("with care".into()));
+    assert_eq!((survivor.paused().len(), daemon.survivors.started().len()), (1, 1));
 }
 
 #[tokio::test]

@@ -103,6 +103,8 @@ struct Life {
     ran: Vec<(JobId, String)>,
     /// What it was told while it worked, each with its name.
     steered: Vec<(Seq, String)>,
+    /// The jobs that it was told to pause, with the asks how to go on.
+    paused: Vec<(JobId, AskId)>,
     /// What it asked, in order.
     asked: Vec<AskId>,
     answers: HashMap<AskId, Result<Value, Error>>,
@@ -195,6 +197,16 @@ impl Survivor {
     /// Waits until it was told so much while it worked.
     pub(crate) async fn until_steered(&self, prompts: usize) {
         self.until(|life| (life.steered.len() >= prompts).then_some(())).await;
+    }
+
+    /// All pauses that it was told of.
+    pub(crate) fn paused(&self) -> Vec<(JobId, AskId)> {
+        self.life().paused.clone()
+    }
+
+    /// Waits until it is told to pause.
+    pub(crate) async fn until_paused(&self) -> (JobId, AskId) {
+        self.until(|life| life.paused.first().copied()).await
     }
 
     /// Refuses whoever wants to adopt it.
@@ -481,6 +493,14 @@ impl Agent for Handle {
         self.give(|life| {
             if life.steered.last().is_none_or(|(last, _)| *last < requested) {
                 life.steered.push((requested, queued.prompt.text));
+            }
+        });
+    }
+
+    async fn pause(&self, job: JobId, ask: AskId) {
+        self.give(|life| {
+            if !life.paused.contains(&(job, ask)) {
+                life.paused.push((job, ask));
             }
         });
     }

@@ -131,7 +131,8 @@ choice!(Action {
     Rebuild,
     Test,
     Review,
-    Comm,
+    Comm;
+    Pause as Steer
 });
 
 /// What is JSON also here.

@@ -12,6 +12,7 @@ mod label;
 mod lease;
 mod load;
 mod merge;
+mod pause;
 mod refresh;
 mod rename;
 mod request;
@@ -46,6 +47,7 @@ pub use self::label::Label;
 pub use self::lease::{ExtendLease, RevokeLease};
 pub use self::load::Load;
 pub use self::merge::Merge;
+pub use self::pause::Pause;
 pub use self::refresh::Refresh;
 pub use self::rename::Rename;
 pub(crate) use self::request::{Accepted, Decided, Request};
@@ -183,6 +185,8 @@ pub enum SessionCommand {
     Work(JobSpec),
     /// Say something to an agent that works. It hears it when it can; what was said so is no job of its own.
     Steer(QueuedPrompt),
+    /// Have an agent pause in its turn, and ask how to go on.
+    Pause(Pause),
     /// Stop a job, or take back a command that waits for its turn.
     Cancel(Cancel),
     /// Drop the definitions, keep the worker.
@@ -230,6 +234,7 @@ impl SessionCommand {
             Self::Eval(request) => request,
             Self::Work(request) => request,
             Self::Steer(request) => request,
+            Self::Pause(request) => request,
             Self::Cancel(request) => request,
             Self::Reset => &reset::Reset,
             Self::HardReset => &hard_reset::HardReset,

@@ -1,11 +1,12 @@
 //! How asks are raised, answered and ended.
 
 use super::{Draft, Effect, Identity, of, of_job};
+use crate::affordance::Action;
 use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 use crate::command::Answer;
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source};
-use crate::id::{AskId, Channel, JobId, Seq};
+use crate::id::{AskId, Channel, CommandId, JobId, Seq};
 use crate::outcome::{Outcome, Response};
 
 impl Draft<'_> {
@@ -47,6 +48,34 @@ impl Draft<'_> {
         let deadline = Deadline::after(self.now, timeout_ms.unwrap_or(self.limits.ask_ms));
         let raised = Ask { ask, raiser: Raiser::Job { job }, question, deadline: Some(deadline) };
         self.record(of_job(Source::Worker, &running), EventBody::AskRaised(Box::new(raised)));
+    }
+
+    /// Has the running turn of an agent pause: people are asked, and the agent gets their answer as that of its own ask. Nobody's silence lets it
+    /// go on, so there is no deadline.
+    ///
+    /// # Errors
+    /// [`Error::NotRunning`] where the target does not run, [`Error::NotOffered`] where nothing does; [`Error::Cancelled`] where it is to stop,
+    /// and [`Error::TooManyAsks`].
+    pub(crate) fn pause(
+        &mut self,
+        metadata: Metadata,
+        ask: AskId,
+        target: Option<&CommandId>,
+        question: Question,
+    ) -> Result<Response, Error> {
+        let running = self.session.running().cloned();
+        if let Some(command) = target
+            && !running.as_ref().is_some_and(|running| running.answers(&metadata.source.principal(), command))
+        {
+            return Err(Error::NotRunning { command: command.clone() });
+        }
+        let running = running.ok_or_else(|| self.session.refusal(Action::Pause))?;
+        self.admissible(ask, running.cancel_requested, &question)?;
+        let job = running.job;
+        let raised = Ask { ask, raiser: Raiser::Job { job }, question, deadline: None };
+        let seq = self.record(of_job(metadata.source, &running), EventBody::AskRaised(Box::new(raised)));
+        self.effect(Effect::Pause { job, ask });
+        Ok(Response::Recorded { seq })
     }
 
     fn admissible(&self, ask: AskId, is_cancelled: bool, question: &Question) -> Result<(), Error> {

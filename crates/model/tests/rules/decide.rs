@@ -591,6 +591,10 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
             Effect::Answer { ask, .. } => {
                 assert_eq!(after.ask(*ask), None, "what is answered waits no longer")
             }
+            Effect::Pause { job, ask } => {
+                assert!(after.running().is_some_and(|running| running.job == *job));
+                assert!(after.ask(*ask).is_some_and(|pending| pending.is_of_job(*job)));
+            }
             Effect::Steer { queued } => assert!(after.queue.contains(queued), "what it is to hear is known"),
             Effect::KillWorker => assert!(!after.state().is_busy() && after.state() != SessionState::Ready),
         }

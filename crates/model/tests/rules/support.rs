@@ -990,6 +990,7 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => Just(SessionCommand::HardReset),
         1 => any_work().prop_map(SessionCommand::Work),
         1 => any_queued_prompt().prop_map(SessionCommand::Steer),
+        1 => Just(SessionCommand::Pause(command::Pause::default())),
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
         1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Unload(command::Unload { alias })),

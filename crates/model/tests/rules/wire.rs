@@ -207,6 +207,7 @@ fn the_shape_of_every_command() {
         SessionCommand::Work(JobSpec::Rebuild),
         SessionCommand::Work(JobSpec::Comm(Box::new(comm()))),
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Delivery::FollowUp }),
+        SessionCommand::Pause(command::Pause { target: None, prompt: Some("Is it wanted?".to_owned()) }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer(command::Answer::new(ask_id(1), json!("a"))),
         SessionCommand::Answer(command::Answer {

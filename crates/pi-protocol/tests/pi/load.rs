@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentNotice, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole, QueuedPrompt,
-    RunnerInfo, RunnerNotice, Seq, SessionKind, WorkEnding, YieldReason,
+    AgentNotice, AskId, Capabilities, Delta, Error, JobId, JobSpec, Limits, Message, Part, PartRole,
+    QueuedPrompt, RunnerInfo, RunnerNotice, Seq, SessionKind, WorkEnding, YieldReason,
 };
 use mainstay_runner::{
     Agent, AgentQuestion, AskAnswer, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
@@ -96,6 +96,8 @@ impl Agent for Talker {
     }
 
     async fn steer(&self, _: QueuedPrompt, _: Seq) {}
+
+    async fn pause(&self, _: JobId, _: AskId) {}
 
     async fn tell(&self, _: AgentQuestion) -> Result<Value, Error> {
         Ok(Value::Null)

@@ -117,6 +117,8 @@ pub(crate) enum Command {
     Shorten(Option<String>),
     /// Say something to the agent while it works.
     Steer(QueuedPrompt),
+    /// Have the agent pause and ask; how, where that is said.
+    Pause(Option<String>),
     /// Show what the agent has still to hear.
     Queue,
     /// Show what a tool gave, whole: the last one, or that of the entry with this number.
@@ -224,6 +226,14 @@ const TABLE: &[Entry] = &[
     entry(":steer", &[], "TEXT", "say something to the agent before its next step", |text| {
         given(text).map(|text| steer(text, Delivery::Steer))
     })
+    .only(CommandScope::ToAgents),
+    entry(
+        ":pause",
+        &[],
+        "[QUESTION]",
+        "have the agent pause before its next step, and ask how to go on",
+        |text| Some(Command::Pause(given(text))),
+    )
     .only(CommandScope::ToAgents),
     entry(":follow-up", &[], "TEXT", "say something to the agent once it would be done", |text| {
         given(text).map(|text| steer(text, Delivery::FollowUp))

@@ -77,6 +77,22 @@ operations! {
         sent: Sent,
     } -> SessionView;
 
+    /// Has an agent pause in its turn before it does anything more, and ask how to go on. The ask is answered as any other; what is said is said
+    /// to the agent, and an empty text lets it go on.
+    "session/pause" PauseSession {
+        /// Its session: its id, the end of it, or its name.
+        session: String,
+        /// Whose turn is meant: a command of the same principal. Without it, the turn that runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<CommandId>,
+        /// What people are asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> SessionView;
+
     /// What an agent that is there knows: its `models`, its `commands`, its `state`, its `statistics`; in its own words.
     "agent/question" AskAgent {
         /// Its session: its id, the end of it, or its name.

@@ -4,7 +4,7 @@ use super::call::{Call, unexpected};
 use mainstay_gateway::view::{command_view, eval_view, work_view};
 use mainstay_model::{Error, Outcome, QueuedPrompt, Response, SessionCommand, command};
 use mainstay_protocol::operations::{
-    AskAgent, CancelSession, Cancelling, DoWork, Eval, GetCommand, SteerSession,
+    AskAgent, CancelSession, Cancelling, DoWork, Eval, GetCommand, PauseSession, SteerSession,
 };
 use mainstay_protocol::view::agent::WorkView;
 use mainstay_protocol::view::{CommandView, EvalView, SessionView};
@@ -59,6 +59,11 @@ pub(crate) async fn steer(call: Call, asked: SteerSession) -> Result<SessionView
     let SteerSession { session, prompt, hears, sent } = asked;
     let body = SessionCommand::Steer(QueuedPrompt { prompt, hears });
     call.change(&session, body, sent).await
+}
+
+pub(crate) async fn pause(call: Call, asked: PauseSession) -> Result<SessionView, Error> {
+    let PauseSession { session, target, prompt, sent } = asked;
+    call.change(&session, SessionCommand::Pause(command::Pause { target, prompt }), sent).await
 }
 
 pub(crate) async fn question(call: Call, asked: AskAgent) -> Result<Value, Error> {

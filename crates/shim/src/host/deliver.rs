@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_model::{CommMessage, Error, JobId, JobSpec, QueuedPrompt, Seq};
+use mainstay_model::{AskId, CommMessage, Error, JobId, JobSpec, QueuedPrompt, Seq};
 use mainstay_runner::{AskAnswer, Runner, Submission, Upcoming};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -21,6 +21,7 @@ pub(super) enum Order {
     /// The flag says whether a grant bounds the job.
     Work(JobId, JobSpec, bool),
     Steer(QueuedPrompt, Seq),
+    Pause(JobId, AskId),
     Answer(AskAnswer),
     Interrupt,
 }
@@ -37,13 +38,14 @@ pub(super) async fn deliver(runner: Runner, mut orders: mpsc::UnboundedReceiver<
                 agent.work(job, work, is_bounded).await;
             }
             (Runner::Agent(agent), Order::Steer(queued, requested)) => agent.steer(queued, requested).await,
+            (Runner::Agent(agent), Order::Pause(job, ask)) => agent.pause(job, ask).await,
             (runner, Order::Answer(answer)) => runner.process().answer(answer).await,
             (runner, Order::Interrupt) => {
                 if timeout(INTERRUPT, runner.process().interrupt()).await.is_err() {
                     tracing::warn!("the runner takes no note of an interrupt");
                 }
             }
-            (Runner::Kernel(_), Order::Work(..) | Order::Steer(..))
+            (Runner::Kernel(_), Order::Work(..) | Order::Steer(..) | Order::Pause(..))
             | (Runner::Agent(_), Order::Run(_) | Order::Expect(_) | Order::Build(_) | Order::TakeComm(..)) => {
                 tracing::error!("the runner was given what is not of its kind");
             }

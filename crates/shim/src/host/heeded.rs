@@ -27,6 +27,8 @@ pub(super) struct Heeded {
     /// Those of them that are checks, and the notices that asked.
     checks: Vec<(AskId, NoticeNumber)>,
     steered: Seq,
+    /// The asks until whose answers the running job was to pause.
+    pauses: Vec<AskId>,
     secrets: Vec<Value>,
     masks: Secrets,
 }
@@ -45,6 +47,7 @@ impl Heeded {
         self.running = Some(job);
         self.unanswered.clear();
         self.checks.clear();
+        self.pauses.clear();
         self.secrets.clear();
         self.masks.clear();
         true
@@ -60,6 +63,16 @@ impl Heeded {
     pub(super) fn steers(&mut self, requested: Seq) -> bool {
         let is_new = requested > self.steered;
         self.steered = self.steered.max(requested);
+        is_new
+    }
+
+    /// Whether the running job is to pause until this ask is answered, and was not told so before.
+    pub(super) fn pauses(&mut self, job: JobId, ask: AskId) -> bool {
+        let is_new = self.running == Some(job) && !self.pauses.contains(&ask);
+        if is_new {
+            self.pauses.push(ask);
+            self.unanswered.push(ask);
+        }
         is_new
     }
 
@@ -128,6 +141,7 @@ impl Heeded {
             self.running = None;
             self.unanswered.clear();
             self.checks.clear();
+            self.pauses.clear();
         }
     }
 
@@ -176,6 +190,19 @@ mod tests {
         let answer = AskAnswer::open(ask, Ok(json!("yes")));
         assert!(heeded.answers(&answer));
         assert!(!heeded.answers(&answer));
+    }
+
+    #[test]
+    fn a_job_is_told_once_to_pause_and_once_how_to_go_on() {
+        let mut heeded = Heeded::default();
+        let ask = AskId::from_uuid(Uuid::new_v4());
+        assert!(!heeded.pauses(job(1), ask), "it does not run");
+        heeded.begins(job(1));
+        assert!(heeded.pauses(job(1), ask));
+        assert_eq!(heeded.given().unanswered, [ask]);
+        assert!(heeded.answers(&AskAnswer::open(ask, Ok(json!("go on")))));
+        assert!(!heeded.pauses(job(1), ask));
+        assert!(!heeded.answers(&AskAnswer::open(ask, Ok(json!("go on")))));
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Host {
 
     fn description(&self) -> RunnerDescription {
         let is_agent = matches!(self.runner, Runner::Agent(_));
-        RunnerDescription { id: self.id, is_agent, info: self.runner.process().info() }
+        RunnerDescription { id: self.id, is_agent, pauses: is_agent, info: self.runner.process().info() }
     }
 
     async fn run(mut self, listener: UnixListener) {
@@ -245,6 +245,11 @@ impl Host {
             ToShim::Steer { queued, requested } => {
                 if self.heeded.steers(requested) {
                     self.give(Order::Steer(queued, requested));
+                }
+            }
+            ToShim::Pause { job, ask } => {
+                if self.heeded.pauses(job, ask) {
+                    self.give(Order::Pause(job, ask));
                 }
             }
             ToShim::Answer { answer } => {

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
 use mainstay_model::{
-    CommMessage, Diagnostic, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo, Seq, TextPosition,
+    AskId, CommMessage, Diagnostic, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo, Seq,
+    TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -32,9 +33,9 @@ pub(crate) fn started(
     incoming: Incoming,
     outgoing: Outgoing,
 ) -> StartedRunner {
-    let RunnerDescription { id, is_agent, info } = runner;
+    let RunnerDescription { id, is_agent, pauses, info } = runner;
     let (link, notices) = Link::new(info, process, incoming, outgoing);
-    let proxy = Arc::new(Proxy { link });
+    let proxy = Arc::new(Proxy { link, pauses });
     let runner = if is_agent { Runner::Agent(proxy) } else { Runner::Kernel(proxy) };
     StartedRunner { id, runner, next, notices }
 }
@@ -42,6 +43,8 @@ pub(crate) fn started(
 /// A runner in a shim. When the last handle of it is dropped the connection closes, and the runner goes on.
 struct Proxy {
     link: Link,
+    /// Whether its shim takes the order to pause: one of an earlier version does not.
+    pauses: bool,
 }
 
 fn beside_the_point<T>(_: ShimAnswer) -> Result<T, Error> {
@@ -167,6 +170,14 @@ impl Agent for Proxy {
 
     async fn steer(&self, queued: QueuedPrompt, requested: Seq) {
         self.link.tell(&ToShim::Steer { queued, requested });
+    }
+
+    async fn pause(&self, job: JobId, ask: AskId) {
+        if self.pauses {
+            self.link.tell(&ToShim::Pause { job, ask });
+        } else {
+            tracing::warn!(%job, "an agent that an earlier version of Mainstay started does not pause");
+        }
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {

@@ -47,6 +47,7 @@ impl Translation {
                 self.note(Note::ToolEnded { call, is_error });
             }
             FromPi::Queue { steering, follow_up } => {
+                self.words_wait(steering.len());
                 let queue: Vec<(Delivery, String)> = steering
                     .into_iter()
                     .map(|text| (Delivery::Steer, text))

@@ -22,7 +22,10 @@ impl Translation {
     }
 
     /// Its tools are about to do something. Where nothing bounds the job, they hear so at once.
-    fn check(&mut self, request: &ExtensionRequest) {
+    pub(super) fn check(&mut self, request: &ExtensionRequest) {
+        if self.hold(request) {
+            return;
+        }
         let line = match &self.job {
             Some(job) if job.is_bounded => None,
             None if self.was_bounded => Some(operation_checks::without_job(request)),

@@ -12,7 +12,7 @@ use mainstay_model::{
     Admission, CommandId, Delivery, Error, JobSpec, Prompt as Said, Setting, ThinkingLevel,
 };
 use mainstay_protocol::Sent;
-use mainstay_protocol::operations::{DoWork, SteerSession};
+use mainstay_protocol::operations::{DoWork, PauseSession, SteerSession};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal_client::agent_settings::{model, thinking};
 use mainstay_terminal_client::connect::{Connection, connected};
@@ -48,12 +48,16 @@ pub(super) struct Prompt {
     #[arg(long, conflicts_with = "new")]
     follow_up: bool,
 
+    /// Have an agent that works pause before its next step and ask this, and do not wait for the answer
+    #[arg(long, conflicts_with_all = ["steer", "follow_up", "new", "image"])]
+    pause: bool,
+
     /// Go on with this model first
-    #[arg(long, value_name = "PROVIDER/ID", value_parser = model, conflicts_with_all = ["steer", "follow_up"])]
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = model, conflicts_with_all = ["steer", "follow_up", "pause"])]
     model: Option<Setting>,
 
     /// Have it think this hard from now on: off, minimal, low, medium, high, xhigh
-    #[arg(long, value_name = "LEVEL", value_parser = thinking, conflicts_with_all = ["steer", "follow_up"])]
+    #[arg(long, value_name = "LEVEL", value_parser = thinking, conflicts_with_all = ["steer", "follow_up", "pause"])]
     thinking: Option<ThinkingLevel>,
 
     /// A picture that goes with it; may be given again
@@ -73,6 +77,7 @@ Examples:
   mainstay prompt 'Why does the last test fail?'
   git diff | mainstay prompt --new -
   mainstay prompt --steer 'Leave the tests alone'
+  mainstay prompt --pause 'Is the old table still needed?'
   mainstay prompt --model anthropic/claude-sonnet-4-5 --thinking high 'Find the race'
   mainstay prompt --image screen.png 'What is wrong here?'
   mainstay prompt --id review-17 --json 'Review this'   # again after a crash: it runs once, and the answer is the same
@@ -97,21 +102,8 @@ impl Prompt {
             self.target.find_or_create_agent(home, &connection.client, new.clone()).await
         };
         let (_, session) = connected(home, "cli", find).await?;
-        let hears = match (self.steer, self.follow_up) {
-            (true, _) => Some(Delivery::Steer),
-            (false, true) => Some(Delivery::FollowUp),
-            (false, false) => None,
-        };
-        if let Some(hears) = hears {
-            let (command, conditions) = self.sent.named();
-            let (session, sent) = (session.session.to_string(), Sent { command: Some(command), conditions });
-            let steer = SteerSession { session, prompt, hears, sent };
-            let say = async |connection: &Connection| connection.client.call(steer.clone()).await;
-            let (_, session) = connected(home, "cli", say).await?;
-            if self.json {
-                super::print_json_line(&session)?;
-            }
-            return Ok(ExitCode::SUCCESS);
+        if self.is_for_one_that_works() {
+            return self.say_while_it_works(home, session.session.to_string(), prompt).await;
         }
         let thinking = self.thinking.map(|level| Setting::Thinking { level });
         let settings: Vec<Setting> = self.model.into_iter().chain(thinking).collect();
@@ -130,6 +122,30 @@ impl Prompt {
             super::print_json_line(&view)?;
         }
         Ok(if view.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    const fn is_for_one_that_works(&self) -> bool {
+        self.steer || self.follow_up || self.pause
+    }
+
+    /// Says something to an agent that works, or has it pause and ask that.
+    async fn say_while_it_works(self, home: &Home, session: String, prompt: Said) -> Result<ExitCode, Error> {
+        let (command, conditions) = self.sent.named();
+        let sent = Sent { command: Some(command), conditions };
+        let hears = if self.steer { Delivery::Steer } else { Delivery::FollowUp };
+        let say = async |connection: &Connection| {
+            let (session, sent, prompt) = (session.clone(), sent.clone(), prompt.clone());
+            if self.pause {
+                let pause = PauseSession { session, target: None, prompt: Some(prompt.text), sent };
+                return connection.client.call(pause).await;
+            }
+            connection.client.call(SteerSession { session, prompt, hears, sent }).await
+        };
+        let (_, session) = connected(home, "cli", say).await?;
+        if self.json {
+            super::print_json_line(&session)?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     fn read(&self) -> Result<Said, Error> {

@@ -18,6 +18,7 @@ const SKIPPED_OF_B: &[&str] = &[
 
 /// What is skipped of dialect A: the capabilities that this runtime does not have yet.
 const SKIPPED_OF_A: &[&str] = &[
+    // Code does not pause: these are tried with an agent.
     "a.10.5.interrupt",
     "a.10.5.not-ended",
     // A kernel asks for no permission: these are tried with an agent.
@@ -59,23 +60,34 @@ fn dialect_a_is_served_as_the_draft_wants_it() {
 }
 
 #[test]
-fn permissions_and_leases_are_as_the_draft_wants_them() {
+fn permissions_leases_and_interrupts_are_as_the_draft_wants_them() {
+    const ONLY: &str = "a.10.5.interrupt,a.10.5.not-ended,15.4,15.5";
     let world = World::new();
     assert_eq!(world.run(["prompt", "--kind", "agent", "say Hello."]).code, 0);
     let token = std::fs::read_to_string(world.home().join("token")).unwrap();
     let task = "do fs.write /work/a\ndo fs.write /work/a\ndo fs.read /work/b";
     let arguments = json!({ "prompt": task, "working_directory": world.work() }).to_string();
+    let slow = json!({ "prompt": "wait", "working_directory": world.work() }).to_string();
     let output = Command::new(runner())
         .args(["--url", &format!("ws://127.0.0.1:{}/arcp", port(&world)), "--token", token.trim()])
-        .args(["--dialect", "a", "--json", "--only", "15.4,15.5", "--tool", "agent"])
-        .args(["--permission-arguments", &arguments, "--wait", "40", "--quiet", "0.2"])
+        .args(["--dialect", "a", "--json", "--only", ONLY, "--tool", "agent"])
+        .args([
+            "--permission-arguments",
+            &arguments,
+            "--slow-arguments",
+            &slow,
+            "--wait",
+            "40",
+            "--quiet",
+            "0.2",
+        ])
         .output()
         .unwrap();
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let tried = report["scenarios"].as_array().unwrap();
     let others: Vec<_> = tried.iter().filter(|finding| finding["outcome"] != "passed").collect();
-    assert!(others.is_empty() && tried.len() == 8, "{others:#?}");
+    assert!(others.is_empty() && tried.len() == 10, "{others:#?}");
 }
 
 /// Tries all scenarios of a dialect, of which none may fail and these alone are skipped; says which passed.
