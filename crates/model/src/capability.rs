@@ -23,12 +23,14 @@ pub enum Capability {
     Comms,
     /// Its code may run in a project, which is built and loaded.
     Projects,
+    /// Its code is calls of a program's tools, and nothing else: it is meant only where it is named.
+    Calls,
 }
 
 impl Capability {
     /// All capabilities, in the order in which they are stored.
-    pub const ALL: [Self; 6] =
-        [Self::Code, Self::Conversation, Self::Tests, Self::Review, Self::Comms, Self::Projects];
+    pub const ALL: [Self; 7] =
+        [Self::Code, Self::Conversation, Self::Tests, Self::Review, Self::Comms, Self::Projects, Self::Calls];
 
     const fn bit(self) -> u8 {
         1 << self as u8

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CreateSession, Language, Principal, ProjectChoice, Session, SessionKind};
+use crate::{Capability, CreateSession, Language, Principal, ProjectChoice, Session, SessionKind};
 
 /// What the session that a client looks for is used for, where the client names no kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -13,7 +13,7 @@ pub enum SessionWork {
     /// A session of any kind, a kernel's or an agent's.
     #[default]
     Any,
-    /// A session that runs code: code does not go into an agent's conversation unless its user names that.
+    /// A session that runs code: code does not go into an agent's conversation, nor to a tool worker, unless its user names that.
     Code,
     /// A session that is an agent's conversation.
     Conversation,
@@ -60,7 +60,7 @@ impl SessionSearch {
                 kinds.contains(&session.kind) || speaks
             }
             ([], SessionWork::Any) => true,
-            ([], SessionWork::Code) => !session.is_agent(),
+            ([], SessionWork::Code) => !session.is_agent() && !session.capabilities().has(Capability::Calls),
             ([], SessionWork::Conversation) => session.is_agent(),
         };
         let is_for_project = match &self.project {
@@ -90,7 +90,7 @@ impl SessionSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, EventBody, Metadata, Position, Seq, SessionId, Source, Timestamp};
+    use crate::{Capabilities, Event, EventBody, Metadata, Position, Seq, SessionId, Source, Timestamp};
 
     /// A session of this kind and project, in `/work`, whose number is its name.
     fn session(number: u128, kind: &str, owner: &str, project: Option<&str>) -> Session {
@@ -175,5 +175,18 @@ mod tests {
     fn a_name_finds_its_session_alone() {
         let named = SessionSearch { name: number(5), ..here(SessionWork::Any) };
         assert_eq!(found(&named, &[]), number(5));
+    }
+
+    #[test]
+    fn code_goes_to_a_tool_worker_only_where_that_is_named() {
+        let (owner, mut worker) = (Principal::new("ada").unwrap(), session(1, "stock", "ada", None));
+        worker.capabilities = Some(Capabilities::KERNEL.with(Capability::Calls));
+        let sessions = [worker, session(2, "python3", "ada", None)];
+        let named = |kinds: &[SessionKind]| {
+            let search = SessionSearch { kinds: kinds.to_vec(), ..here(SessionWork::Code) };
+            search.most_recent(&owner, &sessions, kinds).map(|session| session.name.clone())
+        };
+        assert_eq!(named(&[]), number(2));
+        assert_eq!(named(&[SessionKind::new("stock").unwrap()]), number(1));
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use mainstay_model::{Capabilities, Error, SessionKind};
+use mainstay_model::{Capabilities, Capability, Error, SessionKind};
 use mainstay_os::process::Launch;
 use mainstay_runner::{RunnerFactory, RunnerSpec, StartObserver, StartedRunner};
 
@@ -60,7 +60,7 @@ impl RunnerFactory for ToolWorkers {
     }
 
     fn capabilities(&self, _kind: &SessionKind) -> Capabilities {
-        Capabilities::KERNEL
+        Capabilities::KERNEL.with(Capability::Calls)
     }
 
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {

@@ -161,7 +161,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 36 + 17 + 5 + 5 + 3 + 3 + 1 + 3 + 2 + 2,
+        1 + 36 + 17 + 6 + 5 + 3 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -103,3 +103,26 @@ fn a_worker_that_cannot_run_says_which_settings_start_it() {
         assert!(refused.stderr.contains(&format!("`[tool-workers.{kind}]`")), "{refused:?}");
     }
 }
+
+#[test]
+fn the_tools_of_an_mcp_server_are_called_in_sessions_and_by_clients_of_arcp() {
+    let world = World::scripted();
+    let own = env!("CARGO_BIN_EXE_mainstay");
+    let command = json!([own, "arcp", "tools", "--", own, "mcp"]);
+    std::fs::write(world.home().join("config.toml"), format!("[tool-workers.live]\ncommand = {command}\n"))
+        .unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    world.eval("let kept = 41");
+    let fsharp = world.session()["session"].clone();
+    let code = r#"send_code {"code": "kept + 1"}"#;
+    let ran = world.run(["eval", "--kind", "live", code]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("42"), "{ran:?}");
+    let input = json!({ "sessionId": fsharp, "code": "kept + 2" }).to_string();
+    let submitted = world.run(["arcp", "submit", "--agent", "live.send_code", "--input", &input]);
+    assert_eq!(submitted.code, 0, "{submitted:?}");
+    assert!(submitted.stdout.contains("43"), "{submitted:?}");
+    let failed = world.run(["eval", "--kind", "live", "nothing {}"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stderr.contains("there is no tool nothing"), "{failed:?}");
+}

@@ -10,6 +10,7 @@ mod sessions;
 mod stdio;
 mod submit;
 mod tail;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ enum ArcpCommand {
     Cancel(cancel::Cancel),
     Replay(replay::Replay),
     Sessions(sessions::Sessions),
+    Tools(tools::Tools),
 }
 
 impl Arcp {
@@ -46,6 +48,7 @@ impl Arcp {
             Some(ArcpCommand::Cancel(cancel)) => cancel.run(home).await,
             Some(ArcpCommand::Replay(replay)) => replay.run(home).await,
             Some(ArcpCommand::Sessions(sessions)) => sessions.run(home).await,
+            Some(ArcpCommand::Tools(tools)) => tools.run().await,
         }
     }
 }
