@@ -2,7 +2,7 @@
 
 use mainstay_model::agent::Note;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::grant::{Grants, LeaseChange};
+use mainstay_model::grant::{Amounts, Grants, LeaseChange};
 use mainstay_model::message::{PartRole, TokenUsage};
 use mainstay_model::tool_call::Progress;
 use mainstay_model::{
@@ -46,6 +46,8 @@ pub(crate) enum JobNews<'a> {
     LeaseChanged { lease: LeaseId, change: &'a LeaseChange },
     /// It gave a task to another agent, which this job carries out.
     Delegated { child: &'a CommandId, agent: &'a str, grants: Option<&'a Grants> },
+    /// A task that it gave has ended, and left this of what went with it.
+    TaskEnded { unspent: &'a Amounts },
     /// Someone asked for it to stop.
     Cancelling,
     /// The job came to its end.
@@ -104,6 +106,7 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         EventBody::JobDelegated { child, agent, grants, .. } => {
             vec![JobNews::Delegated { child, agent, grants: grants.as_deref() }]
         }
+        EventBody::DelegationEnded { unspent, .. } => vec![JobNews::TaskEnded { unspent }],
         EventBody::LeaseChanged { lease, change, .. } => {
             vec![JobNews::LeaseChanged { lease: *lease, change }]
         }

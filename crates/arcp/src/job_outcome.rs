@@ -89,9 +89,10 @@ pub(crate) enum FailureCause {
 impl FailureCause {
     fn state(&self) -> JobState {
         match self {
-            Self::Cancelled | Self::Killed | Self::Overdue | Self::Refused(Error::Cancelled) => {
-                JobState::Cancelled
-            }
+            Self::Cancelled
+            | Self::Killed
+            | Self::Overdue
+            | Self::Refused(Error::Cancelled | Error::ParentEnded { .. }) => JobState::Cancelled,
             Self::TimedOut | Self::Refused(Error::TimedOut { .. }) => JobState::TimedOut,
             Self::Job | Self::Interrupted | Self::Refused(_) => JobState::Failed,
         }

@@ -326,6 +326,9 @@ impl<V: Translator> MessageFold<V> {
                 (JobNews::Delegated { grants: Some(given), .. }, None) => {
                     known.grants.iter_mut().for_each(|grants| grants.give_away(given));
                 }
+                (JobNews::TaskEnded { unspent }, None) => {
+                    known.grants.iter_mut().for_each(|grants| grants.take_back(unspent));
+                }
                 _ => {}
             }
             let view = JobView { job, known, event };

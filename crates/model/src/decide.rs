@@ -27,6 +27,7 @@ use crate::command_line::CommandLine;
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, QueuedCommand, Source};
 use crate::fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
+use crate::grant::Amounts;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
 use crate::message::Compaction;
@@ -163,6 +164,24 @@ pub enum Notice {
     Compacted(Compaction),
     /// An agent had nothing to do for as long as it may.
     Idle,
+    /// A task that a job of the session gave to another has ended, or was never begun.
+    DelegationEnded {
+        /// The job that gave the task.
+        job: JobId,
+        /// The command that carried it out.
+        child: CommandId,
+        /// What it left of what went with the task.
+        unspent: Amounts,
+    },
+    /// The job that gave the running one its task has come to its end, and this one is to stop.
+    ParentEnded {
+        /// The principal of the command that is to stop.
+        principal: Principal,
+        /// The command that is to stop.
+        command: CommandId,
+        /// The job that had given it its task, and how that ended.
+        error: Error,
+    },
     /// What the session's code rests on was looked at.
     LookedAt {
         /// It, by name, as it is now.

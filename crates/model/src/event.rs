@@ -11,6 +11,8 @@ mod points;
 mod queued;
 mod table;
 
+use std::collections::BTreeMap;
+
 pub use deadline::Deadline;
 pub(crate) use deadline::ends_by;
 pub use description::{Description, Tone};
@@ -31,7 +33,7 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, References};
-use crate::grant::{Grants, LeaseChange};
+use crate::grant::{Amounts, Grants, LeaseChange};
 use crate::id::{
     AskId, Channel, CommandId, IdempotencyKey, JobId, LeaseId, Position, Principal, Seq, SessionId,
     SessionKind,
@@ -333,6 +335,17 @@ pub enum EventBody {
         /// What the other job may do at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grants: Option<Box<Grants>>,
+    },
+    /// A task that a job gave to another has ended, or was never begun. What is left of its part of the budget is the giving job's again, as long as
+    /// that runs.
+    DelegationEnded {
+        /// The job that gave the task.
+        job: JobId,
+        /// The command that carried it out, of the same principal.
+        child: CommandId,
+        /// What the other job did not spend.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        unspent: Amounts,
     },
     /// The code ran to its end.
     EvalCompleted {

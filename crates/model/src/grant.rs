@@ -11,6 +11,7 @@
 mod amount;
 mod budget;
 mod canonical;
+mod delegator;
 mod denial;
 mod glob;
 mod kind;
@@ -35,8 +36,9 @@ use crate::error::Error;
 use crate::id::LeaseId;
 use crate::message::TokenUsage;
 
-pub use amount::{Amount, Currency, Decimal};
+pub use amount::{Amount, Amounts, Currency, Decimal};
 pub use budget::Budget;
+pub use delegator::Delegator;
 pub use denial::{Denial, NotASubset};
 pub use kind::OperationKind;
 pub use lease::{Lease, LeaseChange, LeaseTerms};
@@ -66,6 +68,8 @@ pub struct Grants {
     allowed: Vec<AskedOperation>,
     /// What people allowed beside the patterns for a time, also where that is over.
     leases: BTreeMap<LeaseId, Lease>,
+    /// Who gave the job its task, where it is of another's grant.
+    delegator: Option<Box<Delegator>>,
 }
 
 impl Grants {
@@ -158,15 +162,16 @@ impl Grants {
         }
     }
 
-    /// Whether it says neither an end nor a budget.
+    /// Whether it says neither an end nor a budget, nor who gave the task.
     pub fn has_no_bounds(&self) -> bool {
-        self.expires_at.is_none() && self.budget.all_remaining().next().is_none()
+        self.delegator.is_none() && self.expires_at.is_none() && self.budget.all_remaining().next().is_none()
     }
 
     /// The same for a job that asks nobody before it does something: it has an end and a budget, and nothing else.
     #[must_use]
     pub fn without_patterns(self) -> Self {
-        Self { expires_at: self.expires_at, budget: self.budget, revoked: self.revoked, ..Self::default() }
+        let Self { expires_at, budget, revoked, delegator, .. } = self;
+        Self { expires_at, budget, revoked, delegator, ..Self::default() }
     }
 
     /// Returns the patterns of each kind of operation that is granted.
@@ -298,6 +303,27 @@ impl Grants {
         }
     }
 
+    /// What remains of the budget, of each currency that has a ceiling.
+    pub fn remaining(&self) -> Amounts {
+        self.budget.all_remaining().map(|Amount { currency, value }| (currency, value)).collect()
+    }
+
+    /// Counts what another job did not spend of what it was given: it can be spent again.
+    pub fn take_back(&mut self, unspent: &Amounts) {
+        self.budget.take_back(unspent);
+    }
+
+    /// Who gave the job that holds this its task.
+    pub fn delegator(&self) -> Option<&Delegator> {
+        self.delegator.as_deref()
+    }
+
+    /// The same, of a job that was given its task.
+    #[must_use]
+    pub fn delegated_by(self, delegator: Delegator) -> Self {
+        Self { delegator: Some(Box::new(delegator)), ..self }
+    }
+
     /// What of a request this grant allows: of two patterns of which one covers the other, the narrower one; of
     /// ends and amounts, the smaller. Patterns of which neither covers the other give nothing.
     #[must_use]
@@ -354,6 +380,7 @@ impl Grants {
             // What was allowed while the parent ran was allowed to the parent.
             allowed: Vec::new(),
             leases: BTreeMap::new(),
+            delegator: None,
         }
     }
 }

@@ -37,6 +37,7 @@ pub mod live;
 pub mod message;
 pub mod object;
 pub mod outcome;
+mod parent_ending;
 pub mod permission;
 pub mod project;
 pub mod rate;
@@ -86,8 +87,8 @@ pub use event::{
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use grant::{
-    Amount, Budget, Currency, Decimal, Denial, Grants, Lease, LeaseChange, LeaseTerms, NotASubset, Operation,
-    OperationKind, Pattern, PatternLimits,
+    Amount, Amounts, Budget, Currency, Decimal, Denial, Grants, Lease, LeaseChange, LeaseTerms, NotASubset,
+    Operation, OperationKind, Pattern, PatternLimits,
 };
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
@@ -101,13 +102,14 @@ pub use live::Live;
 pub use message::{Compaction, Cost, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
+pub use parent_ending::ParentEnding;
 pub use project::{ChosenProject, ProjectChoice};
 pub use reload::Reload;
 pub use replay::{Divergence, DivergenceKind, Restored};
 pub use runner_notice::{
     BuildReport, JobEnding, JobReport, LastWords, NoticeNumber, RunnerInfo, RunnerNotice, TakenNotices,
 };
-pub use session::{Activity, RunningJob, Session};
+pub use session::{Activity, Delegation, RunningJob, Session};
 pub use session_search::{SessionSearch, SessionWork};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};

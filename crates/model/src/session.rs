@@ -3,6 +3,7 @@
 mod access;
 mod asks;
 mod build;
+mod delegations;
 mod evolve;
 mod jobs;
 mod running_job;
@@ -30,6 +31,7 @@ use crate::startup::Startup;
 use crate::state::{SessionState, WaitReason};
 use crate::transcript::{Segment, Transcript};
 
+pub use self::delegations::{Delegation, OPEN_DELEGATIONS};
 pub(crate) use self::jobs::title;
 pub use self::running_job::RunningJob;
 pub use self::surroundings::Surroundings;
@@ -148,6 +150,9 @@ pub struct Session {
     /// How many messages were added in it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages: u64,
+    /// The tasks that its jobs gave to others and that have not ended, as far as it knows. What is to stop is here until it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegations: Vec<Delegation>,
     /// Whether a client's summary came while its agent worked, which was given the whole conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary_is_new: bool,
@@ -317,6 +322,7 @@ impl Session {
             agent: None,
             queue: Vec::new(),
             messages: 0,
+            delegations: Vec::new(),
             summary_is_new: false,
         })
     }

@@ -17,7 +17,7 @@ pub(super) fn code_of(error: &Error) -> ErrorCode {
     match error {
         Error::Unauthorized => ErrorCode::Unauthenticated,
         Error::CommandConflict { .. } | Error::KeyConflict { .. } => ErrorCode::AlreadyExists,
-        Error::Cancelled => ErrorCode::Cancelled,
+        Error::Cancelled | Error::ParentEnded { .. } => ErrorCode::Cancelled,
         Error::TimedOut { .. } => ErrorCode::DeadlineExceeded,
         Error::AnswerInvalid { .. } => ErrorCode::InvalidArgument,
         Error::GrantExpired { .. } => ErrorCode::LeaseExpired,

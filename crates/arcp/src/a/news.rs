@@ -91,7 +91,10 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
     match news {
         // Its acceptance says so, and its end is told elsewhere.
         JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
-        JobNews::Asked(_) | JobNews::AskEnded { .. } | JobNews::LeaseChanged { .. } => Vec::new(),
+        JobNews::TaskEnded { .. }
+        | JobNews::Asked(_)
+        | JobNews::AskEnded { .. }
+        | JobNews::LeaseChanged { .. } => Vec::new(),
         JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {
             vec![text_of(translator, view, text)]
         }

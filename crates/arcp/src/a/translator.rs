@@ -300,7 +300,9 @@ impl ATranslator {
             JobOutcome::Failed(failure) => match failure.cause {
                 FailureCause::Cancelled
                 | FailureCause::Killed
-                | FailureCause::Refused(mainstay_model::Error::Cancelled) => {
+                | FailureCause::Refused(
+                    mainstay_model::Error::Cancelled | mainstay_model::Error::ParentEnded { .. },
+                ) => {
                     let code = match failure.cause {
                         FailureCause::Killed => ErrorCode::Aborted,
                         _ => ErrorCode::Cancelled,

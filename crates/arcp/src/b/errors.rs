@@ -38,7 +38,7 @@ pub(crate) fn code_of(error: &Error) -> ErrorCode {
     match error {
         Error::Unauthorized => ErrorCode::Unauthenticated,
         Error::CommandConflict { .. } | Error::KeyConflict { .. } => ErrorCode::DuplicateKey,
-        Error::Cancelled => ErrorCode::Cancelled,
+        Error::Cancelled | Error::ParentEnded { .. } => ErrorCode::Cancelled,
         Error::TimedOut { .. } => ErrorCode::Timeout,
         Error::KernelUnknown { .. } | Error::KernelUnavailable { .. } => ErrorCode::AgentNotAvailable,
         Error::CommandNotFound { .. } => ErrorCode::JobNotFound,

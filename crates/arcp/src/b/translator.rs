@@ -119,6 +119,7 @@ impl BTranslator {
         let is_spent = match news {
             JobNews::Used { usage, .. } => usage.cost != Cost::default(),
             JobNews::Delegated { .. } => true,
+            JobNews::TaskEnded { unspent } => !unspent.is_empty(),
             _ => false,
         };
         let grants = job.known.grants.as_ref().filter(|_| is_spent && self.budgets);
@@ -165,7 +166,9 @@ impl BTranslator {
             FailureCause::Refused(error) => {
                 let wire = payload(error);
                 let status = match error {
-                    mainstay_model::Error::Cancelled => FinalStatus::Cancelled,
+                    mainstay_model::Error::Cancelled | mainstay_model::Error::ParentEnded { .. } => {
+                        FinalStatus::Cancelled
+                    }
                     mainstay_model::Error::TimedOut { .. } => FinalStatus::TimedOut,
                     _ => FinalStatus::Error,
                 };
@@ -254,7 +257,7 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
             vec![EventKind::Delegate(body)]
         }
         JobNews::Cancelling => vec![status("cancelling", None)],
-        JobNews::Ended(_) => Vec::new(),
+        JobNews::TaskEnded { .. } | JobNews::Ended(_) => Vec::new(),
     }
 }
 

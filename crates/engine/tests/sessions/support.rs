@@ -383,6 +383,7 @@ fn told(body: &EventBody) -> String {
         EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
         EventBody::JobDenied { error, .. } => format!("denied: {error}"),
         EventBody::JobDelegated { child, agent, .. } => format!("delegates to {agent}: {child}"),
+        EventBody::DelegationEnded { child, .. } => format!("the task of {child} has ended"),
         EventBody::LeaseChanged { change, .. } => match change {
             LeaseChange::Granted { terms } => format!("may use {} for a time", terms.resource()),
             LeaseChange::Extended { .. } => "may use it for longer".to_owned(),

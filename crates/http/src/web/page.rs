@@ -168,7 +168,9 @@ impl Page {
                 let text = format!("it was stopped: {error}");
                 self.part(*job, CellPart::Noted { tone: Tone::Warning, text });
             }
-            EventBody::LeaseChanged { job, .. } | EventBody::JobDelegated { job, .. } => {
+            EventBody::LeaseChanged { job, .. }
+            | EventBody::JobDelegated { job, .. }
+            | EventBody::DelegationEnded { job, .. } => {
                 let text = event.body.describe().sentence();
                 self.part(*job, CellPart::Noted { tone: Tone::Plain, text });
             }

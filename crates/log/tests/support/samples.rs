@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mainstay_model::Language;
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::grant::{AskedOperation, Lease, LeaseChange, LeaseTerms, OperationKind};
+use mainstay_model::grant::{Amounts, AskedOperation, Lease, LeaseChange, LeaseTerms, OperationKind};
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Channel, CommId, CommMessage, CommStep,
@@ -83,6 +83,7 @@ pub fn bodies() -> Vec<EventBody> {
             agent: "pi".to_owned(),
             grants: Some(Box::default()),
         },
+        EventBody::DelegationEnded { job: job(), child: command_id("child"), unspent: Amounts::new() },
         EventBody::LeaseChanged {
             job: job(),
             lease: LeaseId::from(ask().ask),

@@ -2,19 +2,20 @@
 
 use serde_json::Value;
 
-use super::{Draft, Effect, Identity, of_job};
+use super::{Draft, Effect, Identity, of, of_job};
 use crate::agent::{JobSpec, Model, Note};
 use crate::ask::PendingAsk;
 use crate::command::Delegate;
 use crate::error::Error;
 use crate::event::{EventBody, Metadata, Source};
 use crate::grant::{
-    AskedOperation, Denial, Grants, Lease, LeaseChange, LeaseTerms, Operation, OperationKind,
+    Amounts, AskedOperation, Decimal, Delegator, Denial, Grants, Lease, LeaseChange, LeaseTerms, Operation,
+    OperationKind,
 };
-use crate::id::{AskId, JobId, LeaseId, Seq};
+use crate::id::{AskId, CommandId, JobId, LeaseId, Principal, Seq};
 use crate::outcome::{Outcome, Response};
 use crate::permission::Permission;
-use crate::session::RunningJob;
+use crate::session::{OPEN_DELEGATIONS, RunningJob};
 
 /// What the tool is called with which agents run commands of a shell.
 const SHELL: &str = "bash";
@@ -158,6 +159,9 @@ impl Draft<'_> {
         if running.cancel_requested {
             return Err(Error::Cancelled);
         }
+        if self.session.delegations.len() >= OPEN_DELEGATIONS {
+            return Err(Error::TooManyCommands { limit: OPEN_DELEGATIONS });
+        }
         let grants = match &running.grants {
             Some(held) => {
                 held.check_life(self.now)?;
@@ -169,10 +173,33 @@ impl Draft<'_> {
             }
             None => Grants::of_kinds(inherits)?,
         };
+        let grants = grants.delegated_by(Delegator { parent: parent.clone(), name: None });
         let (job, child, agent) = (running.job, child.clone(), agent.clone());
         let body = EventBody::JobDelegated { job, child, agent, grants: Some(Box::new(grants)) };
         let seq = self.record(of_job(metadata.source, &running), body);
         Ok(Response::Recorded { seq })
+    }
+
+    /// A task that a job gave to another has ended. That is counted once: the session then knows of no such task any more.
+    pub(super) fn delegation_ended(&mut self, job: JobId, child: CommandId, mut unspent: Amounts) {
+        let known = self.session.delegations.iter().find(|delegation| delegation.is_of(job, &child));
+        let Some(known) = known else { return };
+        let given = |currency| known.given.get(currency).copied().unwrap_or_default();
+        unspent.iter_mut().for_each(|(currency, left)| *left = (*left).min(given(currency)));
+        unspent.retain(|_, left| *left > Decimal::ZERO);
+        let metadata = match self.running(job) {
+            Some(running) => of_job(Source::System, &running),
+            None => of(Source::System),
+        };
+        self.record(metadata, EventBody::DelegationEnded { job, child, unspent });
+    }
+
+    /// The job that gave this command its task has come to its end: it is answered with that, and told to stop.
+    pub(super) fn parent_ended(&mut self, principal: &Principal, command: &CommandId, error: Error) {
+        let running = self.session.running().filter(|running| running.answers(principal, command)).cloned();
+        if let Some(running) = running.filter(|running| !running.is_answered && !running.cancel_requested) {
+            self.deny(&running, error);
+        }
     }
 
     fn lease(&self, lease: LeaseId) -> Result<Lease, Error> {

@@ -49,6 +49,10 @@ impl Draft<'_> {
                 };
                 self.found(found.into_iter().filter(|(name, found)| is_known(name, found)).collect());
             }
+            Notice::DelegationEnded { job, child, unspent } => self.delegation_ended(job, child, unspent),
+            Notice::ParentEnded { principal, command, error } => {
+                self.parent_ended(&principal, &command, error);
+            }
             Notice::Written { files } => self.written(files),
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Activity::WarmingUp { .. }) {

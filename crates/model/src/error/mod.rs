@@ -4,6 +4,7 @@
 
 mod rate_scope;
 mod table;
+mod words;
 
 pub use rate_scope::RateScope;
 pub use table::{ErrorClass, ErrorCode};
@@ -11,9 +12,11 @@ pub use table::{ErrorClass, ErrorCode};
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
+use self::words::{colon, unavailable};
 use crate::Timestamp;
 use crate::affordance::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
+use crate::parent_ending::ParentEnding;
 use crate::state::{SessionState, Transition};
 
 /// What went wrong, as a stable code with fields.
@@ -196,6 +199,14 @@ pub enum Error {
         capability: String,
         /// The pattern, the amount or the moment that is more than is held.
         asked: String,
+    },
+    /// The job that gave this one its task has come to its end, and this one was told to stop for that.
+    #[error("the job {parent}, which had given the task, {ending}")]
+    ParentEnded {
+        /// The command whose job had given the task.
+        parent: CommandId,
+        /// How that job came to its end.
+        ending: ParentEnding,
     },
     /// Runners of this kind failed to start too often in a row, and none is started for a while; or agents' turns failed with this provider,
     /// and no other begins with it for a while.
@@ -480,15 +491,4 @@ pub enum Error {
         /// The reason why the request is invalid.
         reason: String,
     },
-}
-
-fn unavailable(kind: &SessionKind, provider: Option<&str>) -> String {
-    match provider {
-        Some(provider) => format!("turns with the provider `{provider}` fail"),
-        None => format!("runners of kind `{kind}` do not start"),
-    }
-}
-
-fn colon(reason: Option<&str>) -> String {
-    reason.map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default()
 }

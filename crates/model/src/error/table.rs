@@ -96,6 +96,7 @@ table! {
     GrantRevoked => NotPermitted, "grant_revoked", "Ask whoever revoked it for a new grant.";
     BudgetExhausted => NotPermitted, "budget_exhausted", "Submit the job again with a larger budget for what is left to do.";
     GrantExceeded => NotPermitted, "grant_exceeded", "Ask for no more than the job's own grant has, and than remains of its budget.";
+    ParentEnded => Conflict, "parent_ended", "Send it again under a new id if it should run by itself.";
     RunnerUnavailable { retry_after_ms } => Unavailable, "runner_unavailable",
         format!("Mend that, and send it again in {retry_after_ms} ms.");
     CommandNotFound => NotFound, "command_not_found", "Check the id; events have it as `correlation`.";

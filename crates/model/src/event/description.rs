@@ -1,7 +1,7 @@
 //! What an event says, in words for people and models. This is the only prose about events: the command line, the prompt, the page and MCP
 //! all show it.
 
-use super::{CancelEnding, CompletedPart, EventBody, OutputStream, Subject, WarmUpReason};
+use super::{CancelEnding, CompletedPart, EventBody, OutputStream, QueuedCommand, Subject, WarmUpReason};
 use crate::agent::{QueuedPrompt, WorkEnding};
 use crate::ask::AskEnding;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -10,7 +10,7 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::References;
-use crate::grant::LeaseChange;
+use crate::grant::{Amounts, LeaseChange};
 use crate::id::{AskId, Channel, CommandId, LeaseId};
 use crate::replay::{Divergence, Restored};
 use crate::screen::settled;
@@ -141,9 +141,7 @@ impl EventBody {
                 describe_exit(*exit, reason.as_deref())
                     .note(format!("({})", words_of_restart(*restart_after_ms)))
             }
-            Self::CommandQueued(queued) => {
-                faint(&format!("queued {}:", queued.command), queued.body.action().name().to_owned())
-            }
+            Self::CommandQueued(queued) => describe_queued(queued),
             Self::CommandDequeued { command, error, .. } => describe_dequeued(command, error.as_ref()),
             Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
                 .note(format!("[ask {}]", ask.ask.short())),
@@ -153,6 +151,7 @@ impl EventBody {
             Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
             Self::JobDenied { error, .. } => warning("denied:", error.to_string()),
             Self::JobDelegated { child, agent, .. } => plain("delegates", format!("to {agent}: {child}")),
+            Self::DelegationEnded { child, unspent, .. } => describe_end_of_task(child, unspent),
             Self::LeaseChanged { lease, change, .. } => describe_lease(*lease, change),
             Self::EvalCompleted { result, duration_ms, .. } => {
                 Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)
@@ -304,6 +303,16 @@ fn words_of_restart(after_ms: Option<u64>) -> String {
 
 fn describe_cut(limit: u64) -> Description {
     warning("output cut", format!("at {limit} bytes, but for its end"))
+}
+
+fn describe_queued(queued: &QueuedCommand) -> Description {
+    faint(&format!("queued {}:", queued.command), queued.body.action().name().to_owned())
+}
+
+fn describe_end_of_task(child: &CommandId, unspent: &Amounts) -> Description {
+    let left: Vec<String> = unspent.iter().map(|(currency, left)| format!("{currency}:{left}")).collect();
+    let note = if left.is_empty() { String::new() } else { format!("({} is left)", left.join(", ")) };
+    plain("task ended:", child.to_string()).note(note)
 }
 
 fn describe_lease(lease: LeaseId, change: &LeaseChange) -> Description {

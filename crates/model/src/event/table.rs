@@ -137,6 +137,7 @@ table! {
     JobDenied => "jobDenied", Eval;
     LeaseChanged => "leaseChanged", Agent;
     JobDelegated => "jobDelegated", Agent;
+    DelegationEnded => "delegationEnded", Agent;
     EvalCompleted => "evalCompleted", Eval;
     EvalFailed => "evalFailed", Eval;
     EvalCancelled => "evalCancelled", Eval;

@@ -4,6 +4,7 @@
 //! is needed. A decimal type with a floating scale would round silently once scales differ too much. No
 //! floating-point number is used anywhere.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,6 +21,9 @@ const PARTS: u128 = 1_000_000_000;
 const WHOLE_DIGITS: usize = 18;
 /// The longest name of a currency, in bytes.
 const LONGEST_NAME: usize = 32;
+
+/// Amounts of several currencies.
+pub type Amounts = BTreeMap<Currency, Decimal>;
 
 /// A currency, or another unit that a deployment counts, such as `USD` or `credits`.
 #[derive(

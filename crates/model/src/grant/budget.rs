@@ -66,6 +66,15 @@ impl Budget {
         Some(counter.remaining())
     }
 
+    /// Counts as unspent what was given away and not spent, at most all that was spent.
+    pub(super) fn take_back(&mut self, unspent: &BTreeMap<Currency, Decimal>) {
+        for (currency, amount) in unspent {
+            if let Some(counter) = self.0.get_mut(currency) {
+                counter.spent = counter.spent.minus(*amount);
+            }
+        }
+    }
+
     /// Returns what remains of a currency, where it has a ceiling.
     pub fn remaining(&self, currency: &Currency) -> Option<Decimal> {
         self.0.get(currency).map(|counter| counter.remaining())

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Grants;
 use super::budget::Budget;
+use super::delegator::Delegator;
 use super::kind::OperationKind;
 use super::lease::Lease;
 use super::operation::AskedOperation;
@@ -40,14 +41,17 @@ pub(super) struct StoredGrants {
     /// What people allowed beside the patterns for a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     leases: BTreeMap<LeaseId, Lease>,
+    /// Who gave the job its task, where another did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delegator: Option<Box<Delegator>>,
 }
 
 impl From<Grants> for StoredGrants {
     fn from(grants: Grants) -> Self {
-        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases } = grants;
+        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator } = grants;
         let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
         let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
-        Self { capabilities, expires_at, budget, revoked, asks, allowed, leases }
+        Self { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator }
     }
 }
 
@@ -59,7 +63,7 @@ impl TryFrom<StoredGrants> for Grants {
         let capabilities =
             capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
         let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
-        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, .. } = stored;
-        Ok(Self { revoked, asks, allowed, leases, ..grants.until(expires_at).costing(budget) })
+        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, delegator, .. } = stored;
+        Ok(Self { revoked, asks, allowed, leases, delegator, ..grants.until(expires_at).costing(budget) })
     }
 }

@@ -69,9 +69,11 @@ impl Session {
         let AskEnding::Answered { value } = ending else { return };
         let question = self.ask(ask).map(|pending| &pending.ask.question);
         let operation = question.and_then(Permission::operation);
-        if let (Some(operation), Some(Permission::Job), Some(grants)) =
-            (operation, Permission::of(value), self.running_grants_mut())
-        {
+        if let (Some(operation), Some(Permission::Job), Some(grants)) = (
+            operation,
+            Permission::of(value),
+            self.running_job_mut().and_then(|running| running.grants.as_deref_mut()),
+        ) {
             grants.allow(operation);
         }
     }

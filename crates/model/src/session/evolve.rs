@@ -25,6 +25,16 @@ impl Session {
         self.last_seq = event.seq;
         self.last_activity = self.last_activity.max(event.at);
         self.leave_lane(event);
+        let ran = self.running().map(|running| running.job);
+        if let Some(running) = self.running_job_mut() {
+            running.account(&event.body);
+        }
+        self.apply(event);
+        self.note_for_tasks(ran, &event.body);
+    }
+
+    /// Takes in what an event says for itself.
+    fn apply(&mut self, event: &Event) {
         match &event.body {
             EventBody::SessionCreated { .. }
             | EventBody::SessionImported { .. }
@@ -77,7 +87,10 @@ impl Session {
             EventBody::LeaseChanged { job, lease, change } => {
                 self.change_lease(*job, *lease, change, event.at)
             }
-            EventBody::JobDelegated { job, grants, .. } => self.delegate(*job, grants.as_deref()),
+            EventBody::JobDelegated { job, child, grants, .. } => {
+                self.delegate(*job, child, grants.as_deref())
+            }
+            EventBody::DelegationEnded { job, child, .. } => self.end_delegation(*job, child),
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);
@@ -129,12 +142,8 @@ impl Session {
     }
 
     fn add_message(&mut self, message: &Message) {
-        let usage = message.usage.unwrap_or_default();
-        self.usage = self.usage.plus(usage);
+        self.usage = self.usage.plus(message.usage.unwrap_or_default());
         self.messages += 1;
-        if let Some(grants) = self.running_grants_mut() {
-            grants.spend_on(&usage);
-        }
     }
 
     fn queue_prompt(&mut self, queued: &QueuedPrompt) {

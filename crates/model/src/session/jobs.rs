@@ -5,7 +5,7 @@ use super::{Activity, Session};
 use crate::Timestamp;
 use crate::agent::{JobKind, JobSpec, WorkEnding};
 use crate::event::Event;
-use crate::grant::{Grants, LeaseChange};
+use crate::grant::LeaseChange;
 use crate::id::{JobId, LeaseId, Seq};
 use crate::state::Transition;
 
@@ -126,14 +126,6 @@ impl Session {
         }
     }
 
-    /// Another job may spend what it was given; this one may not any more.
-    pub(super) fn delegate(&mut self, job: JobId, given: Option<&Grants>) {
-        let grants = self.running_mut(job).and_then(|running| running.grants.as_deref_mut());
-        if let (Some(grants), Some(given)) = (grants, given) {
-            grants.give_away(given);
-        }
-    }
-
     pub(super) fn complete_eval(&mut self, job: JobId) {
         if self.end_job(job, Transition::EvalCompleted) {
             self.version = self.version.next();
@@ -148,28 +140,19 @@ impl Session {
         }
     }
 
-    /// What the running job may do, where something bounds it.
-    pub(super) fn running_grants_mut(&mut self) -> Option<&mut Grants> {
+    /// The job that runs.
+    pub(super) fn running_job_mut(&mut self) -> Option<&mut RunningJob> {
         match &mut self.life {
-            Activity::Evaluating { running } | Activity::Waiting { running, .. } => {
-                running.grants.as_deref_mut()
-            }
-            _ => None,
-        }
-    }
-
-    fn running_mut(&mut self, job: JobId) -> Option<&mut RunningJob> {
-        match &mut self.life {
-            Activity::Evaluating { running } | Activity::Waiting { running, .. } if running.job == job => {
-                Some(running)
-            }
-            Activity::Evaluating { .. }
-            | Activity::Waiting { .. }
-            | Activity::Uninitialized
+            Activity::Evaluating { running } | Activity::Waiting { running, .. } => Some(running),
+            Activity::Uninitialized
             | Activity::WarmingUp { .. }
             | Activity::Ready
             | Activity::Faulted { .. } => None,
         }
+    }
+
+    fn running_mut(&mut self, job: JobId) -> Option<&mut RunningJob> {
+        self.running_job_mut().filter(|running| running.job == job)
     }
 
     fn end_job(&mut self, job: JobId, change: Transition) -> bool {

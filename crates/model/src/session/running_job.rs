@@ -52,7 +52,7 @@ pub struct RunningJob {
 
 impl RunningJob {
     /// The job that an event has accepted; none where it accepts none.
-    pub(super) fn begun(event: &Event) -> Option<Self> {
+    pub fn begun(event: &Event) -> Option<Self> {
         let (job, command, fingerprint, key, deadline, grants, withheld, kind) = match &event.body {
             EventBody::EvalRequested {
                 job, command, fingerprint, key, deadline, grants, withheld, ..
@@ -78,6 +78,19 @@ impl RunningJob {
             withheld,
             kind,
         })
+    }
+
+    /// Counts in its budget what an event of its session says that it spent, gave to another job, or got back.
+    pub fn account(&mut self, body: &EventBody) {
+        let Some(grants) = self.grants.as_deref_mut() else { return };
+        match body {
+            EventBody::MessageAdded(message) => grants.spend_on(&message.usage.unwrap_or_default()),
+            EventBody::JobDelegated { job, grants: Some(given), .. } if *job == self.job => {
+                grants.give_away(given);
+            }
+            EventBody::DelegationEnded { job, unspent, .. } if *job == self.job => grants.take_back(unspent),
+            _ => {}
+        }
     }
 
     /// When its command must have ended: its deadline, or the end of its grant.

@@ -67,6 +67,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::JobDenied { .. }
         | EventBody::LeaseChanged { .. }
         | EventBody::JobDelegated { .. }
+        | EventBody::DelegationEnded { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCleared { .. }

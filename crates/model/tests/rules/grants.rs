@@ -26,7 +26,7 @@ pub(crate) fn agent() -> SessionHistory {
     story
 }
 
-fn grants(granted: &[(&str, &str)]) -> Grants {
+pub(crate) fn grants(granted: &[(&str, &str)]) -> Grants {
     let granted = granted.iter().map(|(kind, pattern)| (*kind, [*pattern]));
     Grants::parse(granted, &PatternLimits::REQUEST).unwrap()
 }
@@ -56,7 +56,7 @@ pub(crate) fn hear(story: &mut SessionHistory, notice: RunnerNotice) -> Vec<Effe
     effects
 }
 
-fn says(story: &mut SessionHistory, dollars: f64) -> Vec<Effect> {
+pub(crate) fn says(story: &mut SessionHistory, dollars: f64) -> Vec<Effect> {
     let part = Part { role: PartRole::Assistant, text: "so".to_owned(), metadata: BTreeMap::new() };
     let usage = TokenUsage { cost: Cost::of_dollars(dollars), ..TokenUsage::default() };
     let message = Message { parts: vec![part], metadata: BTreeMap::new(), usage: Some(usage) };
@@ -252,7 +252,11 @@ fn a_job_that_is_to_stop_is_granted_nothing_more_and_one_without_a_budget_does_n
 }
 
 /// Has the job give a task to another agent, and returns what the other may do.
-fn delegate(story: &mut SessionHistory, number: usize, kinds: &[OperationKind]) -> Result<Grants, Error> {
+pub(crate) fn delegate(
+    story: &mut SessionHistory,
+    number: usize,
+    kinds: &[OperationKind],
+) -> Result<Grants, Error> {
     let body = SessionCommand::Delegate(Delegate {
         parent: command_id(50),
         child: command_id(2_000 + number),

@@ -3,6 +3,7 @@
 
 mod agents;
 mod decide;
+mod delegations;
 mod evolve;
 mod filter;
 mod grants;

@@ -8,7 +8,7 @@ use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::grant::{
-    AskedOperation, Budget, Grants, Lease, LeaseChange, LeaseTerms, OperationKind, PatternLimits,
+    Amounts, AskedOperation, Budget, Grants, Lease, LeaseChange, LeaseTerms, OperationKind, PatternLimits,
 };
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
@@ -17,9 +17,9 @@ use mainstay_model::{
     Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error,
     EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId,
     JobKind, Labels, LeaseId, Limits, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome,
-    OutputStream, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question, QueuedCommand,
-    RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq, Session,
-    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
+    OutputStream, ParentEnding, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question,
+    QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq,
+    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
     Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
@@ -275,6 +275,11 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     select(vec![json!("a"), json!(1), json!(null), json!({ "b": [true] })])
 }
 
+/// What remains of a budget of which nothing is spent.
+pub(crate) fn amounts(budget: &str) -> Amounts {
+    Grants::default().costing(Budget::parse([budget]).unwrap()).remaining()
+}
+
 fn denied(job: JobId) -> EventBody {
     EventBody::JobDenied { job, error: Error::BudgetExhausted { currency: "USD".to_owned() } }
 }
@@ -468,6 +473,18 @@ fn any_accepted() -> impl Strategy<
     )
 }
 
+fn any_task_body() -> impl Strategy<Value = EventBody> {
+    let child = || command_id(7);
+    prop_oneof![
+        (any_job(), option::of(any_grants())).prop_map(move |(job, grants)| {
+            EventBody::JobDelegated { job, child: child(), agent: "pi".to_owned(), grants }
+        }),
+        (any_job(), 0..1000_u64).prop_map(move |(job, left)| {
+            EventBody::DelegationEnded { job, child: child(), unspent: amounts(&format!("USD:{left}")) }
+        }),
+    ]
+}
+
 fn any_job_body() -> impl Strategy<Value = EventBody> {
     let said = any_accepted();
     let requested = (any_job(), said, any_text(), option::of(any_text())).prop_map(
@@ -518,9 +535,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
             .prop_map(|(ask, ending, channel)| EventBody::AskEnded { ask, ending, channel }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => any_job().prop_map(denied),
-        1 => (any_job(), option::of(any_grants())).prop_map(|(job, grants)| {
-            EventBody::JobDelegated { job, child: command_id(7), agent: "pi".to_owned(), grants }
-        }),
+        2 => any_task_body(),
         2 => (any_job(), any_ask_id(), any_lease_change())
             .prop_map(|(job, ask, change)| EventBody::LeaseChanged { job, lease: LeaseId::from(ask), change }),
         1 => output,
@@ -750,6 +765,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::GrantRevoked { reason: text("the review is over") },
         Error::BudgetExhausted { currency: text("USD") },
         Error::GrantExceeded { capability: text("fs.write"), asked: text("/**") },
+        Error::ParentEnded { parent: command_id(1), ending: ParentEnding::Cancelled },
         Error::RunnerUnavailable {
             kind: SessionKind::fsharp(),
             provider: None,
@@ -975,6 +991,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             agent: None,
             queue: Vec::new(),
             messages: evals,
+            delegations: Vec::new(),
             summary_is_new: evals == 3,
         },
     )

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use crate::support::{
-    any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
+    amounts, any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
     command_id, creation, error_examples, job_id, lease, second, session_id,
 };
 use mainstay_model::Language;
@@ -569,6 +569,7 @@ fn event_examples() -> Vec<EventBody> {
             agent: text("pi"),
             grants: Some(Box::new(grants())),
         },
+        EventBody::DelegationEnded { job, child: command_id(2), unspent: amounts("USD:1.5") },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,
