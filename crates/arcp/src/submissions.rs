@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mainstay_engine::{Client, CommandStatus};
+use mainstay_engine::{Client, CommandStatus, GivenTask};
 use mainstay_gateway::daemon::Daemon;
 use mainstay_model::event::QueuedCommand;
 use mainstay_model::grant::Grants;
@@ -61,12 +61,12 @@ impl Order {
         Ok(Work::for_agent(agent, &self.submit.input)?.in_folder(self.folder.as_deref()))
     }
 
-    /// Has the job that gives the task, where one does, decide what this one may do.
-    async fn decide_delegation(&mut self, client: &Client) -> Result<(), Error> {
-        if let Some(delegation) = self.submit.delegation.take() {
-            self.submit.grants = Some(delegation.decide(client, &self.job, &self.submit.agent).await?);
-        }
-        Ok(())
+    /// Has the job that gives the task, where one does, decide what this one may do. It is held until the job was submitted.
+    async fn decide_delegation(&mut self, client: &Client) -> Result<Option<GivenTask>, Error> {
+        let Some(delegation) = self.submit.delegation.take() else { return Ok(None) };
+        let given = delegation.decide(client, &self.job, &self.submit.agent).await?;
+        self.submit.grants = Some(given.grants.clone());
+        Ok(Some(given))
     }
 
     /// What the job is granted of what was asked. Code in a kernel asks nobody before it does something, so that of a grant only its end and
@@ -258,7 +258,7 @@ async fn try_submit(
     // What came of a job does not depend on what can be given jobs now.
     if let Some(before) = before(client, &order.job).await? {
         if order.submit.delegation.take().is_some() {
-            match Delegation::decided(client, &order.job).await? {
+            match client.delegated(&order.job).await? {
                 Some(grants) => order.submit.grants = Some(grants),
                 // It was no delegation then.
                 None => return Ok(Found::Refused(Error::CommandConflict { command: order.job }.into())),
@@ -297,7 +297,7 @@ async fn try_submit(
     let work = order.work(&found)?;
     let body = work.clone().command(kind, capabilities)?;
     // All that can be refused for its form has been: what is decided now takes a part of the other job's budget.
-    order.decide_delegation(client).await?;
+    let _task = order.decide_delegation(client).await?;
     let place = work.session(daemon, client, kind).await?;
     let grants = order.grants(is_agent);
     let Order { job, key, submit, .. } = order;

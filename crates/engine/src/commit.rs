@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::claims::{Claims, CommandKey};
 use crate::hub::{Hub, publish_stored};
 use crate::metering;
+use crate::open_tasks::Delegations;
 use crate::pending_commands::Reply;
 use crate::retry::Retry;
 use crate::session::Ending;
@@ -45,6 +46,8 @@ pub(crate) struct Commit {
     pub(crate) trace: CommitTrace,
     /// Where it deletes the session: whose environments have one of it. It is removed before anyone hears of the deletion.
     pub(crate) forgets: Option<Arc<Shared>>,
+    /// Where it changes which tasks the session's jobs gave to others, or which are to stop: who looks at them.
+    pub(crate) delegates: Option<Arc<Delegations>>,
 }
 
 /// What the committer does next.
@@ -104,8 +107,12 @@ pub(crate) async fn commit_in_order(
                 let took = commit.decided.elapsed();
                 metering::committed(&commit.after.kind, &events, took);
                 hub.activity.committed(&events, took);
+                let after = Arc::clone(&commit.after);
                 visible.send_replace(commit.after);
                 on_their_way.fetch_sub(1, Ordering::Release);
+                if let Some(delegations) = &commit.delegates {
+                    delegations.have_changed(&after);
+                }
                 hub.publish(session, events);
                 // Whoever hears of the end has what went before it in the trace.
                 commit.trace.ended();

@@ -30,6 +30,7 @@ use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::LeaseKeeper;
 use crate::metering::ActivityCounts;
+use crate::open_tasks::Delegations;
 use crate::session::{Entry, Request, SessionHandle};
 use crate::shared::Shared;
 use crate::single_process::SingleProcess;
@@ -102,6 +103,7 @@ impl Engine {
         let newest = log.last_position().await?;
         let hub = Arc::new(Hub::new(newest));
         let outcomes = if limits.outcomes > 0 { log.count_outcomes().await? } else { 0 };
+        let (delegations, changes) = Delegations::new();
         let single_process = SingleProcess::new(&limits, outcomes);
         let shared = Shared {
             log,
@@ -115,6 +117,7 @@ impl Engine {
             limits,
             single_process,
             schedules: Arc::default(),
+            delegations,
             clients: Arc::default(),
             watch: Watch::default(),
             records: Mutex::default(),
@@ -130,10 +133,12 @@ impl Engine {
         let unfinished = engine.unfinished().await?;
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
+        engine.read_delegations().await?;
         engine.bring_back(&unfinished).await?;
         let lost =
             unfinished.iter().filter(|session| !engine.has_kept_job(session.id)).filter_map(LostJob::of);
         engine.lost = lost.collect();
+        engine.follow_delegations(changes);
         Ok(engine)
     }
 

@@ -13,6 +13,7 @@ mod commit;
 mod compaction;
 mod context;
 mod creation;
+mod delegations;
 mod dependencies;
 mod directory;
 mod engine;
@@ -34,6 +35,7 @@ mod merge;
 mod metering;
 mod named_prompts;
 mod naming;
+mod open_tasks;
 mod output;
 mod pending_commands;
 mod presence;
@@ -64,8 +66,8 @@ mod worker;
 mod interleavings;
 
 pub use client::{
-    ArtifactContent, Client, ClientSubscription, CreationTurn, LiveSubscription, NewSchedule, Reloading,
-    SessionChoice, WaitingAsk,
+    ArtifactContent, Client, ClientSubscription, CreationTurn, GivenTask, LiveSubscription, NewSchedule,
+    Reloading, SessionChoice, WaitingAsk,
 };
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};

@@ -328,6 +328,9 @@ impl SessionTask {
                 reply.send(usage).ok();
             }
             Request::Hear { notice } => self.notice(notice),
+            Request::ParentEnded { principal, command, error } => {
+                self.parent_ended(principal, command, error);
+            }
             Request::Drain { reply } => {
                 self.begin_draining();
                 self.drained = Some(reply);

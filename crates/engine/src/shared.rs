@@ -16,6 +16,7 @@ use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::Hub;
 use crate::lease::LeaseKeeper;
+use crate::open_tasks::Delegations;
 use crate::presence::Clients;
 use crate::single_process::SingleProcess;
 use crate::sync::Mutex;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) breakers: Arc<Breakers>,
     /// Sent when there is a new schedule.
     pub(crate) schedules: Arc<Notify>,
+    /// The tasks that jobs gave to others.
+    pub(crate) delegations: Arc<Delegations>,
     /// The clients that are connected.
     pub(crate) clients: Arc<Clients>,
     /// The present state of the files that the code of sessions depends on.

@@ -50,6 +50,8 @@ pub struct SessionFilter {
     pub asks: bool,
     /// Only those in which a command waits for its turn.
     pub waits: bool,
+    /// Only those with tasks that their jobs gave to others and that have not ended.
+    pub delegates: bool,
     /// Only those that are loaded.
     pub loaded: bool,
     /// Those that were deleted too.

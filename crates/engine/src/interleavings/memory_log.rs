@@ -291,6 +291,7 @@ impl Directory for MemoryLog {
             (!filter.live || session.state() != SessionState::Uninitialized)
                 && (!filter.asks || !session.asks.is_empty())
                 && (!filter.waits || !session.lane.is_empty())
+                && (!filter.delegates || !session.delegations.is_empty())
         };
         let wanted = |stored: &mut Stored| {
             stored.sessions.values().map(|(_, session)| session).filter(is_wanted).cloned().collect()

@@ -89,7 +89,7 @@ impl SessionTask {
                 let nothing = ready(Ok(Vec::new())).boxed();
                 let reply = vec![(reply, outcome)];
                 self.on_their_way.fetch_add(1, Ordering::Relaxed);
-                self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default());
+                self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default(), None);
             }
             Arrival::Copy(reply, outcome, version) => {
                 trace.replayed();

@@ -9,6 +9,7 @@ use mainstay_model::{Event, EventBody, Metadata, Outcome, Position, Seq, TakenNo
 use super::SessionTask;
 use crate::claims::CommandKey;
 use crate::commit::{Commit, Step};
+use crate::open_tasks::{Delegations, concern_tasks};
 use crate::pending_commands::Reply;
 use crate::sync::atomic::Ordering;
 use crate::sync::time::Instant;
@@ -84,6 +85,8 @@ impl SessionTask {
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
         self.shared.single_process.outcomes.add(outcomes.len() as u64);
+        let concerns_tasks = !self.session.delegations.is_empty() && concern_tasks(&events);
+        let delegates = concerns_tasks.then(|| Arc::clone(&self.shared.delegations));
         let (span, trace) = self.traces.commit(&events, &outcomes);
         // Before anyone can read it in the log.
         self.on_their_way.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +101,7 @@ impl SessionTask {
             taken,
             trace: span,
         });
-        self.hand_over(appended, ended, replies, version, trace);
+        self.hand_over(appended, ended, replies, version, trace, delegates);
     }
 
     pub(super) fn hand_over(
@@ -108,13 +111,14 @@ impl SessionTask {
         replies: Vec<(Reply, Outcome)>,
         version: Version,
         trace: CommitTrace,
+        delegates: Option<Arc<Delegations>>,
     ) {
         self.accepted.commit_handed_over();
         // The committer outlives this task.
         let after = Arc::new(self.session.clone());
         let decided = Instant::now();
         let forgets = self.session.deleted_at.map(|_| Arc::clone(&self.shared));
-        let commit = Commit { decided, appended, after, ended, replies, version, trace, forgets };
+        let commit = Commit { decided, appended, after, ended, replies, version, trace, forgets, delegates };
         self.commits.send(Step::Commit(Box::new(commit))).ok();
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use mainstay_log::Epoch;
-use mainstay_model::{Command, CommandFingerprint, Diagnostic, Error, Notice, Seq, Session, TextPosition};
+use mainstay_model::{
+    Command, CommandFingerprint, CommandId, Diagnostic, Error, Notice, Principal, Seq, Session, TextPosition,
+};
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
 use serde_json::Value;
@@ -43,6 +45,8 @@ pub(crate) enum Request {
     Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
     /// Something became known from outside.
     Hear { notice: Notice },
+    /// The job that gave a command its task has come to its end, and the command is to stop.
+    ParentEnded { principal: Principal, command: CommandId, error: Error },
     /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
     Drain { reply: oneshot::Sender<()> },
     /// Another daemon has taken the session over: the task ends, with its worker.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
-use mainstay_model::{Error, Input, Notice, Outcome, PendingAsk, Response, RunningJob, SessionState};
+use mainstay_model::{
+    CommandId, Error, Input, Notice, Outcome, PendingAsk, Principal, Response, RunningJob, SessionState,
+};
 
 use super::SessionTask;
 use crate::clock::now;
@@ -33,6 +35,9 @@ impl SessionTask {
                 | SessionState::Waiting(_) => return,
             };
             return self.leave_first(never);
+        }
+        if let Some(error) = self.shared.delegations.stopped(&next.key()) {
+            return self.leave_first(error);
         }
         if !next.is_free {
             return self.wait_for_dependencies();
@@ -82,6 +87,14 @@ impl SessionTask {
         let response = Response::Withdrawn { command: withdrawn.queued.command.clone() };
         self.leave(withdrawn, Error::Cancelled);
         self.commit(now(), Vec::new(), vec![cancel.answer(Outcome::Done { response })]);
+    }
+
+    /// Ends a command whose task was given to it by a job that has come to its end, wherever it is.
+    pub(super) fn parent_ended(&mut self, principal: Principal, command: CommandId, error: Error) {
+        match self.lane.take(&principal, &command) {
+            Some(queued) => self.leave(queued, error),
+            None => self.notice(Notice::ParentEnded { principal, command, error }),
+        }
     }
 
     /// Answers a command that was taken out of the lane and will not be carried out.

@@ -23,10 +23,10 @@ use crate::support::{
 use crate::survivor::{Survivor, Survivors};
 
 /// A daemon whose runners outlive it.
-struct Mortal {
+pub(crate) struct Mortal {
     engine: Engine,
     local: mainstay_engine::Client,
-    store: Arc<StoreDouble>,
+    pub(crate) store: Arc<StoreDouble>,
     survivors: Arc<Survivors>,
 }
 
@@ -35,7 +35,7 @@ impl Mortal {
         Self::open_with(folder, survivors, patient()).await
     }
 
-    async fn open_with(folder: &Path, survivors: &Arc<Survivors>, limits: Limits) -> Self {
+    pub(crate) async fn open_with(folder: &Path, survivors: &Arc<Survivors>, limits: Limits) -> Self {
         let log = SqliteLog::open(folder, &SqliteOptions::default()).unwrap();
         let store = Arc::new(StoreDouble::over(Arc::new(log)));
         let log: Arc<dyn Log> = Arc::<StoreDouble>::clone(&store);
@@ -47,7 +47,12 @@ impl Mortal {
 
     /// A new session, Ready.
     async fn session(&self) -> SessionId {
-        match self.local.create(next_id(), create("lasting")).await.unwrap() {
+        self.session_named("lasting").await
+    }
+
+    /// The same, called this.
+    pub(crate) async fn session_named(&self, name: &str) -> SessionId {
+        match self.local.create(next_id(), create(name)).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => {
                 self.client(session).until("warmUpCompleted").await;
                 session
@@ -56,7 +61,7 @@ impl Mortal {
         }
     }
 
-    fn client(&self, session: SessionId) -> Client {
+    pub(crate) fn client(&self, session: SessionId) -> Client {
         Client { attached: self.local.clone(), id: session }
     }
 
@@ -106,13 +111,13 @@ async fn until_alone(mut store: Arc<StoreDouble>) {
 }
 
 /// The clients of a daemon that is killed hold it no longer.
-fn hang_up(client: Client, sent: impl IntoIterator<Item = Running>) {
+pub(crate) fn hang_up(client: Client, sent: impl IntoIterator<Item = Running>) {
     client.leave();
     sent.into_iter().for_each(|running| running.abort());
 }
 
 /// One daemon after another over a store, each with what the one before left.
-async fn succeed(daemon: Mortal, folder: &Path) -> Mortal {
+pub(crate) async fn succeed(daemon: Mortal, folder: &Path) -> Mortal {
     let survivors = Arc::clone(&daemon.survivors);
     daemon.kill().await;
     Mortal::open(folder, &survivors).await

@@ -15,6 +15,7 @@ mod commands;
 mod comms;
 mod conversations;
 mod creations;
+mod delegations;
 mod deletions;
 mod evals;
 mod following;

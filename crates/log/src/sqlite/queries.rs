@@ -218,6 +218,7 @@ impl<'f> SessionClause<'f> {
             live,
             asks,
             waits,
+            delegates,
             loaded,
             with_deleted,
             seen_by,
@@ -269,6 +270,9 @@ impl<'f> SessionClause<'f> {
         }
         if *waits {
             conditions.push("json_type(projection, '$.lane') IS NOT NULL".to_owned());
+        }
+        if *delegates {
+            conditions.push("json_type(projection, '$.delegations') IS NOT NULL".to_owned());
         }
         if *loaded {
             conditions.push("json_type(projection, '$.unloadedAt') IS NULL".to_owned());
