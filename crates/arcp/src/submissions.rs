@@ -79,6 +79,18 @@ impl Order {
 }
 
 impl<D: Dialect> Session<D> {
+    /// The job that a submission is of, however often it comes.
+    ///
+    /// # Errors
+    /// As [`job_id`].
+    pub(crate) fn job_of(&self, submit: &Submit) -> Result<CommandId, Error> {
+        let told_apart = match &submit.key {
+            Some(key) => Submission::Key(key),
+            None => Submission::Message { session: &self.stored.id, message: &submit.message },
+        };
+        job_id(self.client.principal(), told_apart)
+    }
+
     /// Submits a job. It is answered once its session has accepted or refused it.
     pub(crate) async fn submit(&mut self, submit: Submit) -> Result<(), Error> {
         if submit.key.as_ref().is_some_and(String::is_empty) {
@@ -89,11 +101,7 @@ impl<D: Dialect> Session<D> {
             self.refuse(&submit.message, &empty.into()).await;
             return Ok(());
         }
-        let told_apart = match &submit.key {
-            Some(key) => Submission::Key(key),
-            None => Submission::Message { session: &self.stored.id, message: &submit.message },
-        };
-        let job = job_id(self.client.principal(), told_apart)?;
+        let job = self.job_of(&submit)?;
         let key = SubmissionKey {
             session: self.stored.id.clone(),
             trace: submit.trace.clone(),

@@ -7,7 +7,7 @@ use mainstay_arcp_protocol::a::ErrorCode;
 use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::AgentDelegate;
 use mainstay_model::grant::{Grants, OperationKind};
-use mainstay_model::{CommandId, Error, Timestamp};
+use mainstay_model::{CommandId, Error, EventBody, JobSpec, SessionCommand, Timestamp};
 use serde_json::{Value, json};
 
 use super::{A, errors, results};
@@ -41,7 +41,11 @@ impl Session<A> {
                 let reason = "shared_memory_ref: a tool takes none; put what it needs into the task";
                 Err(errors::nack(ErrorCode::InvalidArgument, reason))
             }
-            Some(memory) => self.with_memory(task, &memory).await?,
+            Some(memory) => match self.with_memory(&task, &memory).await? {
+                // What came of a job does not depend on what is kept now.
+                Err(nack) => self.given_before(&submit, &task, &memory).await?.ok_or(nack),
+                found => found,
+            },
             None => Ok(json!(task)),
         };
         let submit = input.and_then(|input| {
@@ -78,6 +82,32 @@ impl Session<A> {
         Ok(Submit { trace, delegation, grants, ..submit })
     }
 
+    /// What the job of a submission was given where that was submitted before, with this task and this memory. A kernel was given the task alone.
+    async fn given_before(
+        &self,
+        submit: &Submit,
+        task: &str,
+        memory: &Value,
+    ) -> Result<Option<Value>, Error> {
+        let job = self.job_of(submit)?;
+        let Some((home, _)) = self.place_of(&job).await? else { return Ok(None) };
+        let accepted = self.acceptance_of(&job, home).await?;
+        let prompt = match accepted.as_ref().map(|event| &event.body) {
+            Some(EventBody::EvalRequested { .. }) => return Ok(Some(json!(task))),
+            Some(EventBody::JobRequested { work: JobSpec::Turn { prompt }, .. }) => prompt,
+            Some(EventBody::CommandQueued(queued)) => match &queued.body {
+                SessionCommand::Eval(_) => return Ok(Some(json!(task))),
+                SessionCommand::Work(JobSpec::Turn { prompt }) => prompt,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let heading = behind_media_type(artifact_of(memory));
+        let behind = prompt.text.strip_prefix(&before_memory(task)).and_then(|rest| rest.lines().next());
+        let is_it = behind.is_some_and(|line| line.ends_with(heading.trim_end()));
+        Ok(is_it.then(|| json!({ "code": task, "prompt": prompt.text })))
+    }
+
     async fn is_tool(&self, agent: &str) -> Result<bool, Error> {
         let found = self.agent_cache.agent(&self.daemon, &self.client, agent, None).await?;
         Ok(found.is_ok_and(|found| found.tool.is_some()))
@@ -95,8 +125,8 @@ impl Session<A> {
     }
 
     /// What an agent is told that is given an artifact with its task. Code has no place for it, and stays as it is.
-    async fn with_memory(&self, task: String, memory: &Value) -> Result<Result<Value, Nack>, Error> {
-        let id = memory.as_str().or_else(|| memory["artifact_id"].as_str()).unwrap_or_default();
+    async fn with_memory(&self, task: &str, memory: &Value) -> Result<Result<Value, Nack>, Error> {
+        let id = artifact_of(memory);
         let found = match self.memory(id).await {
             Ok(found) => found,
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
@@ -110,12 +140,27 @@ impl Session<A> {
         };
         Ok(match String::from_utf8(content) {
             Ok(text) => {
-                let prompt = format!("{task}\n\nShared memory ({media_type}, {id}):\n{text}");
+                let prompt = format!("{}{media_type}{}{text}", before_memory(task), behind_media_type(id));
                 Ok(json!({ "code": task, "prompt": prompt }))
             }
             Err(_) => Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text")),
         })
     }
+}
+
+/// The artifact that is shared memory, by its id or its reference.
+fn artifact_of(memory: &Value) -> &str {
+    memory.as_str().or_else(|| memory["artifact_id"].as_str()).unwrap_or_default()
+}
+
+/// What an agent is told before the media type of the memory that it is given.
+fn before_memory(task: &str) -> String {
+    format!("{task}\n\nShared memory (")
+}
+
+/// What it is told between the media type of the memory and the text of it.
+fn behind_media_type(artifact: &str) -> String {
+    format!(", {artifact}):\n")
 }
 
 /// What a job may do that may do things of these kinds, and asks where it would have asked.

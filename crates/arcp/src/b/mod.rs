@@ -16,7 +16,7 @@ use mainstay_arcp_protocol::DialectError;
 use mainstay_arcp_protocol::b::{Accepted, Envelope, Feature, Message, Ping, decode};
 use mainstay_model::{CommandId, Error, Timestamp};
 
-use self::lease::ShownLease;
+use self::lease::{ShownLease, given_by};
 use self::peculiarities::Peculiarities;
 use self::translator::BTranslator;
 use crate::dialect::Dialect;
@@ -166,6 +166,7 @@ impl Dialect for B {
         let known = session.fold.job(job);
         let ShownLease { lease, constraints, budget } =
             ShownLease::of(known.and_then(|known| known.grants.as_deref()));
+        let (parent_job_id, delegate_id) = given_by(known.and_then(|known| known.grants.as_deref()), job);
         let accepted = Accepted {
             job_id: job.to_string(),
             agent: known.map_or_else(|| submission.agent.clone(), |known| known.agent.clone()),
@@ -177,8 +178,8 @@ impl Dialect for B {
             trace_id: Some(
                 known.map_or_else(|| submission.trace.clone(), |known| known.origin.trace.clone()),
             ),
-            parent_job_id: None,
-            delegate_id: None,
+            parent_job_id,
+            delegate_id,
             request_id: Some(submission.message.clone()),
         };
         session.frame(Message::JobAccepted(accepted))

@@ -6,7 +6,7 @@ use mainstay_arcp_protocol::b::{
 };
 use mainstay_model::{CommandId, Error, Timestamp};
 
-use super::lease::ShownLease;
+use super::lease::{ShownLease, given_by};
 use super::translator::status_of;
 use super::{B, errors};
 use crate::job_cancellation::CancelResult;
@@ -100,18 +100,22 @@ impl Session<B> {
             .jobs()
             .map(|(job, known)| {
                 let (agent, trace) = (known.agent.clone(), known.origin.trace.clone());
-                let lease = ShownLease::of(known.grants.as_deref()).lease;
+                let grants = known.grants.as_deref();
+                let (lease, (parent_job_id, _)) = (ShownLease::of(grants).lease, given_by(grants, job));
                 JobEntry {
                     lease,
+                    parent_job_id,
                     ..entry(job, agent, known.state, known.submitted_at, trace, Some(known.last_seq))
                 }
             })
             .collect();
         for other in self.under_way_elsewhere().await? {
             if let Some(origin) = other.origin() {
-                let lease = ShownLease::of(other.grants.as_deref()).lease;
+                let grants = other.grants.as_deref();
+                let (lease, (parent_job_id, _)) =
+                    (ShownLease::of(grants).lease, given_by(grants, &other.job));
                 let entry = entry(&other.job, other.agent, other.state, other.at, origin.trace, None);
-                jobs.push(JobEntry { lease, ..entry });
+                jobs.push(JobEntry { lease, parent_job_id, ..entry });
             }
         }
         jobs.retain(|job| list.admits(job));

@@ -8,7 +8,7 @@ use mainstay_engine::CommandStatus;
 use mainstay_model::grant::Grants;
 use mainstay_model::{CommandId, Error, SessionId, Timestamp};
 
-use super::lease::ShownLease;
+use super::lease::{ShownLease, given_by};
 use super::translator::status_of;
 use super::{B, replay};
 use crate::frames::Outbox;
@@ -71,6 +71,7 @@ impl Session<B> {
             stored => stored?,
         }
         let ShownLease { lease, constraints, budget } = ShownLease::of(described.grants.as_deref());
+        let (parent_job_id, _) = given_by(described.grants.as_deref(), &job);
         self.send(Message::JobSubscribed(Subscribed {
             request_id: Some(id),
             job_id: job.to_string(),
@@ -79,7 +80,7 @@ impl Session<B> {
             lease,
             lease_constraints: constraints,
             budget,
-            parent_job_id: None,
+            parent_job_id,
             trace_id: Some(described.trace),
             subscribed_from: self.fold.seq(),
             replayed: subscribe.history,

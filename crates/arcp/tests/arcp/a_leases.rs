@@ -184,8 +184,53 @@ async fn an_agent_is_given_the_memory_that_it_shares_with_its_task() {
         "2",
         "code stays as it is"
     );
-    ask(&mut peer, "agent.delegate", delegate("pi", &json!({ "artifact_id": memory }))).await;
+    let reference = json!({ "artifact_id": memory });
+    let id = ask(&mut peer, "agent.delegate", delegate("pi", &reference)).await;
+    let job = peer.first("job.accepted").await["payload"]["job_id"].clone();
     let JobSpec::Turn { prompt } = home.script.work().await else { panic!("no turn") };
     let told = format!("1 + 1\n\nShared memory (text/plain, {}):\nanswer: 42", memory.as_str().unwrap());
     assert_eq!(prompt.text, told);
+    // A task that is sent again is answered by what is stored, though its memory is kept no more.
+    home.script.done().await;
+    peer.until_it(is_end).await;
+    ask(&mut peer, "artifact.release", json!({ "artifact_id": memory })).await;
+    peer.first("ack").await;
+    let again =
+        |payload: Value| json!({ "arcp": "1.0", "type": "agent.delegate", "id": id, "payload": payload });
+    peer.send(again(delegate("pi", &reference))).await;
+    assert_eq!(peer.first("job.accepted").await["payload"]["job_id"], job);
+    peer.until_it(is_end).await;
+    let mut other = delegate("pi", &reference);
+    other["task"] = json!("2 + 2");
+    peer.send(again(other)).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_delegated_job_names_the_job_that_gave_it_its_task_and_is_stopped_with_it() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    let arguments = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    ask(&mut peer, "tool.invoke", json!({ "tool": "pi", "arguments": arguments })).await;
+    let parent = peer.first("job.accepted").await["payload"]["job_id"].clone();
+    home.script.work().await;
+    let payload = json!({ "target": "fsharp", "task": "wait" });
+    peer.send(json!({ "arcp": "1.0", "type": "agent.delegate", "job_id": parent, "payload": payload })).await;
+    let child = peer.first("job.accepted").await["payload"]["job_id"].clone();
+    let (mut watcher, _) = crate::b::opened(&home.home).await;
+    watcher.send(json!({ "type": "session.list_jobs", "payload": {} })).await;
+    let listed = watcher.first("session.jobs").await["payload"]["jobs"].clone();
+    let parents: Vec<_> =
+        listed.as_array().unwrap().iter().map(|job| (&job["job_id"], &job["parent_job_id"])).collect();
+    assert_eq!(parents, [(&parent, &Value::Null), (&child, &parent)]);
+    watcher.send(json!({ "type": "job.subscribe", "payload": { "job_id": child, "history": true } })).await;
+    let subscribed = watcher.first("job.subscribed").await;
+    assert_eq!(subscribed["payload"]["parent_job_id"], parent);
+    ask(&mut peer, "cancel", json!({ "target": "job", "target_id": parent })).await;
+    let end = watcher.until_it(crate::b::is_end).await.pop().unwrap();
+    assert_eq!((&end["job_id"], &end["payload"]["code"]), (&child, &json!("CANCELLED")), "{end}");
+    assert_eq!(end["payload"]["details"]["code"], "parent_ended");
+    let ended = peer.until_it(|told| told["type"] == "job.cancelled" && told["job_id"] == child).await;
+    let message = ended.last().unwrap()["payload"]["message"].clone();
+    assert!(message.as_str().unwrap().contains("was cancelled"), "{message}");
 }
