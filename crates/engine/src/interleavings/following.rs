@@ -132,6 +132,7 @@ impl Stage {
                         version,
                         trace: Default::default(),
                         forgets: None,
+                        delegates: None,
                     })))
                     .ok();
                 yield_now().await;

@@ -163,6 +163,7 @@ impl Stage {
             version,
             trace: Default::default(),
             forgets: None,
+            delegates: None,
         };
         commits.send(Step::Commit(Box::new(commit))).ok();
         drop(commits);
