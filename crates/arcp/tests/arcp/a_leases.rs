@@ -1,7 +1,7 @@
 //! Dialect A: permissions that hold for a time. Source: draft-arcp-01, 15.4 and 15.5.
 
 use mainstay_model::grant::{AskedOperation, OperationKind};
-use mainstay_model::{AskId, JobSpec};
+use mainstay_model::{AskId, JobSpec, Limits};
 use mainstay_test_support::scripted_agent::Given;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -233,4 +233,30 @@ async fn a_delegated_job_names_the_job_that_gave_it_its_task_and_is_stopped_with
     let ended = peer.until_it(|told| told["type"] == "job.cancelled" && told["job_id"] == child).await;
     let message = ended.last().unwrap()["payload"]["message"].clone();
     assert!(message.as_str().unwrap().contains("was cancelled"), "{message}");
+}
+
+#[tokio::test]
+async fn a_task_whose_job_is_refused_gives_its_part_of_the_budget_back() {
+    let mut home = AgentHome::with_limits(Limits { lane_commands: 1, ..Limits::default() }).await;
+    let (mut submitter, _) = crate::b::opened(&home.home).await;
+    let input = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    let lease = json!({ "agent.delegate": ["*"], "cost.budget": ["USD:8"] });
+    let payload = json!({ "agent": "pi", "input": input, "lease_request": lease });
+    submitter.send(json!({ "type": "job.submit", "payload": payload })).await;
+    let parent = submitter.first("job.accepted").await["payload"]["job_id"].clone();
+    home.script.work().await;
+    let mut peer = opened(&home.home).await;
+    let waits = json!({ "target": "fsharp", "task": "wait" });
+    for _ in 0..2 {
+        ask(&mut peer, "agent.delegate", waits.clone()).await;
+        peer.first("job.accepted").await;
+    }
+    peer.send(json!({ "arcp": "1.0", "type": "agent.delegate", "job_id": parent, "payload": waits })).await;
+    let refused = peer.first("nack").await;
+    assert_eq!(refused["payload"]["details"]["code"], "lane_full", "{refused}");
+    let left = |told: &Value| told["payload"]["body"]["name"] == "cost.budget.remaining";
+    let given = submitter.until_it(left).await.pop().unwrap();
+    assert_eq!(given["payload"]["body"]["value"], json!(4));
+    let returned = submitter.until_it(left).await.pop().unwrap();
+    assert_eq!(returned["payload"]["body"]["value"], json!(8));
 }

@@ -47,9 +47,13 @@ pub(crate) struct AgentHome {
 
 impl AgentHome {
     pub(crate) async fn new() -> Self {
+        Self::with_limits(Limits::default()).await
+    }
+
+    pub(crate) async fn with_limits(limits: Limits) -> Self {
         let (agents, script) = ScriptedAgents::new();
         let factories = vec![Arc::new(Scripted) as Arc<dyn RunnerFactory>, Arc::new(agents)];
-        let home = Home::with_factories(Settings::default(), Limits::default(), factories).await;
+        let home = Home::with_factories(Settings::default(), limits, factories).await;
         let client = home.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
         let create = CreateSession {
             kind: SessionKind::pi(),
