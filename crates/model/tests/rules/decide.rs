@@ -11,10 +11,10 @@ use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
     CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
-    JobEnding, JobId, JobKind, JobReport, JobSpec, Limits, LoadedProject, Notice, Origin, Outcome,
-    OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
-    Session, SessionCommand, SessionKind, SessionState, Source, Startup, Timestamp, Version, WorkEnding,
-    WrittenFile, decide,
+    JobEnding, JobId, JobKind, JobReport, JobSpec, Lease, LeaseId, Limits, LoadedProject, Notice, Origin,
+    Outcome, OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice,
+    RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Startup, Timestamp, Version,
+    WorkEnding, WrittenFile, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -479,6 +479,11 @@ fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) 
     }
 }
 
+/// The lease of this name that a job holds.
+fn held(running: &RunningJob, lease: LeaseId) -> Option<&Lease> {
+    running.grants.as_ref()?.leases().get(&lease)
+}
+
 /// Whether this is a cancel of a command that neither runs nor asks, or an answer to nothing that is asked.
 fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match (body, session.running()) {
@@ -492,7 +497,14 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             let pending = session.ask(*ask);
             lease.is_some() || pending.is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
-        (SessionCommand::ExtendLease(_) | SessionCommand::RevokeLease(_), _) => true,
+        (SessionCommand::RevokeLease(command::RevokeLease { lease, .. }), running) => {
+            running.and_then(|running| held(running, *lease)).is_none()
+        }
+        (SessionCommand::ExtendLease(command::ExtendLease { lease, duration_ms }), running) => {
+            let own = running.filter(|running| running.source.principal() == source.principal());
+            own.and_then(|running| held(running, *lease))
+                .is_none_or(|held| held.extension(*duration_ms, second(0), &Limits::default()).is_err())
+        }
         (SessionCommand::Delegate(delegate), running) => running.is_none_or(|running| {
             let principal = source.principal();
             !running.answers(&principal, &delegate.parent)
