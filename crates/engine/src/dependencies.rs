@@ -156,6 +156,7 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
                 | Response::Cancelling { .. }
                 | Response::Withdrawn { .. }
                 | Response::Answered { .. }
+                | Response::Voted { .. }
                 | Response::Recorded { .. },
         } => Ok(()),
         Outcome::Failed { error: Error::Cancelled } => Err(Error::Cancelled),

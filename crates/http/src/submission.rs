@@ -177,6 +177,7 @@ async fn answer(
         | Done::Cancelling { .. }
         | Done::Withdrawn { .. }
         | Done::Answered { .. }
+        | Done::Voted { .. }
         | Done::Recorded { .. }) => {
             let (command, session) = (id.clone(), Some(session));
             let (state, outcome) = (CommandState::Ended, Some(Outcome::Done { response }));

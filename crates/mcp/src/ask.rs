@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mainstay_engine::WaitingAsk;
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
-use mainstay_model::{Action, CommandId, Error, PendingAsk, Session, SessionCommand};
+use mainstay_model::{Action, CommandId, Error, PendingAsk, Response, Session, SessionCommand};
 use mainstay_protocol::{OperationId, operations};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
@@ -39,6 +39,9 @@ pub(super) struct AnswerAsk {
 pub(super) struct AskAnswer {
     session_id: String,
     answer: Value,
+    /// How many more principals must give the same answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<u32>,
     /// What its call would have been answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Awaited>,
@@ -68,12 +71,15 @@ impl Tool for AnswerAsk {
         let asking = asking(call, &session, &pending);
         let answer = pending.ask.question.value_of(&self.answer);
         let body = SessionCommand::Answer(command::Answer::new(pending.ask.ask, answer.clone()));
-        call.submit(session.id, body).await?;
+        let missing = match call.submit(session.id, body).await? {
+            Response::Voted { missing, .. } => Some(missing),
+            _ => None,
+        };
         let result = match asking {
             Some(asking) => Some(awaited(call, &asking, wait).await?),
             None => None,
         };
-        Ok(AskAnswer { session_id: session.id.short(), answer, result })
+        Ok(AskAnswer { session_id: session.id.short(), answer, missing, result })
     }
 }
 
@@ -100,7 +106,10 @@ impl Answer for AskAnswer {
 
 impl Display for AskAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, answer, result } = self;
+        let Self { session_id, answer, missing, result } = self;
+        if let Some(missing) = missing {
+            writeln!(f, "counted; {missing} more must answer the same")?;
+        }
         match result {
             Some(result) => result.fmt(f),
             None => write!(f, "answered {answer} [session {session_id}]"),

@@ -1,5 +1,6 @@
 //! Asks: questions to whoever is attached to a session. A running job raises one and waits for the answer, or a client's
-//! command does, and the answer is its outcome. The first valid answer wins. Source: seed 002, human in the loop.
+//! command does, and the answer is its outcome. The first valid answer wins, unless more principals must give the same: see [`crate::vote`].
+//! Source: seed 002, human in the loop.
 
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::identity::Identity;
 use crate::limits::Limits;
+use crate::vote::{Vote, validate_quorum};
 
 /// What is asked, and what an answer must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -26,6 +28,9 @@ pub struct Question {
     /// What is taken where nobody answers in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
+    /// How many principals must give the same answer; one where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
 }
 
 /// The answer that stands for the end of the input, where code reads its input by asks: what Ctrl-D types. In front of base64 it stands for
@@ -79,6 +84,11 @@ impl Question {
     /// given it: it is in no event and in no outcome.
     pub fn is_secret(&self) -> bool {
         self.schema["writeOnly"] == Value::Bool(true)
+    }
+
+    /// How many principals must give the same answer.
+    pub fn needed_answers(&self) -> u32 {
+        self.quorum.unwrap_or(1)
     }
 
     /// What code reads of its input, where that is what it asks.
@@ -164,6 +174,9 @@ pub struct PendingAsk {
     pub raised_at: Timestamp,
     /// The source that raised the ask.
     pub source: Source,
+    /// The answers so far, where more principals must give the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Vote>,
 }
 
 /// How an ask ended.
@@ -242,13 +255,14 @@ impl PendingAsk {
 impl Question {
     /// One that any text answers.
     pub fn text(prompt: impl Into<String>) -> Self {
-        Self { prompt: prompt.into(), schema: any_text(), default: None }
+        Self { prompt: prompt.into(), schema: any_text(), default: None, quorum: None }
     }
 
     /// Checks that it can be asked.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it is too large, its schema is none, or its default is no answer to it.
+    /// [`Error::InvalidArgument`] where it is too large, its schema is none, its default is no answer to it, or it needs the same answer of too
+    /// many principals.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         let invalid =
             |argument: &str, reason| Error::InvalidArgument { argument: argument.to_owned(), reason };
@@ -259,6 +273,11 @@ impl Question {
         }
         if self.prompt.trim().is_empty() {
             return Err(invalid("prompt", "it is empty".to_owned()));
+        }
+        validate_quorum(self.quorum, limits)?;
+        if self.is_secret() && self.needed_answers() > 1 {
+            // Answers of several would have to be stored to be compared.
+            return Err(invalid("quorum", "a secret has none".to_owned()));
         }
         bounded(&self.schema)
             .and_then(|()| compiled(&self.schema))
@@ -276,8 +295,8 @@ impl Question {
     /// [`Error::InvalidArgument`] where it is.
     pub fn check_size(&self, value: &Value, limits: &Limits) -> Result<(), Error> {
         match self.input_read() {
-            Some(_) => within(value, "input-bytes", limits.input_bytes),
-            None => within(value, "ask-bytes", limits.ask_bytes),
+            Some(_) if self.needed_answers() <= 1 => within(value, "input-bytes", limits.input_bytes),
+            _ => within(value, "ask-bytes", limits.ask_bytes),
         }
     }
 

@@ -33,7 +33,7 @@ use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, References};
-use crate::grant::{Amounts, Grants, LeaseChange};
+use crate::grant::{Amounts, Grants, LeaseChange, LeaseTerms};
 use crate::id::{
     AskId, Channel, CommandId, IdempotencyKey, JobId, LeaseId, Position, Principal, Seq, SessionId,
     SessionKind,
@@ -203,6 +203,21 @@ pub enum EventBody {
 
     /// A running job, or a client's command, asks whoever is attached.
     AskRaised(Box<Ask>),
+    /// A principal answered an ask that needs the same answer of more. The source is who answered.
+    AskVoted {
+        /// The ask that was answered.
+        ask: AskId,
+        /// The answer that was given.
+        value: serde_json::Value,
+        /// How many more principals must give the same.
+        missing: u32,
+        /// By which way a person answered, where the client said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Channel>,
+        /// For how long a permission is given, where the answer gives one for a time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseTerms>,
+    },
     /// An ask ended. The source is who answered.
     AskEnded {
         /// The ask that ended.

@@ -70,6 +70,8 @@ pub struct Grants {
     leases: BTreeMap<LeaseId, Lease>,
     /// Who gave the job its task, where it is of another's grant.
     delegator: Option<Box<Delegator>>,
+    /// How many principals must give the same answer to what its job asks.
+    quorum: Option<u32>,
 }
 
 impl Grants {
@@ -127,6 +129,17 @@ impl Grants {
         self.asks
     }
 
+    /// The same, but that so many principals must give the same answer to what the job asks.
+    #[must_use]
+    pub fn wanting(self, quorum: Option<u32>) -> Self {
+        Self { quorum, ..self }
+    }
+
+    /// How many principals must give the same answer to what the job asks, where the grant says so.
+    pub const fn quorum(&self) -> Option<u32> {
+        self.quorum
+    }
+
     /// Allows one operation from here on, as long as there is room to keep it.
     pub fn allow(&mut self, operation: AskedOperation) {
         if self.allowed.len() < PatternLimits::REQUEST.patterns && !self.allowed.contains(&operation) {
@@ -162,16 +175,20 @@ impl Grants {
         }
     }
 
-    /// Whether it says neither an end nor a budget, nor who gave the task.
+    /// Whether it says neither an end nor a budget, nor who gave the task, nor how many must answer.
     pub fn has_no_bounds(&self) -> bool {
-        self.delegator.is_none() && self.expires_at.is_none() && self.budget.all_remaining().next().is_none()
+        self.delegator.is_none()
+            && self.quorum.is_none()
+            && self.expires_at.is_none()
+            && self.budget.all_remaining().next().is_none()
     }
 
-    /// The same for a job that asks nobody before it does something: it has an end and a budget, and nothing else.
+    /// The same for a job that asks nobody before it does something: it has an end and a budget, how many must answer what it asks, and nothing
+    /// else.
     #[must_use]
     pub fn without_patterns(self) -> Self {
-        let Self { expires_at, budget, revoked, delegator, .. } = self;
-        Self { expires_at, budget, revoked, delegator, ..Self::default() }
+        let Self { expires_at, budget, revoked, delegator, quorum, .. } = self;
+        Self { expires_at, budget, revoked, delegator, quorum, ..Self::default() }
     }
 
     /// Returns the patterns of each kind of operation that is granted.
@@ -381,6 +398,7 @@ impl Grants {
             allowed: Vec::new(),
             leases: BTreeMap::new(),
             delegator: None,
+            quorum: self.quorum.max(request.quorum),
         }
     }
 }

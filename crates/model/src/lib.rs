@@ -60,6 +60,7 @@ pub mod tool_call;
 pub mod transcribe;
 pub mod transcript;
 pub mod validity;
+pub mod vote;
 
 pub use access::{Access, NamePattern, Right, Rights};
 pub use affordance::{Action, Availability};

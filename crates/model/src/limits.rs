@@ -31,6 +31,8 @@ pub struct Limits {
     pub commands_per_minute: u32,
     /// How many asks of one session may be open at once.
     pub asks: usize,
+    /// How many principals an ask may want the same answer from.
+    pub quorum: u32,
     /// The largest question, and the largest answer, as JSON, in bytes.
     pub ask_bytes: usize,
     /// The largest single answer to code that reads its standard input, as JSON, in bytes.
@@ -192,6 +194,7 @@ impl Default for Limits {
             session_commands_per_minute: 0,
             commands_per_minute: 0,
             asks: 32,
+            quorum: 16,
             ask_bytes: 64 * 1024,
             input_bytes: 15 * 1024 * 1024,
             ask_ms: 600_000,

@@ -112,6 +112,17 @@ pub enum Response {
         /// By whom; the daemon took the default.
         by: Source,
     },
+    /// An answer was counted; more principals must give the same.
+    Voted {
+        /// The ask that was answered.
+        ask: AskId,
+        /// The event that says so.
+        seq: Seq,
+        /// How many principals have given this answer.
+        votes: u32,
+        /// How many more must give it.
+        missing: u32,
+    },
     /// The session's event at `seq` says it all.
     Recorded {
         /// Its last event for this command.

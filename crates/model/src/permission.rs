@@ -46,6 +46,7 @@ impl Permission {
             prompt: format!("May `{kind}` be done to `{target}`{below}?"),
             schema: json!({ "title": TITLE, "enum": answers, "operation": operation }),
             default: Some(json!(Self::No.as_str())),
+            quorum: None,
         }
     }
 

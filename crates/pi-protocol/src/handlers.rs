@@ -366,7 +366,8 @@ fn ended_of(answered: Answered, kind: Option<&str>) -> Result {
         | Done::Evaluated(_)
         | Done::Cancelling { .. }
         | Done::Withdrawn { .. }
-        | Done::Answered { .. } => None,
+        | Done::Answered { .. }
+        | Done::Voted { .. } => None,
     };
     Ok(CommandResult { data, version: Some(version), is_replay, ..CommandResult::default() })
 }

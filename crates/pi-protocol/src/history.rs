@@ -226,7 +226,7 @@ const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
         EventBody::SessionReset => "new_session",
         EventBody::PromptQueued(queued) => type_of_words(queued.hears),
         EventBody::CancelRequested { .. } => "abort",
-        EventBody::AskEnded { .. } => "extension_ui_response",
+        EventBody::AskVoted { .. } | EventBody::AskEnded { .. } => "extension_ui_response",
         EventBody::TranscriptCompacted(_) => "compact",
         EventBody::EntriesMerged(_) => Action::Merge.name(),
         EventBody::SessionHardReset => Action::HardReset.name(),

@@ -1,6 +1,7 @@
 //! Asks that wait for an answer, in words, and answering them.
 
 use mainstay_client::Client;
+use mainstay_model::vote::Vote;
 use mainstay_model::{Error, Question, Timestamp};
 use mainstay_protocol::operations::{AnswerAsk, Answered, ListAsks};
 use mainstay_protocol::view::AskView;
@@ -33,7 +34,7 @@ pub fn asks_text(asks: &[AskView], paint: Paint, now: Timestamp) -> String {
 
 /// An ask, in two lines.
 fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
-    let AskView { short_id, session_name, question, source, raised_at, deadline, .. } = ask;
+    let AskView { short_id, session_name, question, source, raised_at, deadline, votes, .. } = ask;
     let by = match ask.job {
         Some(_) => "code that runs",
         None => source_name(source),
@@ -46,12 +47,28 @@ fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
         None => String::new(),
     };
     let facts = format!("asked by {} in {session_name}, {}{until}", printable(by), ago(*raised_at, now));
-    format!(
+    let mut text = format!(
         "{} {}\n    {}\n",
         paint.tone(Tone::Name, short_id),
         printable(&question_text(question)),
         paint.tone(Tone::Faint, &printable(&facts)),
-    )
+    );
+    if question.needed_answers() > 1 {
+        let votes = votes_text(question, votes);
+        text.push_str(&format!("    {}\n", paint.tone(Tone::Faint, &printable(&votes))));
+    }
+    text
+}
+
+/// How many must give the same answer, and who has answered what.
+fn votes_text(question: &Question, votes: &[Vote]) -> String {
+    let said = votes.iter().map(|vote| format!("; {} answered {}", vote.source.principal(), vote.value));
+    format!("{} must give the same answer{}", question.needed_answers(), said.collect::<String>())
+}
+
+/// How many more must give the same answer.
+pub fn missing_text(missing: u32) -> String {
+    format!("{missing} more must answer the same")
 }
 
 /// What is asked, and what an answer must be where that is not any text.
@@ -101,7 +118,8 @@ mod tests {
             short_id: "a1b2c3d4".to_owned(),
             session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
             session_name: "demo".to_owned(),
-            question: Question { prompt: "Deploy?".to_owned(), schema, default },
+            question: Question { schema, default, ..Question::text("Deploy?") },
+            votes: Vec::new(),
             source: Source::Client { principal: Principal::local(), name: "cli".to_owned() },
             job: None,
             command: None,
@@ -109,6 +127,15 @@ mod tests {
             deadline: Some("2026-02-13T13:31:20Z".parse().unwrap()),
         };
         ask_text(&ask, Paint::plain(), now)
+    }
+
+    #[test]
+    fn what_several_must_answer_says_who_has() {
+        let source = Source::Client { principal: Principal::new("ada").unwrap(), name: "cli".to_owned() };
+        let vote = Vote { source, value: json!("green"), channel: None, lease: None };
+        let question = Question { quorum: Some(2), ..Question::text("Which?") };
+        insta::assert_snapshot!(votes_text(&question, &[]), @"2 must give the same answer");
+        insta::assert_snapshot!(votes_text(&question, &[vote]), @r#"2 must give the same answer; ada answered "green""#);
     }
 
     #[test]

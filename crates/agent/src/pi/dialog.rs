@@ -41,7 +41,7 @@ impl OpenDialog {
         let said: Vec<&str> = said.into_iter().filter(|part| !part.is_empty()).collect();
         let prompt = if said.is_empty() { request.method.clone() } else { said.join("\n") };
         let dialog = Dialog { id: request.id.clone(), is_confirmation: request.method == "confirm" };
-        let question = Question { prompt, schema, default: None };
+        let question = Question { schema, ..Question::text(prompt) };
         Some(Self { ask, dialog, question, timeout_ms: request.timeout.unwrap_or(waits_ms) })
     }
 }

@@ -95,6 +95,60 @@ async fn what_a_job_was_answered_is_answered_again_when_it_is_replayed() {
     assert_eq!(session.story().await.iter().filter(|event| event.starts_with("asks")).count(), 2);
 }
 
+fn two_of(question: Question) -> Question {
+    Question { quorum: Some(2), ..question }
+}
+
+#[tokio::test]
+async fn a_vote_survives_the_daemon_and_counts_once_however_often_it_is_sent() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let before = session.now().await;
+    let asking = session.raise("which", two_of(number())).await;
+    asking.abort();
+    asking.await.ok();
+    let ask = session.the_ask().await;
+    let give = |name: &str, value: i64| {
+        let answer = SessionCommand::Answer(command::Answer::new(ask, value.into()));
+        command(id(name), Admission::Now, answer)
+    };
+    let voted = session.give(give("mine", 3)).await.unwrap();
+    let Outcome::Done { response: Response::Voted { votes: 1, missing: 1, .. } } = voted else {
+        panic!("{voted:?}")
+    };
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    let (session, other) = (daemon.client(session), daemon.client_of("bob", session));
+    assert_eq!(session.give(give("mine", 3)).await, Ok(voted), "the same command has the same answer");
+    let asking = session.send(asks("which", two_of(number())));
+    assert!(matches!(
+        other.give(give("his", 4)).await,
+        Ok(Outcome::Done { response: Response::Voted { votes: 1, missing: 1, .. } })
+    ));
+    assert!(matches!(
+        other.give(give("his-other", 3)).await,
+        Ok(Outcome::Done { response: Response::Recorded { .. } })
+    ));
+    assert_eq!(answered(asking.await.unwrap().unwrap()), 3);
+    let expected = ["asks How many?", "votes 3, 1 missing", "votes 4, 1 missing", "answered 3"];
+    let mut story = session.story_after(before).await;
+    story.retain(|event| event != "warming up, DaemonLost" && event != "ready");
+    assert_eq!(story, expected);
+    let late = session.give(give("late", 4)).await;
+    assert!(matches!(late, Err(Error::AskNotPending { .. })), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_question_whose_quorum_cannot_be_is_not_asked() {
+    let daemon = Daemon::with(Limits { quorum: 2, ..quick() }).await;
+    let session = daemon.session().await;
+    for quorum in [0, 3] {
+        let refused = session.give(asks("which", Question { quorum: Some(quorum), ..number() })).await;
+        assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{refused:?}");
+    }
+    assert_eq!(session.count("askRaised").await, 0);
+}
+
 /// All that is stored of a session, as text.
 async fn stored(session: &Client) -> String {
     let events = session.attached.events(session.id, Seq::ZERO, usize::MAX).await.unwrap();

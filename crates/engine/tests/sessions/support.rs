@@ -375,6 +375,7 @@ fn told(body: &EventBody) -> String {
         EventBody::CommandDequeued { error: Some(error), .. } => format!("left the lane: {}", error.code()),
         EventBody::CommandDequeued { error: None, .. } => "left the lane".to_owned(),
         EventBody::AskRaised(ask) => format!("asks {}", ask.question.prompt),
+        EventBody::AskVoted { value, missing, .. } => format!("votes {value}, {missing} missing"),
         EventBody::AskEnded { ending: AskEnding::Answered { value }, .. } => format!("answered {value}"),
         EventBody::AskEnded { ending: AskEnding::Withheld, .. } => "answered with a secret".to_owned(),
         EventBody::AskEnded { ending: AskEnding::Defaulted { value }, .. } => format!("defaulted to {value}"),

@@ -68,7 +68,7 @@ impl Cell {
                 self.asks.extend(is_own.then_some(ask.ask));
                 is_own
             }
-            EventBody::AskEnded { ask, .. } => self.asks.contains(ask),
+            EventBody::AskVoted { ask, .. } | EventBody::AskEnded { ask, .. } => self.asks.contains(ask),
             body => body.job_part().is_some_and(|(job, _)| job == self.job),
         }
     }

@@ -19,7 +19,7 @@ pub fn orphaned_view(client: &Client, session: &Session) -> Option<Orphaned> {
 
 /// The view of an ask that waits for an answer.
 pub fn ask_view(WaitingAsk { session, pending }: WaitingAsk) -> AskView {
-    let PendingAsk { ask, raised: _, raised_at, source } = pending;
+    let PendingAsk { ask, raised: _, raised_at, source, votes } = pending;
     let Ask { ask, raiser, question, deadline } = ask;
     let (job, command) = match raiser {
         Raiser::Job { job } => (Some(job), None),
@@ -36,6 +36,7 @@ pub fn ask_view(WaitingAsk { session, pending }: WaitingAsk) -> AskView {
         command,
         raised_at,
         deadline: deadline.map(|deadline| deadline.at),
+        votes,
     }
 }
 

@@ -192,6 +192,9 @@ impl Page {
                 self.note(event, Tone::Plain, format!("asks: {}", ask.question.prompt));
                 self.asks.insert(ask.ask, event.seq);
             }
+            EventBody::AskVoted { .. } => {
+                self.note(event, Tone::Plain, event.body.describe().sentence());
+            }
             EventBody::AskEnded { ask, ending, channel } => {
                 let by = name_of(&event.metadata.source);
                 let by = channel.as_ref().map_or_else(|| by.clone(), |channel| format!("{by} · {channel}"));

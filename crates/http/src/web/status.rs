@@ -256,10 +256,16 @@ fn run(session: &Session, may: ViewerRights) -> Markup {
 fn asks(asks: &[PendingAsk], may: ViewerRights) -> Markup {
     html! {
         section #asks aria-label="Asks" aria-live="polite" {
-            @for PendingAsk { ask, raised_at, source, .. } in asks {
+            @for PendingAsk { ask, raised_at, source, votes, .. } in asks {
                 form.ask id={ "ask-" (ask.ask) } data-ask=(ask.ask) aria-labelledby={ "asked-" (ask.ask) } {
                     p.asked { (who(source)) (moment(*raised_at)) }
                     label id={ "asked-" (ask.ask) } for={ "answer-" (ask.ask) } { (ask.question.prompt) }
+                    @if ask.question.needed_answers() > 1 {
+                        p.hint { (ask.question.needed_answers()) " must give the same answer" }
+                        @for vote in votes {
+                            p.hint { (vote.source.principal()) " answered " (vote.value.to_string()) }
+                        }
+                    }
                     @if may.drive {
                         div.answer {
                         (answers(&format!("answer-{}", ask.ask), &ask.question))

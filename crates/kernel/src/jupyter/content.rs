@@ -92,7 +92,7 @@ impl InputRequest {
         if self.password {
             schema["writeOnly"] = true.into();
         }
-        Question { prompt, schema, default: None }
+        Question { schema, ..Question::text(prompt) }
     }
 }
 

@@ -7,6 +7,7 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::grant::{Amounts, AskedOperation, Lease, LeaseChange, LeaseTerms, OperationKind};
 use mainstay_model::session::{Waiting, WorkerInfo};
+use mainstay_model::vote::Vote;
 use mainstay_model::{
     Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Channel, CommId, CommMessage, CommStep,
     CommandId, Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic, Display, DisplayId,
@@ -68,6 +69,7 @@ pub fn bodies() -> Vec<EventBody> {
             error: Some(Error::Cancelled),
         },
         EventBody::AskRaised(Box::new(ask())),
+        EventBody::AskVoted { ask: ask().ask, value: Value::Null, missing: 1, channel: None, lease: None },
         EventBody::AskEnded {
             ask: ask().ask,
             ending: AskEnding::Answered { value: Value::Null },
@@ -255,6 +257,7 @@ pub fn session(session: &Session) -> Session {
             raised: Seq(2),
             raised_at: session.created_at,
             source: Source::System,
+            votes: vec![Vote { source: Source::System, value: Value::Null, channel: None, lease: None }],
         }],
         lane: vec![Waiting {
             principal: Principal::local(),
@@ -291,6 +294,7 @@ pub fn answers() -> Vec<Answer> {
         Outcome::Done { response: Response::Evaluated(eval) },
         Outcome::Done { response: Response::Cancelling { job: job() } },
         Outcome::Done { response: Response::Withdrawn { command: command_id("other") } },
+        Outcome::Done { response: Response::Voted { ask: ask().ask, seq: Seq(4), votes: 1, missing: 1 } },
         Outcome::Done { response: Response::Recorded { seq: Seq(4) } },
         Outcome::Failed { error: Error::SessionStopped },
         Outcome::Failed { error: Error::CommandConflict { command: command_id("other") } },

@@ -8,8 +8,8 @@ use mainstay_home::Home;
 use mainstay_model::{Error, Question, Timestamp};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
-use mainstay_terminal::{HiddenInput, Paint, printable};
-use mainstay_terminal_client::ask::{answer, asks_text, question, question_text};
+use mainstay_terminal::{HiddenInput, Paint, note, printable};
+use mainstay_terminal_client::ask::{answer, asks_text, missing_text, question, question_text};
 use mainstay_terminal_client::connect::{Connection, connect_or_start, connected, connected_again};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ enum AskCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Answer an ask; the first valid answer wins
+    /// Answer an ask; the first valid answer wins, unless several must give the same
     #[command(
         after_help = "Examples:\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask answer 3fa9c2d1 '{\"name\": \"Ada\"}'\n  mainstay ask answer 3fa9c2d1 < password.txt\n\nExit codes: 0 it was answered so, 1 it was not."
     )]
@@ -58,7 +58,7 @@ enum AskCommand {
 /// Asks whoever is attached to a session.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay ask raise 'What is it called?'\n  mainstay ask raise --yes-no --default no --timeout 10m 'Deploy?' --id deploy-42\n\nThe ask survives this command and the daemon: with --id it can be taken up again.\n\nExit codes: 0 it was answered, 1 it was not."
+    after_help = "Examples:\n  mainstay ask raise 'What is it called?'\n  mainstay ask raise --yes-no --default no --timeout 10m 'Deploy?' --id deploy-42\n  mainstay ask raise --yes-no --quorum 2 'Delete the cluster?'\n\nThe ask survives this command and the daemon: with --id it can be taken up again.\n\nExit codes: 0 it was answered, 1 it was not."
 )]
 #[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 struct Raise {
@@ -83,6 +83,10 @@ struct Raise {
     /// What is taken where nobody answers in time
     #[arg(long, value_name = "ANSWER", requires = "timeout")]
     default: Option<String>,
+
+    /// How many principals must give the same answer
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    quorum: Option<u32>,
 
     #[command(flatten)]
     sent: SentArgs,
@@ -114,7 +118,7 @@ async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCo
 
 async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<ExitCode, Error> {
     let client = connect_or_start(home, "cli").await?.client;
-    match text {
+    let answered = match text {
         Some(text) => answer(&client, reference, &text).await?,
         None => {
             let question = question(&client, reference).await?;
@@ -123,6 +127,9 @@ async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<Exit
             client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await?
         }
     };
+    if let Some(missing) = answered.missing {
+        note(&format!("the answer was counted; {}", missing_text(missing)));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -168,7 +175,7 @@ impl Raise {
             None if !self.choice.is_empty() => json!({ "enum": self.choice }),
             None => json!({ "type": "string" }),
         };
-        let question = Question { prompt: self.prompt.clone(), schema, default: None };
+        let question = Question { schema, quorum: self.quorum, ..Question::text(self.prompt.clone()) };
         let default = self.default.as_ref().map(|text| question.value_of(text));
         Question { default, ..question }
     }

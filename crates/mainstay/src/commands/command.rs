@@ -8,6 +8,7 @@ use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutco
 use mainstay_protocol::operations::GetCommand;
 use mainstay_protocol::view::{CommandState, CommandView};
 use mainstay_terminal::{Paint, Tone, counted, printable};
+use mainstay_terminal_client::ask::missing_text;
 use mainstay_terminal_client::connect::connect_or_start;
 use mainstay_terminal_client::events::source_name;
 use mainstay_terminal_client::merge::inserted_text;
@@ -89,6 +90,9 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             }
             Response::Answered { value, by, .. } => {
                 format!("answered {value} by {}", printable(source_name(by)))
+            }
+            Response::Voted { missing, .. } => {
+                format!("the answer was counted; {}", missing_text(*missing))
             }
             Response::Recorded { seq } => format!("done, event #{seq}"),
             Response::Evaluated(eval) => eval_text(eval, paint),

@@ -142,6 +142,35 @@ fn a_principal_comes_in_with_its_token_and_sees_what_it_may() {
 }
 
 #[test]
+fn several_principals_must_give_the_same_answer() {
+    let world = World::scripted();
+    let made = world.run(["principal", "new", "bob", "--drive", "*", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let token = made["token"].as_str().unwrap();
+    std::fs::write(world.home().join("config.toml"), made["config"].as_str().unwrap()).unwrap();
+    assert_eq!(world.run(["session", "new", "--name", "asked"]).code, 0);
+    let none = world.run(["ask", "raise", "--quorum", "0", "Deploy?"]);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+    let many = world.run(["ask", "raise", "--quorum", "17", "Deploy?"]);
+    assert!(many.stderr.contains("`quorum` allows 16"), "{}", many.stderr);
+    let asking = raise(&world, &["--yes-no", "--quorum", "2", "Deploy?"]);
+    let ask = short(&waiting(&world)[0]);
+    let counted = world.run(["ask", "answer", &ask, "yes"]);
+    assert_eq!((counted.code, counted.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(counted.stderr, @"the answer was counted; 1 more must answer the same");
+    let again = world.run(["ask", "answer", &ask, "yes"]);
+    insta::assert_snapshot!(again.stderr, @"the answer was counted; 1 more must answer the same");
+    let listed = world.run(["ask", "list"]).stdout;
+    assert!(listed.ends_with("    2 must give the same answer; local answered true\n"), "{listed}");
+    assert_eq!(waiting(&world)[0]["votes"][0]["value"], true);
+    let last = run_as(&world, token, &["ask", "answer", &ask, "yes"]);
+    assert_eq!((last.code, last.stderr.as_str()), (0, ""));
+    assert_eq!(printed(asking), (0, "true\n".to_owned()));
+    let told = world.run(["events"]).stdout;
+    assert!(told.contains("answered true; 1 more must answer the same"), "{told}");
+}
+
+#[test]
 fn the_status_says_who_is_there_and_what_the_limits_are() {
     let world = world();
     let mut follower = world.follow(0);

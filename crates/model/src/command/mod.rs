@@ -37,6 +37,7 @@ use crate::grant::Grants;
 use crate::id::{CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
 use crate::project::ProjectChoice;
+use crate::vote::validate_quorum;
 
 pub use self::answer::{Answer, Decline};
 pub use self::cancel::Cancel;
@@ -138,13 +139,14 @@ impl Command {
     ///
     /// # Errors
     /// As [`SessionCommand::validate`]; [`Error::DependsOnItself`], and [`Error::InvalidArgument`] for too many
-    /// dependencies or a timeout of nothing.
+    /// dependencies, a timeout of nothing, or a quorum that cannot be.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         validate_dependencies(&self.id, &self.depends_on, limits)?;
         if self.timeout_ms == Some(0) {
             let reason = "it must be at least 1".to_owned();
             return Err(Error::InvalidArgument { argument: "timeoutMs".to_owned(), reason });
         }
+        validate_quorum(self.grants.as_deref().and_then(Grants::quorum), limits)?;
         self.body.validate(limits)
     }
 }

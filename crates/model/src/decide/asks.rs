@@ -6,8 +6,10 @@ use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 use crate::command::Answer;
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source};
+use crate::grant::Grants;
 use crate::id::{AskId, Channel, CommandId, JobId, Seq};
 use crate::outcome::{Outcome, Response};
+use crate::vote::Vote;
 
 impl Draft<'_> {
     /// A client asks. The command has its outcome when the ask ends.
@@ -37,6 +39,8 @@ impl Draft<'_> {
         let Some(running) = self.running(job) else {
             return self.effect(Effect::Answer { ask, answer: Err(Error::Cancelled) });
         };
+        let wanted = running.grants.as_deref().and_then(Grants::quorum);
+        let question = Question { quorum: question.quorum.max(wanted), ..question };
         if running.withheld {
             // Its question, and the answer, would be stored.
             let error = Error::Withheld { what: "ask".to_owned() };
@@ -95,16 +99,27 @@ impl Draft<'_> {
         if self.session.asks.len() < limit { Ok(()) } else { Err(Error::TooManyAsks { limit }) }
     }
 
-    /// A client answers. The first valid answer ends the ask; a later one finds none.
+    /// A client answers. The first valid answer ends the ask, or the last of those that must be the same; a later one finds none.
     pub(crate) fn take_answer(&mut self, metadata: Metadata, answer: Answer) -> Result<Response, Error> {
-        let Answer { ask, value, channel, lease } = answer;
+        let Answer { ask, value, mut channel, lease } = answer;
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
         let question = &pending.ask.question;
         question.check_size(&value, self.limits)?;
         question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
-        let lease = lease.map(|terms| self.lease_of(&pending, &value, &terms)).transpose()?;
+        let mut given = lease.as_ref().map(|terms| self.lease_of(&pending, &value, terms)).transpose()?;
+        let missing = pending.missing_with(&metadata.source.principal(), &value);
+        if question.needed_answers() > 1 {
+            let vote = Vote { source: metadata.source.clone(), value: value.clone(), channel, lease };
+            if missing > 0 {
+                return Ok(self.vote(metadata, &pending, vote, missing));
+            }
+            // What one of them alone allows is not allowed.
+            let common = pending.common_lease(&vote);
+            given = common.map(|terms| self.lease_of(&pending, &value, &terms)).transpose()?;
+            channel = vote.channel;
+        }
         if question.is_secret() {
             let seq = self.record_end(metadata, &pending, AskEnding::Withheld, channel);
             self.effect(Effect::Answer { ask, answer: Ok(value) });
@@ -112,10 +127,20 @@ impl Draft<'_> {
         }
         let source = metadata.source.clone();
         let seq = self.end_ask_by(metadata, &pending, AskEnding::Answered { value }, channel);
-        if let Some(lease) = lease {
+        if let Some(lease) = given {
             self.grant_lease(source, ask, seq, lease);
         }
         Ok(Response::Recorded { seq })
+    }
+
+    /// A client has answered, and more must answer the same.
+    fn vote(&mut self, metadata: Metadata, pending: &PendingAsk, vote: Vote, missing: u32) -> Response {
+        let Vote { value, channel, lease, .. } = vote;
+        let ask = pending.ask.ask;
+        let metadata = Metadata { causation: Some(pending.raised), ..metadata };
+        let seq = self.record(metadata, EventBody::AskVoted { ask, value, missing, channel, lease });
+        let votes = pending.ask.question.needed_answers() - missing;
+        Response::Voted { ask, seq, votes, missing }
     }
 
     /// A client says that no answer comes.

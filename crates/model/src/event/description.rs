@@ -109,6 +109,19 @@ impl EventBody {
         if is_of_others { described.quoted() } else { described }
     }
 
+    fn described_ask(&self) -> Description {
+        match self {
+            Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
+                .note(format!("[ask {}]", ask.ask.short())),
+            Self::AskVoted { ask, value, missing, channel, .. } => {
+                let answered = format!("answered {value}; {missing} more must answer the same");
+                plain("", answered).note(note_of_answer(*ask, channel.as_ref()))
+            }
+            Self::AskEnded { ask, ending, channel } => describe_answer(*ask, ending, channel.as_ref()),
+            _ => plain("", String::new()),
+        }
+    }
+
     fn described(&self) -> Description {
         match self {
             Self::SessionCreated { kind, name, .. } => plain("created", format!("`{name}` ({kind})")),
@@ -143,9 +156,7 @@ impl EventBody {
             }
             Self::CommandQueued(queued) => describe_queued(queued),
             Self::CommandDequeued { command, error, .. } => describe_dequeued(command, error.as_ref()),
-            Self::AskRaised(ask) => Description::new(Tone::Question, "asks:", &ask.question.prompt)
-                .note(format!("[ask {}]", ask.ask.short())),
-            Self::AskEnded { ask, ending, channel } => describe_answer(*ask, ending, channel.as_ref()),
+            Self::AskRaised(_) | Self::AskVoted { .. } | Self::AskEnded { .. } => self.described_ask(),
             Self::EvalRequested { withheld: true, .. } => plain("eval", "(withheld)".to_owned()),
             Self::EvalRequested { file, code, .. } => plain("eval", words_of_code(file.as_deref(), code)),
             Self::EvalTimedOut { limit_ms, .. } => warning("timed out", format!("after {limit_ms} ms")),
@@ -335,8 +346,12 @@ fn describe_answer(ask: AskId, ending: &AskEnding, channel: Option<&Channel>) ->
         AskEnding::TimedOut { .. } => warning("", "nobody answered".to_owned()),
         AskEnding::Cancelled => plain("", "no longer asked".to_owned()),
     };
+    described.note(note_of_answer(ask, channel))
+}
+
+fn note_of_answer(ask: AskId, channel: Option<&Channel>) -> String {
     let by = channel.map(|channel| format!("by {channel} ")).unwrap_or_default();
-    described.note(format!("{by}[ask {}]", ask.short()))
+    format!("{by}[ask {}]", ask.short())
 }
 
 /// What code gave, as its language prints it; else its value, else the names that it defined.

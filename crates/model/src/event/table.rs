@@ -125,6 +125,7 @@ table! {
     CommandQueued => "commandQueued", Lane;
     CommandDequeued => "commandLeft", Lane;
     AskRaised => "askRaised", Ask;
+    AskVoted => "askVoted", Ask;
     AskEnded => "askEnded", Ask;
     EvalRequested => "evalRequested", Eval;
     OutputProduced => "outputProduced", Output;

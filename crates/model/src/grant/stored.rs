@@ -44,14 +44,17 @@ pub(super) struct StoredGrants {
     /// Who gave the job its task, where another did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delegator: Option<Box<Delegator>>,
+    /// How many principals must give the same answer to what its job asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quorum: Option<u32>,
 }
 
 impl From<Grants> for StoredGrants {
     fn from(grants: Grants) -> Self {
-        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator } = grants;
+        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator, quorum } = grants;
         let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
         let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
-        Self { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator }
+        Self { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator, quorum }
     }
 }
 
@@ -63,7 +66,8 @@ impl TryFrom<StoredGrants> for Grants {
         let capabilities =
             capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
         let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
-        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, delegator, .. } = stored;
-        Ok(Self { revoked, asks, allowed, leases, delegator, ..grants.until(expires_at).costing(budget) })
+        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, delegator, quorum, .. } = stored;
+        let grants = grants.until(expires_at).costing(budget);
+        Ok(Self { revoked, asks, allowed, leases, delegator, quorum, ..grants })
     }
 }

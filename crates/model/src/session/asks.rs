@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::id::{AskId, CommandId, Principal};
 use crate::permission::Permission;
 use crate::state::{Transition, WaitReason};
+use crate::vote::Vote;
 
 /// How many of the asks that were answered with a secret a session knows at most.
 const SECRET_ASKS_KEPT: usize = 64;
@@ -33,6 +34,7 @@ impl Session {
             raised: event.seq,
             raised_at: event.at,
             source: event.metadata.source.clone(),
+            votes: Vec::new(),
         };
         match &ask.raiser {
             Raiser::Command { .. } => self.asks.push(pending),
@@ -46,6 +48,13 @@ impl Session {
                     );
                 }
             }
+        }
+    }
+
+    /// Counts an answer to an ask that needs the same of more principals.
+    pub(super) fn ask_voted(&mut self, ask: AskId, vote: Vote) {
+        if let Some(pending) = self.asks.iter_mut().find(|pending| pending.ask.ask == ask) {
+            pending.count_vote(vote);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::id::{CommandId, Seq};
 use crate::message::Message;
 use crate::state::{Transition, transition};
 use crate::transcript::Transcript;
+use crate::vote::Vote;
 
 impl Session {
     /// The session that a whole sequence of events tells; none where it does not begin with a creation.
@@ -50,6 +51,10 @@ impl Session {
             EventBody::EntriesMerged(point) => self.merge(point, event.seq),
             EventBody::CommandQueued(queued) => self.enter_lane(queued.command.clone(), event),
             EventBody::AskRaised(ask) => self.ask_raised(ask, event),
+            EventBody::AskVoted { ask, value, channel, lease, .. } => {
+                let (value, channel, lease) = (value.clone(), channel.clone(), lease.clone());
+                self.ask_voted(*ask, Vote { source: event.metadata.source.clone(), value, channel, lease });
+            }
             EventBody::AskEnded { ask, ending, .. } => self.ask_ended(*ask, ending),
             EventBody::SessionRenamed { name } => {
                 self.name.clone_from(name);

@@ -62,6 +62,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::SessionHardReset
         | EventBody::WorkerExited { .. }
         | EventBody::CommandQueued(_)
+        | EventBody::AskVoted { .. }
         | EventBody::CommandDequeued { .. }
         | EventBody::EvalTimedOut { .. }
         | EventBody::JobDenied { .. }

@@ -10,4 +10,5 @@ mod grants;
 mod leases;
 mod support;
 mod transcribe;
+mod votes;
 mod wire;

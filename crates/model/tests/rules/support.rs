@@ -11,6 +11,7 @@ use mainstay_model::grant::{
     Amounts, AskedOperation, Budget, Grants, Lease, LeaseChange, LeaseTerms, OperationKind, PatternLimits,
 };
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
+use mainstay_model::vote::Vote;
 use mainstay_model::{
     Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage,
     CommStep, CommandFingerprint, CommandId, Compaction, CompletedPart, Cost, CreateSession, Deadline,
@@ -262,11 +263,13 @@ fn any_ask_id() -> impl Strategy<Value = AskId> {
 pub(crate) fn any_question() -> impl Strategy<Value = Question> {
     let text = (json!({ "type": "string" }), json!("a"));
     let one_or_two = (json!({ "enum": [1, 2] }), json!(1));
-    (select(vec!["Which?", "Go on?"]), select(vec![text, one_or_two]), any::<bool>()).prop_map(
-        |(prompt, (schema, fitting), has_default)| Question {
+    let quorum = select(vec![None, None, Some(1), Some(2)]);
+    (select(vec!["Which?", "Go on?"]), select(vec![text, one_or_two]), any::<bool>(), quorum).prop_map(
+        |(prompt, (schema, fitting), has_default, quorum)| Question {
             prompt: prompt.to_owned(),
             schema,
             default: has_default.then_some(fitting),
+            quorum,
         },
     )
 }
@@ -319,8 +322,24 @@ fn any_ask() -> impl Strategy<Value = Ask> {
 }
 
 fn any_pending_ask() -> impl Strategy<Value = PendingAsk> {
-    (any_ask(), any_seq(), any_moment(), any_source())
-        .prop_map(|(ask, raised, raised_at, source)| PendingAsk { ask, raised, raised_at, source })
+    (any_ask(), any_seq(), any_moment(), any_source(), vec(any_vote(), 0..3)).prop_map(
+        |(ask, raised, raised_at, source, votes)| PendingAsk { ask, raised, raised_at, source, votes },
+    )
+}
+
+fn any_vote() -> impl Strategy<Value = Vote> {
+    (any_source(), any_value(), option::of(any_channel()), option::of(any_lease_terms()))
+        .prop_map(|(source, value, channel, lease)| Vote { source, value, channel, lease })
+}
+
+fn any_voted() -> impl Strategy<Value = EventBody> {
+    (any_ask_id(), any_vote()).prop_map(|(ask, Vote { value, channel, lease, .. })| EventBody::AskVoted {
+        ask,
+        value,
+        missing: 1,
+        channel,
+        lease,
+    })
 }
 
 fn any_ask_ending() -> impl Strategy<Value = AskEnding> {
@@ -533,6 +552,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         3 => any_ask().prop_map(|ask| EventBody::AskRaised(Box::new(ask))),
         2 => (any_ask_id(), any_ask_ending(), option::of(any_channel()))
             .prop_map(|(ask, ending, channel)| EventBody::AskEnded { ask, ending, channel }),
+        2 => any_voted(),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => any_job().prop_map(denied),
         2 => any_task_body(),
@@ -684,6 +704,7 @@ fn any_response() -> impl Strategy<Value = Response> {
             value,
             by
         }),
+        (any_ask_id(), any_seq()).prop_map(|(ask, seq)| Response::Voted { ask, seq, votes: 1, missing: 2 }),
         any_seq().prop_map(|seq| Response::Recorded { seq }),
     ]
 }

@@ -281,6 +281,7 @@ fn the_shape_of_every_outcome() {
         Response::Cancelling { job: job_id(1) },
         Response::Withdrawn { command: command_id(1) },
         Response::Answered { ask: ask_id(1), value: json!("a"), by: client() },
+        Response::Voted { ask: ask_id(1), seq: Seq(3), votes: 1, missing: 2 },
         Response::Recorded { seq: Seq(3) },
         eval(EvalEnding::Completed, result()),
         eval(EvalEnding::Rejected, EvalResult::default()),
@@ -514,6 +515,14 @@ fn event_examples() -> Vec<EventBody> {
             question: Question::text("Which?"),
             deadline: None,
         })),
+        EventBody::AskVoted {
+            ask: ask_id(1),
+            value: json!("a"),
+            missing: 2,
+            channel: Some(Channel::new("ntfy:phone").unwrap()),
+            lease: Some(LeaseTerms { duration_ms: 60_000, pattern: Some(text("/work/**")) }),
+        },
+        EventBody::AskVoted { ask: ask_id(1), value: json!(1), missing: 1, channel: None, lease: None },
         ended(AskEnding::Answered { value: json!("a") }),
         EventBody::AskEnded {
             ask: ask_id(1),

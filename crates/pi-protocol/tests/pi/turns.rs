@@ -281,7 +281,7 @@ async fn a_dialog_is_told_and_answered_while_its_turn_waits() {
     ];
     for (number, (schema, response, expected)) in dialogs.into_iter().enumerate() {
         let ask = AskId::from_uuid(Uuid::from_u128(number as u128 + 1));
-        script.ask(ask, Question { prompt: "Sure?\nReally.".to_owned(), schema, default: None }).await;
+        script.ask(ask, Question { schema, ..Question::text("Sure?\nReally.") }).await;
         let told =
             client.until(|frame| frame["event"]["type"] == "extension_ui_request").await.pop().unwrap();
         let request = told["event"]["requestId"].clone();

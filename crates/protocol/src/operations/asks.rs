@@ -26,7 +26,7 @@ operations! {
         session: Option<String>,
     } -> Vec<AskView>;
 
-    /// Answers an ask. The first valid answer wins.
+    /// Answers an ask. The first valid answer wins, or the first that as many principals have given as the question says.
     "ask/answer" AnswerAsk {
         /// Its id, or the end of it; the whole id where it may be sent again.
         ask: String,
@@ -63,4 +63,7 @@ pub struct Answered {
     pub session: SessionId,
     /// The event that says so.
     pub seq: Seq,
+    /// How many more principals must give the same answer, where the ask waits for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u32>,
 }

@@ -1,5 +1,6 @@
 //! Asks that wait for an answer.
 
+use mainstay_model::vote::Vote;
 use mainstay_model::{AskId, CommandId, JobId, Question, SessionId, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -31,4 +32,7 @@ pub struct AskView {
     /// When it must have been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The answers so far, where several principals must give the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Vote>,
 }

@@ -41,7 +41,12 @@ pub(crate) async fn answer(call: Call, answer: AnswerAsk) -> Result<Answered, Er
     let body = SessionCommand::Answer(command::Answer::new(ask, value));
     let command = Command::new(id_of(command)?, call.client.source(), body);
     match call.client.submit(session, command).await?.outcome {
-        Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),
+        Outcome::Done { response: Response::Recorded { seq } } => {
+            Ok(Answered { ask, session, seq, missing: None })
+        }
+        Outcome::Done { response: Response::Voted { seq, missing, .. } } => {
+            Ok(Answered { ask, session, seq, missing: Some(missing) })
+        }
         outcome => Err(unexpected(&outcome)),
     }
 }
