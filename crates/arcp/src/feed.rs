@@ -148,7 +148,7 @@ impl Feed {
     /// The job that an event tells of. Whoever answers an ask does so by a command of its own.
     fn job_told_of(&self, event: &Event) -> Option<CommandId> {
         match &event.body {
-            EventBody::AskEnded { ask, .. } => {
+            EventBody::AskVoted { ask, .. } | EventBody::AskEnded { ask, .. } => {
                 let asked = self.jobs.iter().find(|(_, known)| known.asks.contains(ask));
                 asked.map(|(job, _)| job.clone())
             }

@@ -227,7 +227,8 @@ impl<D: Dialect> Session<D> {
         let principal = self.client.principal();
         // Whoever answers an ask does so by a command of its own.
         let may_be_of_job = |event: &Event| {
-            matches!(event.body, EventBody::AskEnded { .. }) || job_of(event, principal) == Some(job)
+            matches!(event.body, EventBody::AskVoted { .. } | EventBody::AskEnded { .. })
+                || job_of(event, principal) == Some(job)
         };
         page.retain(may_be_of_job);
         held.page = page.into();

@@ -40,6 +40,8 @@ pub(crate) enum JobNews<'a> {
     Noted(&'a Note),
     /// The job asks whoever is attached.
     Asked(&'a Ask),
+    /// Somebody answered an ask of the job, and so many more must answer the same.
+    Voted { ask: AskId, missing: u32, by: Option<&'a str> },
     /// An ask of the job ended. Where somebody answered: who, by the way that the client named, else by the client's name.
     AskEnded { ask: AskId, ending: &'a AskEnding, by: Option<&'a str> },
     /// What it may do for a time changed.
@@ -117,12 +119,19 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
         }
         EventBody::AgentNoted(note) => vec![JobNews::Noted(note)],
         EventBody::AskRaised(ask) => vec![JobNews::Asked(ask)],
+        EventBody::AskVoted { ask, missing, channel, .. } => {
+            vec![JobNews::Voted { ask: *ask, missing: *missing, by: answerer(event, channel.as_ref()) }]
+        }
         EventBody::AskEnded { ask, ending, channel } => {
-            let by = channel.as_ref().map(Channel::as_str).or_else(|| client_of(&event.metadata.source));
-            vec![JobNews::AskEnded { ask: *ask, ending, by }]
+            vec![JobNews::AskEnded { ask: *ask, ending, by: answerer(event, channel.as_ref()) }]
         }
         body => body.job_part().and_then(|(_, part)| eval_news(part)).into_iter().collect(),
     }
+}
+
+/// Who answered: by the way that the client named, else by the client's name.
+fn answerer<'a>(event: &'a Event, channel: Option<&'a Channel>) -> Option<&'a str> {
+    channel.map(Channel::as_str).or_else(|| client_of(&event.metadata.source))
 }
 
 /// The name of the client that did something; none of what nobody did.

@@ -131,7 +131,7 @@ impl<D: Dialect> Session<D> {
             for event in page.into_iter().filter(|event| event.position <= up_to) {
                 let is_of_job = match &event.body {
                     // Whoever answers an ask does so by a command of its own.
-                    EventBody::AskEnded { ask, .. } => asks.contains(ask),
+                    EventBody::AskVoted { ask, .. } | EventBody::AskEnded { ask, .. } => asks.contains(ask),
                     _ => job_of(&event, principal) == Some(job),
                 };
                 if let (true, EventBody::AskRaised(ask)) = (is_of_job, &event.body) {

@@ -25,6 +25,12 @@ const MISSING: [&str; 1] = ["agent_handoff"];
 /// The capability of clients without credentials, which only some runtimes have.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
+/// The extension by which a client says how many must give the same answer to what a job asks. Source: draft-arcp-01, 12.3 and 21.2.
+pub(super) const QUORUM: &str = "arcpx.mainstay.quorum.v1";
+
+/// The capability without which nobody is asked for a permission, and so no extension of that is there.
+const PERMISSIONS: &str = "permissions";
+
 /// The encoding of bytes that every transport has: within the envelope. Source: draft-arcp-01, 11.3.
 const BASE64: &str = "base64";
 
@@ -42,10 +48,13 @@ pub(super) fn negotiate(offered: &Capabilities, allows_anonymous: bool) -> Resul
     let anonymous = allows_anonymous.then_some(ANONYMOUS);
     let shared: Vec<&str> = SHARED.into_iter().chain(anonymous).collect();
     let required = offered.others.get(REQUIRED).and_then(Value::as_array).into_iter().flatten();
-    let lacks = required.filter_map(Value::as_str).filter(|name| !shared.contains(name)).map(str::to_owned);
+    let has_quorum = offered.has(PERMISSIONS) && offered.extensions.iter().any(|name| name == QUORUM);
+    let is_there = |name: &&str| shared.contains(name) || (has_quorum && *name == QUORUM);
+    let lacks = required.filter_map(Value::as_str).filter(|name| !is_there(name)).map(str::to_owned);
     let lacks: Vec<String> = lacks.collect();
+    let has = shared.iter().copied().filter(|name| offered.has(name)).chain(has_quorum.then_some(QUORUM));
     match lacks.is_empty() {
-        true => Ok(shared.into_iter().filter(|name| offered.has(name)).map(str::to_owned).collect()),
+        true => Ok(has.map(str::to_owned).collect()),
         false => Err(lacks),
     }
 }
@@ -71,6 +80,7 @@ pub(super) fn of_session(
     let all = shared.chain(MISSING.iter().map(|name| (*name, false)));
     let encodings = [BASE64].into_iter().chain(carries_bytes.then_some(SIDECAR));
     Capabilities {
+        extensions: has.iter().filter(|name| *name == QUORUM).cloned().collect(),
         binary_encoding: encodings.map(str::to_owned).collect(),
         heartbeat_interval_seconds: Some(heartbeat_sec),
         heartbeat_recovery: Some(HeartbeatRecovery::Fail),
@@ -79,7 +89,6 @@ pub(super) fn of_session(
             max_seconds: settings.artifact_most_sec(),
         }),
         others: all.map(|(name, has)| (name.to_owned(), Value::Bool(has))).collect(),
-        ..Capabilities::default()
     }
 }
 
@@ -137,6 +146,24 @@ mod tests {
             (told(false), told(true)),
             (vec![BASE64.to_owned()], vec![BASE64.to_owned(), SIDECAR.to_owned()])
         );
+    }
+
+    #[test]
+    fn a_session_has_an_extension_that_its_client_has_with_what_it_rests_on() {
+        let extended = |names: &[&str], extensions: &[&str], required: &[&str]| {
+            let extensions = extensions.iter().map(|name| (*name).to_owned()).collect();
+            negotiate(&Capabilities { extensions, ..offered(names, required) }, false)
+        };
+        let told = |has: &[String]| of_session(has, 30, &Settings::default(), false).extensions;
+        let has = extended(&["permissions"], &[QUORUM, "com.acme.flow.v2"], &[QUORUM]).unwrap();
+        assert_eq!(
+            (has.as_slice(), told(&has)),
+            (["permissions", QUORUM].map(str::to_owned).as_slice(), vec![QUORUM.to_owned()])
+        );
+        for (names, extensions) in [(vec!["streaming"], vec![QUORUM]), (vec!["permissions"], vec![])] {
+            assert_eq!(told(&extended(&names, &extensions, &[]).unwrap()), Vec::<String>::new());
+            assert_eq!(extended(&names, &extensions, &[QUORUM]), Err(vec![QUORUM.to_owned()]));
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn answer_in(message: &Message) -> Option<Response> {
 }
 
 impl Session<A> {
-    /// Answers a question. The first valid answer counts, whoever gives it.
+    /// Answers a question. The first valid answer counts, whoever gives it, unless several must give the same.
     pub(super) async fn answer_ask(
         &mut self,
         id: &str,

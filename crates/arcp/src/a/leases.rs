@@ -17,7 +17,7 @@ use mainstay_model::{
     Command, CommandId, Error, LeaseId, Outcome, Question, SessionCommand, SessionId, Timestamp,
 };
 
-use super::{A, errors, ids};
+use super::{A, errors, ids, quorum};
 use crate::job_id::{Submission, job_id};
 use crate::session::Session;
 
@@ -113,7 +113,10 @@ impl Session<A> {
     /// Answers a message by what came of its command.
     pub(super) async fn settle(&self, id: &str, outcome: Result<Outcome, Error>) -> Result<(), Error> {
         match outcome {
-            Ok(Outcome::Done { .. }) => self.answer(id, Message::Ack(Ack { details: None })).await,
+            Ok(Outcome::Done { response }) => {
+                let details = quorum::details_of(&response);
+                self.answer(id, Message::Ack(Ack { details })).await;
+            }
             Err(Error::DaemonStopping) => return Err(Error::DaemonStopping),
             Ok(Outcome::Failed { error }) | Err(error) => self.nack(id, errors::of_error(&error)).await,
         }

@@ -14,6 +14,7 @@ mod ids;
 mod interrupts;
 mod leases;
 mod news;
+mod quorum;
 mod requests;
 mod results;
 mod schedules;
@@ -148,6 +149,7 @@ fn begin(
         durable_jobs: has("durable_jobs"),
         asks: has("human_input"),
         permissions: has("permissions"),
+        quorum: has(capabilities::QUORUM),
     };
     let dialect = A {
         terms,
@@ -453,5 +455,6 @@ pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
         durable_jobs: true,
         asks: streams,
         permissions: streams,
+        quorum: streams,
     }
 }

@@ -17,8 +17,8 @@ use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStre
 use serde_json::{Map, Number, Value, json};
 
 use super::binary::displayed;
-use super::ids;
 use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress};
+use super::{ids, quorum};
 use crate::job_news::{JobNews, tokens_of};
 use crate::message_fold::JobView;
 
@@ -55,13 +55,17 @@ pub(super) fn messages_of(
     let asked = |said: JobMessage| translator.asks.then_some(said);
     let said = match news {
         JobNews::Asked(ask) if translator.permissions && Permission::operation(&ask.question).is_some() => {
-            let request = permission_request(ask).called(ids::of_ask(ask.ask)).critical();
+            let request = asked_as(translator, ask, permission_request(ask));
             let blocked = progress(WireState::Blocked, ask.question.prompt.clone());
             return vec![Some(blocked), Some(request)];
         }
         JobNews::Asked(ask) => {
-            let question = question(ask, view.event.at).called(ids::of_ask(ask.ask)).critical();
+            let question = asked_as(translator, ask, question(ask, view.event.at));
             return vec![Some(progress(WireState::Blocked, ask.question.prompt.clone())), asked(question)];
+        }
+        JobNews::Voted { missing, by, .. } => {
+            let who = by.unwrap_or("somebody");
+            vec![progress(WireState::Blocked, format!("{who} answered; {missing} more must answer the same"))]
         }
         JobNews::AskEnded { ask, ending, by } => {
             let goes_on = progress(WireState::Running, "the question needs no answer any more");
@@ -74,6 +78,12 @@ pub(super) fn messages_of(
         other => told_of(translator, view, other),
     };
     said.into_iter().map(Some).collect()
+}
+
+/// The question of an ask, as it is answered by its id.
+fn asked_as(translator: &ATranslator, ask: &Ask, question: JobMessage) -> JobMessage {
+    let extensions = quorum::fields_of(&ask.question).filter(|_| translator.quorum);
+    question.called(ids::of_ask(ask.ask)).extended(extensions).critical()
 }
 
 /// How much of a job is done. Source: draft-arcp-01, 10.1.
@@ -93,6 +103,7 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
         JobNews::Waits | JobNews::Began | JobNews::Ended(_) => Vec::new(),
         JobNews::TaskEnded { .. }
         | JobNews::Asked(_)
+        | JobNews::Voted { .. }
         | JobNews::AskEnded { .. }
         | JobNews::LeaseChanged { .. } => Vec::new(),
         JobNews::Printed { stream: OutputStream::Stdout, text } | JobNews::Said(text) => {

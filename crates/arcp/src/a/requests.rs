@@ -8,8 +8,9 @@ use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::{Value, json};
 
+use super::quorum::Extensions;
 use super::schedules::Asked;
-use super::{A, Resume, errors, human, ids};
+use super::{A, Resume, capabilities, errors, human, ids, quorum};
 use crate::fold_place::Reached;
 use crate::job_cancellation::CancelResult;
 use crate::session::{Served, Session};
@@ -29,44 +30,19 @@ impl Session<A> {
             self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
             return Ok(None);
         }
-        if let Message::JobSchedule(schedule) = message {
+        if quorum::begins_jobs(&message) {
             let asked = Asked { message: id, trace: trace_id, key, parent: frame.job_id };
-            self.schedule(asked, schedule).await;
-            return Ok(None);
+            return self.begin_job(asked, message, frame.extensions.as_ref()).await;
         }
         if let Some(response) = human::answer_in(&message) {
             self.answer_ask(&id, correlation_id, response).await?;
             return Ok(None);
         }
-        let grants = self.asking_grants();
-        let submitted = |agent, input, trace| Submit {
-            message: id.clone(),
-            trace,
-            agent,
-            version: None,
-            input,
-            key,
-            timeout_ms: None,
-            grants,
-            delegation: None,
-        };
         match message {
             Message::Ping(ping) => self.answer(&id, Message::Pong(Pong { nonce: ping.nonce })).await,
             // That it came is what counts.
             Message::Pong(_) | Message::Ack(_) | Message::Nack(_) => {}
             Message::SessionClose(close) => return self.close(&id, close).await,
-            Message::ToolInvoke(_) | Message::AgentDelegate(_) if self.dialect.closing.is_some() => {
-                let reason = "the session is being closed, and takes no further jobs";
-                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
-            }
-            Message::ToolInvoke(ToolInvoke { tool, arguments }) => {
-                let input = Value::Object(arguments.unwrap_or_default());
-                self.submit(submitted(tool, input, trace_id)).await?;
-            }
-            Message::AgentDelegate(delegate) => {
-                let submit = submitted(delegate.target.clone(), Value::Null, trace_id);
-                self.delegate(submit, frame.job_id, delegate).await?;
-            }
             Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
             Message::Interrupt(interrupt) if self.has("interrupt") => self.interrupt(&id, interrupt).await?,
             Message::Resume(resume) => return self.resume(id, session_id, resume).await,
@@ -90,6 +66,55 @@ impl Session<A> {
                 return self.authenticate(id, &authenticate.auth).await;
             }
             other => self.nack(&id, unserved(&other)).await,
+        }
+        Ok(None)
+    }
+
+    /// Has a job begin, now or later.
+    async fn begin_job(
+        &mut self,
+        asked: Asked,
+        message: Message,
+        extensions: Option<&Extensions>,
+    ) -> Result<Option<Served>, Error> {
+        let is_agreed = self.has(capabilities::QUORUM);
+        let grants = match quorum::wanted_in(&message, extensions, is_agreed) {
+            // A session that has the extension is one that is asked.
+            Ok(quorum) => self.asking_grants().map(|grants| Box::new(grants.wanting(quorum))),
+            Err(nack) => {
+                self.nack(&asked.message, nack).await;
+                return Ok(None);
+            }
+        };
+        let Asked { message: id, trace, key, parent } = asked;
+        let submitted = |agent, input| Submit {
+            message: id.clone(),
+            trace: trace.clone(),
+            agent,
+            version: None,
+            input,
+            key: key.clone(),
+            timeout_ms: None,
+            grants,
+            delegation: None,
+        };
+        match message {
+            Message::JobSchedule(schedule) => {
+                self.schedule(Asked { message: id, trace, key, parent }, schedule).await;
+            }
+            _ if self.dialect.closing.is_some() => {
+                let reason = "the session is being closed, and takes no further jobs";
+                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
+            }
+            Message::ToolInvoke(ToolInvoke { tool, arguments }) => {
+                let input = Value::Object(arguments.unwrap_or_default());
+                self.submit(submitted(tool, input)).await?;
+            }
+            Message::AgentDelegate(delegate) => {
+                let submit = submitted(delegate.target.clone(), Value::Null);
+                self.delegate(submit, parent, delegate).await?;
+            }
+            _ => {}
         }
         Ok(None)
     }

@@ -12,6 +12,7 @@ use mainstay_model::{Base64, CommandId, Timestamp};
 use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
+use super::quorum::Extensions;
 use super::results::ResultArtifacts;
 use super::{errors, ids};
 use crate::frames::Outgoing;
@@ -42,6 +43,8 @@ pub(crate) struct ATranslator {
     pub(super) asks: bool,
     /// Whether its client is asked for permissions.
     pub(super) permissions: bool,
+    /// Whether it is told how many must give the same answer.
+    pub(super) quorum: bool,
 }
 
 /// What is said of a job, before it has its envelope.
@@ -54,13 +57,14 @@ pub(crate) struct JobMessage {
     /// Its id, where that is not the one of its event's place.
     id: Option<String>,
     priority: Option<Priority>,
+    extensions: Option<Extensions>,
     /// The bytes of a piece of a binary stream.
     bytes: Option<Vec<u8>>,
 }
 
 impl From<Message> for JobMessage {
     fn from(message: Message) -> Self {
-        Self { message, stream: None, answers: None, id: None, priority: None, bytes: None }
+        Self { message, stream: None, answers: None, id: None, priority: None, extensions: None, bytes: None }
     }
 }
 
@@ -83,6 +87,11 @@ impl JobMessage {
     /// The same, with this id.
     pub(super) fn called(self, id: String) -> Self {
         Self { id: Some(id), ..self }
+    }
+
+    /// The same, with these fields of extensions.
+    pub(super) fn extended(self, extensions: Option<Extensions>) -> Self {
+        Self { extensions, ..self }
     }
 
     /// The same, as what must not be deferred. Source: draft-arcp-01, 6.5.
@@ -177,7 +186,7 @@ impl Translator for ATranslator {
         seq: u64,
     ) -> Vec<Delivery> {
         let JobView { job, known, event } = view;
-        let JobMessage { message, stream, answers, id, priority, bytes } = said;
+        let JobMessage { message, stream, answers, id, priority, extensions, bytes } = said;
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
             session_id: Some(known.origin.session.clone()),
@@ -186,6 +195,7 @@ impl Translator for ATranslator {
             trace_id: Some(known.origin.trace.clone()),
             correlation_id: answers,
             priority,
+            extensions,
             ..Envelope::new(id, event.at, message)
         };
         let watching: Vec<_> =

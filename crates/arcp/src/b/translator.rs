@@ -246,6 +246,9 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
                 vendor("x-mainstay.ask", json!({ "ask": ask.ask, "schema": ask.question.schema })),
             ]
         }
+        JobNews::Voted { ask, missing, .. } => {
+            vec![vendor("x-mainstay.vote", json!({ "ask": ask, "missing": missing }))]
+        }
         JobNews::AskEnded { .. } => vec![status("running", None)],
         JobNews::LeaseChanged { lease, change } => {
             vec![vendor("x-mainstay.lease", json!({ "lease": lease, "change": change }))]

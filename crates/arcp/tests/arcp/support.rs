@@ -252,10 +252,16 @@ async fn serve(
         principal: Principal::new("ada").unwrap(),
         rights: Rights::Some { see: Vec::new(), drive: Vec::new() },
     };
+    let everything = || vec!["*".parse().unwrap()];
+    let bob = Access {
+        principal: Principal::new("bob").unwrap(),
+        rights: Rights::Some { see: everything(), drive: everything() },
+    };
     let daemon = Daemon {
         engine,
         tokens: Arc::new(
-            Tokens::new("secret", [(TokenHash::of("hers"), ada.clone())]).with_issuers(signing_for(ada)),
+            Tokens::new("secret", [(TokenHash::of("hers"), ada.clone()), (TokenHash::of("his"), bob)])
+                .with_issuers(signing_for(ada)),
         ),
         version: "0.0.0",
         port,
