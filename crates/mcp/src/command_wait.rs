@@ -191,7 +191,10 @@ async fn ask_anew(
             Ok(pending)
         }
         ElicitationMode::ByAnswer => {
-            match elicitation::required(call, running, &pending)? {
+            // Who has answered what others must answer the same is not asked again.
+            let is_open = |pending: &&PendingAsk| !pending.has_voted(call.client().principal());
+            let open: Vec<_> = pending.iter().filter(is_open).cloned().collect();
+            match elicitation::required(call, running, &open)? {
                 Some(required) => call.answer_instead(required.into()),
                 None if !pending.is_empty() => answer_asked(call, running).await?,
                 None => {}

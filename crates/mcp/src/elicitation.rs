@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use mainstay_engine::ClientSubscription;
 use mainstay_model::command;
-use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId, Timestamp};
+use mainstay_model::{
+    AskId, Error, EventBody, PendingAsk, Question, Response, SessionCommand, SessionId, Timestamp,
+};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
@@ -92,6 +94,8 @@ async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<bool, Error>
         }
         match call.submit_beside(session, answer(pending, result)).await {
             Err(Error::AnswerInvalid { reason }) => complaint = Some(reason),
+            // It waits for others.
+            Ok(Response::Voted { .. }) => return Ok(false),
             Ok(_) | Err(Error::AskNotPending { .. }) => return Ok(true),
             Err(error) => return Err(error),
         }

@@ -33,6 +33,11 @@ impl PendingAsk {
         self.votes.iter().filter(move |vote| vote.source.principal() != *voter && is_same(&vote.value, value))
     }
 
+    /// Whether this principal has a vote, and others must give the same answer.
+    pub fn has_voted(&self, principal: &Principal) -> bool {
+        self.votes.iter().any(|vote| vote.source.principal() == *principal)
+    }
+
     /// How many more principals must give the same answer once this one has.
     pub fn missing_with(&self, voter: &Principal, value: &Value) -> u32 {
         let others = u32::try_from(self.agreeing(voter, value).count()).unwrap_or(u32::MAX);

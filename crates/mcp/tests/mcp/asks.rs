@@ -1,5 +1,7 @@
 //! Asks: what running code asks, an agent sees and answers.
 
+use mainstay_gateway::command::anonymous;
+use mainstay_model::{Command, Question, SessionCommand};
 use serde_json::json;
 
 use crate::support::Home;
@@ -22,4 +24,26 @@ async fn an_agent_answers_what_running_code_asks() {
     running.await_response().await.unwrap();
     let events = ann.call("get_recent_events", json!({ "count": 3 })).await.text;
     assert!(events.contains("askEnded by mcp:tester: answered \"Ada\""), "{events}");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_suffice_is_counted_and_its_agent_is_told_so() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let client = home.local();
+    let session = home.session().await;
+    let question = Question { quorum: Some(2), ..Question::text("Which?") };
+    let ask = Command::new(anonymous(), client.source(), SessionCommand::Ask(question));
+    let asking = tokio::spawn(async move { client.submit(session, ask).await });
+    let waiting = || async { agent.call("get_status", json!({})).await.structured["asks"][0]["ask"].clone() };
+    let mut ask = waiting().await;
+    while ask.is_null() {
+        tokio::task::yield_now().await;
+        ask = waiting().await;
+    }
+    let counted = agent.call("answer_ask", json!({ "ask": ask, "answer": "red" })).await;
+    assert_eq!((&counted.structured["missing"], &counted.structured["answer"]), (&json!(1), &json!("red")));
+    assert!(counted.text.starts_with("counted; 1 more must answer the same"), "{}", counted.text);
+    asking.abort();
 }
