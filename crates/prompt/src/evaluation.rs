@@ -343,7 +343,7 @@ impl PromptLoop {
         match news {
             Some(AskChange::Raised | AskChange::Answered) => return,
             Some(AskChange::Ended) if is_cancelled(event) => return,
-            Some(AskChange::Ended) | None => {}
+            Some(AskChange::Ended | AskChange::Voted) | None => {}
         }
         if event.metadata.correlation.as_ref() != Some(&progress.command) {
             if !progress.is_own_event(event) {

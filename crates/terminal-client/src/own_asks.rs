@@ -31,8 +31,8 @@ enum AskStatus {
     Open,
     /// The answer was given from here, and no daemon has said yet that it has it.
     Given(AnswerAsk),
-    /// It was answered from here; the event that says so is on its way.
-    Answered,
+    /// It was answered from here by this command; the event that says so is on its way, unless more must answer the same.
+    Answered(Option<CommandId>),
     /// It had ended when it was answered from here; the event that says how is on its way.
     Late,
 }
@@ -42,6 +42,8 @@ enum AskStatus {
 pub enum AskChange {
     /// One more ask waits for an answer.
     Raised,
+    /// Somebody answered one that needs the same answer of more.
+    Voted,
     /// One has ended, as was done from here.
     Answered,
     /// One has ended without us.
@@ -57,12 +59,23 @@ impl OwnAsks {
             self.asks.push(OwnAsk { ask: (**ask).clone(), standing: AskStatus::Open });
             return Some(AskChange::Raised);
         }
+        if let EventBody::AskVoted { ask, .. } = &event.body {
+            return self.asks.iter().any(|own| own.ask.ask == *ask).then_some(AskChange::Voted);
+        }
         let EventBody::AskEnded { ask, .. } = &event.body else { return None };
         let at = self.asks.iter().position(|own| own.ask.ask == *ask)?;
-        Some(match self.asks.remove(at).standing {
-            AskStatus::Answered => AskChange::Answered,
-            AskStatus::Given(given) if event.metadata.correlation == given.command => AskChange::Answered,
-            AskStatus::Open | AskStatus::Given(_) | AskStatus::Late => AskChange::Ended,
+        let own = self.asks.remove(at);
+        let needs_others = own.ask.question.needed_answers() > 1;
+        Some(match own.standing {
+            AskStatus::Answered(_) if !needs_others => AskChange::Answered,
+            AskStatus::Answered(command) | AskStatus::Given(AnswerAsk { command, .. })
+                if event.metadata.correlation == command =>
+            {
+                AskChange::Answered
+            }
+            AskStatus::Answered(_) | AskStatus::Open | AskStatus::Given(_) | AskStatus::Late => {
+                AskChange::Ended
+            }
         })
     }
 
@@ -107,7 +120,7 @@ impl OwnAsk {
         let AskStatus::Given(given) = &self.standing else { return Ok(()) };
         let (standing, answered) = match send(client, &self.ask, given.clone()).await {
             Err(error) if is_loss(&error) => return Err(error),
-            Ok(()) => (AskStatus::Answered, Ok(())),
+            Ok(()) => (AskStatus::Answered(given.command.clone()), Ok(())),
             Err(Error::AskNotPending { .. }) => (AskStatus::Late, Ok(())),
             Err(error) => (AskStatus::Open, Err(error)),
         };

@@ -72,10 +72,14 @@ impl Questions {
 
     /// Takes in an event, and asks where there is something to ask. `begun` is what stands on the screen before it.
     pub(super) fn observe(&mut self, event: &Event, command: &CommandId, begun: &mut OpenLine) {
-        if self.asks.observe(event, command) == Some(AskChange::Ended) {
-            self.tell_at = None;
-            self.hidden = None;
-            self.tell_end(event);
+        match self.asks.observe(event, command) {
+            Some(AskChange::Ended) => {
+                self.tell_at = None;
+                self.hidden = None;
+                self.tell_end(event);
+            }
+            Some(AskChange::Voted) => tell_answer(event),
+            Some(AskChange::Raised | AskChange::Answered) | None => {}
         }
         self.ask(begun);
     }
@@ -86,8 +90,7 @@ impl Questions {
             eprintln!(); // the question stands there
         }
         if !matches!(event.body, EventBody::AskEnded { ending: AskEnding::Cancelled, .. }) {
-            let (who, what) = (source_name(&event.metadata.source), event_line(&event.body).1);
-            note(&printable(&format!("{who} {what}")));
+            tell_answer(event);
         }
     }
 
@@ -208,6 +211,12 @@ impl Questions {
     fn is_pipe(&self) -> bool {
         self.lines.is_some_and(|lines| !lines.are_typed)
     }
+}
+
+/// Says who answered what.
+fn tell_answer(event: &Event) {
+    let (who, what) = (source_name(&event.metadata.source), event_line(&event.body).1);
+    note(&printable(&format!("{who} {what}")));
 }
 
 /// A prompt that the code has printed itself is not shown twice.
