@@ -216,7 +216,7 @@ fn daemon_commands() -> Vec<Endpoint> {
     vec![
         Endpoint::command::<AnswerAsk, CommandView, _, _>(
             "/asks/{ask}",
-            "Answers an ask; the first valid answer wins",
+            "Answers an ask; the first valid answer wins, unless several must give the same",
             commands::answer,
         )
         .carries_out::<operations::AnswerAsk>(),

@@ -338,6 +338,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_ask_that_several_must_answer_shows_who_has() {
+        use mainstay_model::vote::Vote;
+        use mainstay_model::{Ask, JobId, Raiser, Source};
+
+        let ask = Ask {
+            ask: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            raiser: Raiser::Job { job: JobId::from_uuid(uuid::Uuid::nil()) },
+            question: Question { quorum: Some(2), ..Question::text("Which?") },
+            deadline: None,
+        };
+        let vote = Vote { source: Source::System, value: Value::from("<green>"), channel: None, lease: None };
+        let source = Source::Worker;
+        let raised_at = mainstay_model::Timestamp::UNIX_EPOCH;
+        let pending = PendingAsk { ask, raised: Seq(1), raised_at, source, votes: vec![vote] };
+        let shown = asks(&[pending], ViewerRights { drive: true, delete: false }).into_string();
+        assert!(shown.contains("2 must give the same answer"), "{shown}");
+        assert!(shown.contains("answered &quot;&lt;green&gt;&quot;"), "{shown}");
+    }
+
+    #[test]
     fn a_secret_is_typed_unseen_and_other_text_is_not() {
         let field =
             |schema: Value| answers("a", &Question { schema, ..Question::text("Key?") }).into_string();
