@@ -51,7 +51,8 @@ pub(super) struct StoredGrants {
 
 impl From<Grants> for StoredGrants {
     fn from(grants: Grants) -> Self {
-        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator, quorum } = grants;
+        let Grants { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator, quorum } =
+            grants;
         let texts = |patterns: Vec<super::Pattern>| patterns.iter().map(ToString::to_string).collect();
         let capabilities = capabilities.into_iter().map(|(kind, patterns)| (kind, texts(patterns))).collect();
         Self { capabilities, expires_at, budget, revoked, asks, allowed, leases, delegator, quorum }
@@ -66,7 +67,8 @@ impl TryFrom<StoredGrants> for Grants {
         let capabilities =
             capabilities.map(|(kind, patterns)| (kind.as_str(), patterns.iter().map(String::as_str)));
         let grants = Self::parse(capabilities, &PatternLimits::STORED)?;
-        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, delegator, quorum, .. } = stored;
+        let StoredGrants { expires_at, budget, revoked, asks, allowed, leases, delegator, quorum, .. } =
+            stored;
         let grants = grants.until(expires_at).costing(budget);
         Ok(Self { revoked, asks, allowed, leases, delegator, quorum, ..grants })
     }
