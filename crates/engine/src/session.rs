@@ -362,6 +362,11 @@ impl SessionTask {
         {
             return self.withdraw(withdrawn, identity);
         }
+        if matches!(command.body, SessionCommand::Pause(_)) && !self.can_pause() {
+            let reason = "an earlier version of Mainstay started this agent, and it does not pause; cancel its turn, or steer it";
+            let error = Error::WorkerFailed { reason: reason.to_owned() };
+            return self.accepted.refuse(&key_of(&identity), &error);
+        }
         let fresh = Uuid::now_v7();
         match command.body.rules().ends {
             Ends::Nothing => {}

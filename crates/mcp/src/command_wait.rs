@@ -191,7 +191,7 @@ async fn ask_anew(
             Ok(pending)
         }
         ElicitationMode::ByAnswer => {
-            // Who has answered what others must answer the same is not asked again.
+            // Who has voted is not asked again.
             let is_open = |pending: &&PendingAsk| !pending.has_voted(call.client().principal());
             let open: Vec<_> = pending.iter().filter(is_open).cloned().collect();
             match elicitation::required(call, running, &open)? {

@@ -33,7 +33,7 @@ impl PendingAsk {
         self.votes.iter().filter(move |vote| vote.source.principal() != *voter && is_same(&vote.value, value))
     }
 
-    /// Whether this principal has a vote, and others must give the same answer.
+    /// Whether this principal has a vote among those that were given.
     pub fn has_voted(&self, principal: &Principal) -> bool {
         self.votes.iter().any(|vote| vote.source.principal() == *principal)
     }

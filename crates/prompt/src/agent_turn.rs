@@ -217,10 +217,16 @@ impl PromptLoop {
         let sent = Sent::named(CommandId::from_uuid(uuid::Uuid::now_v7()));
         let pause = PauseSession { session: self.link.reference(), target: None, prompt, sent };
         match self.link.client.call(pause).await {
-            Err(error @ Error::NotOffered { .. }) => note(&printable(&error.to_string())),
-            paused => drop(paused?),
+            Err(error) if is_loss(&error) => {
+                note("the agent may not have been told to pause; `:pause` once more");
+                Err(error)
+            }
+            Err(error) => {
+                note(&printable(&error.to_string()));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Has the agent shorten what it is shown. Where none is there, a summary of one's own does it.

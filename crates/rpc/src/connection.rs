@@ -20,7 +20,7 @@ use mainstay_gateway::local_socket::{LocalStream, unreadable};
 use mainstay_protocol::json_rpc::{Method, Outgoing, Request, Version, answer, failure, line, params};
 use mainstay_protocol::operations::{
     AnswerAsk, CancelSession, EVENT_NOTIFICATION, Follow, LIVE_NOTIFICATION, Listen, LiveNotice, Nothing,
-    SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
+    PauseSession, SteerSession, Subscribed, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
@@ -114,7 +114,8 @@ impl Tasks {
 
     /// Refuses what is too much for one connection.
     fn admit(&self, method: &str, limits: &Limits) -> Result<(), Error> {
-        let is_urgent = [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME].contains(&method);
+        let is_urgent =
+            [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME, PauseSession::NAME].contains(&method);
         let (what, under_way, limit) = if [Follow::NAME, Listen::NAME].contains(&method) {
             ("subscriptions", self.subscriptions.len(), limits.connection_subscriptions)
         } else {
@@ -202,7 +203,7 @@ impl Connection {
         Ok((session, self.client.listen(session).await?))
     }
 
-    /// Answers a request. A daemon that begins anew refuses nothing for that: its clients lose their connections, and ask the next.
+    /// Answers a request. A daemon that begins anew refuses nothing because of that: the next daemon is asked the same, and answers.
     async fn answer<T: serde::Serialize>(&self, id: &Value, answered: Result<T, Error>) {
         if matches!(answered, Err(Error::DaemonStopping)) {
             self.daemon.engine.unless_letting_go().await;
@@ -242,7 +243,9 @@ mod tests {
         assert_eq!(refused(&tasks, "session/eval"), None);
         tasks.under_way.spawn(std::future::pending());
         insta::assert_snapshot!(refused(&tasks, "session/eval").unwrap(), @"2 requests of this connection are under way already");
-        for urgent in [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME, Follow::NAME] {
+        for urgent in
+            [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME, PauseSession::NAME, Follow::NAME]
+        {
             assert_eq!(refused(&tasks, urgent), None, "{urgent}");
         }
         tasks.subscriptions.spawn(std::future::pending());

@@ -22,6 +22,11 @@ pub trait Agent: Process {
     /// said to the agent, and what was held back is refused; an empty one lets it go on. A job that has ended is not meant any more.
     async fn pause(&self, job: JobId, ask: AskId);
 
+    /// Whether it pauses where it is told to: one that an earlier version of Mainstay started does not.
+    fn pauses(&self) -> bool {
+        true
+    }
+
     /// Tells what it knows, also while it works.
     ///
     /// # Errors

@@ -28,6 +28,14 @@ impl Runner {
         }
     }
 
+    /// What is spoken to, where it is that.
+    pub fn agent(&self) -> Option<&Arc<dyn Agent>> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            Self::Kernel(_) => None,
+        }
+    }
+
     /// What runs code, where it does.
     pub fn kernel(&self) -> Option<&Arc<dyn Kernel>> {
         match self {

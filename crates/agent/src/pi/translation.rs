@@ -72,6 +72,8 @@ enum PendingRequest {
     Question(u64),
     /// To hear something while it works.
     Steered,
+    /// To hear how it is to go on after a pause.
+    Guided,
     /// The answer to a request to stop.
     Stopped,
 }

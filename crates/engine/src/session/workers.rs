@@ -457,4 +457,9 @@ impl SessionTask {
     pub(super) fn runner(&self) -> Option<Runner> {
         self.worker.as_ref()?.runner().cloned()
     }
+
+    /// Whether the agent that is there pauses where it is told to. Whether one is there at all is decided elsewhere.
+    pub(super) fn can_pause(&self) -> bool {
+        self.runner().as_ref().and_then(Runner::agent).is_none_or(|agent| agent.pauses())
+    }
 }

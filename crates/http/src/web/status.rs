@@ -269,7 +269,9 @@ fn asks(asks: &[PendingAsk], may: ViewerRights) -> Markup {
                     @if may.drive {
                         div.answer {
                         (answers(&format!("answer-{}", ask.ask), &ask.question))
-                        button.quiet type="button" data-do="decline" { "Leave unanswered" }
+                        @if !ask.question.is_guidance() {
+                            button.quiet type="button" data-do="decline" { "Leave unanswered" }
+                        }
                         }
                     }
                 }

@@ -1,5 +1,7 @@
 //! Asks: what running code asks, an agent sees and answers.
 
+use std::time::Duration;
+
 use mainstay_gateway::command::anonymous;
 use mainstay_model::{Command, Question, SessionCommand};
 use serde_json::json;
@@ -37,11 +39,16 @@ async fn an_answer_that_does_not_suffice_is_counted_and_its_agent_is_told_so() {
     let ask = Command::new(anonymous(), client.source(), SessionCommand::Ask(question));
     let asking = tokio::spawn(async move { client.submit(session, ask).await });
     let waiting = || async { agent.call("get_status", json!({})).await.structured["asks"][0]["ask"].clone() };
-    let mut ask = waiting().await;
-    while ask.is_null() {
-        tokio::task::yield_now().await;
-        ask = waiting().await;
-    }
+    let raised = async {
+        loop {
+            let ask = waiting().await;
+            if !ask.is_null() {
+                return ask;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let ask = tokio::time::timeout(Duration::from_secs(10), raised).await.expect("the ask is raised");
     let counted = agent.call("answer_ask", json!({ "ask": ask, "answer": "red" })).await;
     assert_eq!((&counted.structured["missing"], &counted.structured["answer"]), (&json!(1), &json!("red")));
     assert!(counted.text.starts_with("counted; 1 more must answer the same"), "{}", counted.text);

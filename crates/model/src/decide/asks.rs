@@ -2,6 +2,7 @@
 
 use super::{Draft, Effect, Identity, of, of_job};
 use crate::affordance::Action;
+use crate::agent::JobKind;
 use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 use crate::command::Answer;
 use crate::error::Error;
@@ -58,7 +59,7 @@ impl Draft<'_> {
     /// go on, so there is no deadline.
     ///
     /// # Errors
-    /// [`Error::NotRunning`] where the target does not run, [`Error::NotOffered`] where nothing does; [`Error::Cancelled`] where it is to stop,
+    /// [`Error::NotRunning`] where the target does not run, [`Error::NotOffered`] where nothing does, [`Error::InvalidArgument`] where that is no turn; [`Error::Cancelled`] where it is to stop,
     /// and [`Error::TooManyAsks`].
     pub(crate) fn pause(
         &mut self,
@@ -74,6 +75,11 @@ impl Draft<'_> {
             return Err(Error::NotRunning { command: command.clone() });
         }
         let running = running.ok_or_else(|| self.session.refusal(Action::Pause))?;
+        if running.kind != JobKind::Turn {
+            let reason =
+                "what runs is no turn of an agent, and does not pause; cancelling stops it".to_owned();
+            return Err(Error::InvalidArgument { argument: "session".to_owned(), reason });
+        }
         self.admissible(ask, running.cancel_requested, &question)?;
         let job = running.job;
         let raised = Ask { ask, raiser: Raiser::Job { job }, question, deadline: None };
@@ -148,6 +154,10 @@ impl Draft<'_> {
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
+        if pending.ask.question.is_guidance() {
+            let reason = "the agent waits until it is told how to go on; an empty answer lets it, and cancelling ends its turn";
+            return Err(Error::AnswerInvalid { reason: reason.to_owned() });
+        }
         let seq = self.end_ask(metadata, &pending, AskEnding::Cancelled);
         Ok(Response::Recorded { seq })
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod agents;
-mod begins_anew;
 mod discovery;
 mod opening;
+mod restart;
 mod support;

@@ -173,11 +173,11 @@ impl Agent for Proxy {
     }
 
     async fn pause(&self, job: JobId, ask: AskId) {
-        if self.pauses {
-            self.link.tell(&ToShim::Pause { job, ask });
-        } else {
-            tracing::warn!(%job, "an agent that an earlier version of Mainstay started does not pause");
-        }
+        self.link.tell(&ToShim::Pause { job, ask });
+    }
+
+    fn pauses(&self) -> bool {
+        self.pauses
     }
 
     async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {

@@ -61,6 +61,15 @@ impl Translation {
                     self.told("error", error);
                 }
             }
+            PendingRequest::Guided => {
+                if let Err(error) = answer {
+                    self.words_are_lost();
+                    self.told(
+                        "error",
+                        format!("the agent does not hear how it is to go on, and goes on: {error}"),
+                    );
+                }
+            }
             PendingRequest::Stopped => {}
         }
     }

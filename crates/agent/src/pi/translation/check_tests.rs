@@ -97,3 +97,20 @@ fn tools_of_a_job_that_pauses_are_let_go_with_it_and_no_other_pauses() {
     → {"id":"5","type":"abort"}
     "#);
 }
+
+#[test]
+fn tools_go_on_where_pi_refuses_the_words_that_were_said_to_it() {
+    let mut play = Play::ready();
+    play.turn();
+    let (job, ask) = (play.translation.job().unwrap(), AskId::from_uuid(Uuid::from_u128(7)));
+    play.translation.pause(job, ask);
+    play.translation.answer(ask, &Ok(json!("/review")), play.now);
+    play.take();
+    play.hear(
+        r#"{"type":"response","id":"5","command":"steer","success":false,"error":"it cannot be queued"}"#,
+    );
+    assert!(play.told.contains("it cannot be queued"), "{}", play.told);
+    play.told.clear();
+    play.hear(CHECK);
+    assert!(play.told.contains("unbounded"), "{}", play.told);
+}

@@ -58,6 +58,11 @@ impl Translation {
         true
     }
 
+    /// pi does not take the words: nothing is refused for what it will not read.
+    pub(super) fn words_are_lost(&mut self) {
+        self.pause.words = Words::Read;
+    }
+
     /// Hears how much of what was said to it still waits to be read.
     pub(super) fn words_wait(&mut self, steering: usize) {
         self.pause.words = match (self.pause.words, steering) {
@@ -81,7 +86,7 @@ impl Translation {
             Ok("") => {}
             Ok(words) => {
                 let command = Command::Steer { message: words.to_owned(), images: Vec::new() };
-                self.send(&command, PendingRequest::Steered);
+                self.send(&command, PendingRequest::Guided);
                 self.pause.words = Words::Said;
                 self.answer_held(operation_checks::paused);
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mainstay_arcp_protocol::b::{
-    Accepted, Cancelled, Capabilities, Closed, Envelope, ErrorCode, ErrorPayload, Event, EventKind,
+    Accepted, AgentRef, Cancelled, Capabilities, Closed, Envelope, ErrorCode, ErrorPayload, Event, EventKind,
     FinalStatus, Implementation, InventoryEntry, JobError, JobResult, Message, Pong, Submit, Welcome, decode,
 };
 use mainstay_arcp_protocol::ids::ulid_text;
@@ -19,6 +19,8 @@ const FEATURES: [&str; 3] = ["heartbeat", "progress", "agent_versions"];
 const HEARTBEAT_SEC: u64 = 30;
 /// The code of a call whose tool says that it failed.
 const TOOL_FAILED: &str = "TOOL_FAILED";
+/// The code of a call whose server says what cannot be read.
+const UNREADABLE: &str = "PROTOCOL";
 /// The code of MCP for a method that is not there.
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The kind of the events that carry what a tool gives beside text.
@@ -45,7 +47,9 @@ enum Asked {
     /// Which tools it has.
     Tools,
     /// To run a tool, for this job.
-    Call(String),
+    Call { job: String, is_cancelled: bool },
+    /// Whether it is there, as the client asked with this nonce.
+    Ping(String),
 }
 
 /// An MCP server, and the client of ARCP that calls its tools.
@@ -105,10 +109,8 @@ impl Adapter {
     fn serve(&mut self, Envelope { id, job_id, message, .. }: Envelope) {
         match message {
             Message::SessionHello(_) => self.welcome(),
-            Message::SessionPing(ping) => {
-                let pong = Pong { ping_nonce: ping.nonce, received_at: Timestamp::now() };
-                self.tell(None, Message::SessionPong(pong));
-            }
+            // A server that hangs must not seem to be there.
+            Message::SessionPing(ping) => self.ask("ping", json!({}), Asked::Ping(ping.nonce)),
             Message::SessionClose(_) => {
                 self.tell(None, Message::SessionClosed(Closed {}));
                 self.outputs.push(Output::Closed);
@@ -186,20 +188,31 @@ impl Adapter {
         };
         self.tell(Some(&job), Message::JobAccepted(accepted));
         let call = json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": job } });
-        self.ask("tools/call", call, Asked::Call(job));
+        self.ask("tools/call", call, Asked::Call { job, is_cancelled: false });
     }
 
-    /// A server answers no call that was cancelled.
+    /// The call ends once the server answers it, as one that heeds this does. One that does not is killed with this process.
     fn cancel(&mut self, job: &str) {
-        let call = self.asked.iter().find(|(_, asked)| matches!(asked, Asked::Call(of) if of == job));
-        let Some(request) = call.map(|(request, _)| *request) else { return };
-        self.asked.remove(&request);
+        let request = self.asked.iter_mut().find_map(|(request, asked)| match asked {
+            Asked::Call { job: of, is_cancelled: is_cancelled @ false } if of == job => {
+                *is_cancelled = true;
+                Some(*request)
+            }
+            _ => None,
+        });
+        let Some(request) = request else { return };
         let cancelled = json!({ "requestId": request, "reason": "the call was cancelled" });
         self.notify("notifications/cancelled", cancelled);
         self.tell(Some(job), Message::JobCancelled(Cancelled { reason: None }));
-        let error =
-            job_error(FinalStatus::Cancelled, ErrorCode::Cancelled.as_str(), "the call was cancelled");
-        self.tell(Some(job), Message::JobError(error));
+    }
+
+    /// Ends what runs, since the server said something that cannot be taken.
+    pub(super) fn give_up(&mut self, message: &str) {
+        for (_, asked) in std::mem::take(&mut self.asked) {
+            if let Asked::Call { job, .. } = asked {
+                self.tell(Some(&job), Message::JobError(job_error(FinalStatus::Error, UNREADABLE, message)));
+            }
+        }
     }
 
     /// Hears the server. What it says that is no message of its protocol is passed over.
@@ -220,7 +233,7 @@ impl Adapter {
                     (Some(asked), None) => {
                         self.answered(asked, message.get("result").unwrap_or(&Value::Null))
                     }
-                    // A call that was cancelled may be answered all the same.
+                    // Nobody asked for it.
                     (None, _) => {}
                 }
             }
@@ -265,7 +278,9 @@ impl Adapter {
             }
             Asked::Tools => {
                 let names = result["tools"].as_array().into_iter().flatten();
-                self.tools.extend(names.filter_map(|tool| tool["name"].as_str()).map(str::to_owned));
+                let names = names.filter_map(|tool| tool["name"].as_str()).map(str::to_owned);
+                // Names that are none in ARCP could not be called.
+                self.tools.extend(names.filter(|name| AgentRef::try_from(name.clone()).is_ok()));
                 match result["nextCursor"].as_str() {
                     Some(cursor) => self.ask("tools/list", json!({ "cursor": cursor }), Asked::Tools),
                     None => {
@@ -274,7 +289,9 @@ impl Adapter {
                     }
                 }
             }
-            Asked::Call(job) => self.call_ended(&job, result),
+            Asked::Call { job, is_cancelled: true } if result["isError"] == true => self.cancelled(&job),
+            Asked::Call { job, .. } => self.call_ended(&job, result),
+            Asked::Ping(nonce) => self.pong(nonce),
         }
     }
 
@@ -287,11 +304,12 @@ impl Adapter {
         }
         let text = texts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
         if result["isError"] == true {
+            let text = if text.is_empty() { "the tool does not say why".to_owned() } else { text };
             return self
                 .tell(Some(job), Message::JobError(job_error(FinalStatus::Error, TOOL_FAILED, &text)));
         }
         let structured = result.get("structuredContent").filter(|value| !value.is_null()).cloned();
-        let value = structured.or_else(|| serde_json::from_str(&text).ok()).unwrap_or(Value::String(text));
+        let value = structured.or_else(|| composite(&text)).unwrap_or(Value::String(text));
         let ended = JobResult {
             final_status: FinalStatus::Success,
             result: Some(value),
@@ -306,22 +324,34 @@ impl Adapter {
     fn failed(&mut self, asked: Asked, error: &Value) {
         let message = error["message"].as_str().unwrap_or("it gives no reason").to_owned();
         match asked {
-            Asked::Call(job) => {
+            Asked::Call { job, is_cancelled: true } => self.cancelled(&job),
+            Asked::Call { job, .. } => {
                 let code = format!("MCP_{}", error["code"]);
                 self.tell(Some(&job), Message::JobError(job_error(FinalStatus::Error, &code, &message)));
             }
+            Asked::Ping(nonce) => self.pong(nonce),
             Asked::Initialize | Asked::Tools => self.outputs.push(Output::Refused(message)),
         }
     }
 
+    fn cancelled(&mut self, job: &str) {
+        let error =
+            job_error(FinalStatus::Cancelled, ErrorCode::Cancelled.as_str(), "the call was cancelled");
+        self.tell(Some(job), Message::JobError(error));
+    }
+
+    fn pong(&mut self, ping_nonce: String) {
+        self.tell(None, Message::SessionPong(Pong { ping_nonce, received_at: Timestamp::now() }));
+    }
+
     fn runs(&self, job: &str) -> bool {
-        self.asked.values().any(|asked| matches!(asked, Asked::Call(of) if of == job))
+        self.asked.values().any(|asked| matches!(asked, Asked::Call { job: of, .. } if of == job))
     }
 
     fn running(&self) -> Option<String> {
         self.asked.values().find_map(|asked| match asked {
-            Asked::Call(job) => Some(job.clone()),
-            Asked::Initialize | Asked::Tools => None,
+            Asked::Call { job, .. } => Some(job.clone()),
+            Asked::Initialize | Asked::Tools | Asked::Ping(_) => None,
         })
     }
 
@@ -377,6 +407,11 @@ fn version_of(version: &str) -> String {
         .chars()
         .filter(|character| character.is_ascii_alphanumeric() || ".-_+".contains(*character))
         .collect()
+}
+
+/// A text that is an object or a list in JSON. Any other text stays as it is: as JSON a number would lose digits.
+fn composite(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array())
 }
 
 fn job_error(final_status: FinalStatus, code: &str, message: &str) -> JobError {

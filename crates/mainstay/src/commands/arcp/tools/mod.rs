@@ -3,17 +3,21 @@
 mod adapter;
 
 use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 
 use clap::Args;
 use mainstay_model::Error;
 use mainstay_os::lines::{Line, LineWriter, Lines};
-use tokio::io::{AsyncWriteExt, stdin, stdout};
+use tokio::io::{AsyncWriteExt, Stdout, stdin, stdout};
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use self::adapter::{Adapter, Output};
 
 /// The longest line that either side may write, in bytes; a tool worker's may be no longer.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
+/// How long a server may take to end that has closed its output.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Offers the tools of an MCP server as a tool worker does, over standard input and output
 ///
@@ -32,40 +36,66 @@ impl Tools {
     pub(super) async fn run(self) -> Result<ExitCode, Error> {
         let mut server = self.start()?;
         let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
-            return Err(failed(&self.command, "its input and output are not there"));
+            return Err(self.failed("its input and output are not there"));
         };
         let (server_in, mut server_out) = (LineWriter::new(input), Lines::new(output, LONGEST_LINE));
         let (mut client_in, mut client_out) = (Lines::new(stdin(), LONGEST_LINE), stdout());
         let mut adapter = Adapter::begin(first_id());
         loop {
-            for output in adapter.take() {
-                match output {
-                    Output::ToServer(line) => server_in.send(line),
-                    Output::ToClient(line) => {
-                        client_out.write_all(line.as_bytes()).await.map_err(|error| broken(&error))?;
-                        client_out.flush().await.map_err(|error| broken(&error))?;
-                    }
-                    Output::Closed => return Ok(ExitCode::SUCCESS),
-                    Output::Refused(reason) => return Err(failed(&self.command, &reason)),
-                }
+            if self.tell(&mut adapter, &server_in, &mut client_out).await? {
+                return Ok(ExitCode::SUCCESS);
             }
             tokio::select! {
                 line = client_in.next() => match line {
-                    Some(line) => adapter.hear_client(&whole(line)),
-                    None => return Ok(ExitCode::SUCCESS),
+                    Some(Line::Whole(line)) => adapter.hear_client(&line),
+                    // The client waits for an answer to what it says, and gives up.
+                    Some(Line::TooLong(_)) | None => return Ok(ExitCode::SUCCESS),
                 },
                 line = server_out.next() => match line {
-                    Some(line) => adapter.hear_server(&whole(line)),
-                    None => return Err(failed(&self.command, &ending(&mut server).await)),
+                    Some(Line::Whole(line)) => adapter.hear_server(&line),
+                    Some(Line::TooLong(bytes)) => {
+                        let reason = format!("it wrote a line of {bytes} bytes; {LONGEST_LINE} are taken");
+                        adapter.give_up(&reason);
+                        self.tell(&mut adapter, &server_in, &mut client_out).await?;
+                        return Err(self.failed(&reason));
+                    }
+                    None => return Err(self.failed(&ending(&mut server).await)),
                 },
             }
         }
     }
 
+    /// Tells both sides what they are to be told; says whether the client has closed its session.
+    async fn tell(
+        &self,
+        adapter: &mut Adapter,
+        server: &LineWriter,
+        client: &mut Stdout,
+    ) -> Result<bool, Error> {
+        for output in adapter.take() {
+            match output {
+                Output::ToServer(line) => server.send(line),
+                Output::ToClient(line) => {
+                    client.write_all(line.as_bytes()).await.map_err(|error| broken(&error))?;
+                    client.flush().await.map_err(|error| broken(&error))?;
+                }
+                Output::Closed => return Ok(true),
+                Output::Refused(reason) => return Err(self.failed(&reason)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is wrong with the server. Its arguments may hold secrets, and what is said here is stored.
+    fn failed(&self, reason: &str) -> Error {
+        let program = self.command.first().map_or("", String::as_str);
+        Error::KernelUnavailable { reason: format!("the MCP server `{program}`: {reason}") }
+    }
+
     /// Starts the server in this process's group, so that it ends with it.
     fn start(&self) -> Result<Child, Error> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(failed(&self.command, "it names no program"));
+            return Err(self.failed("it is not named"));
         };
         Command::new(program)
             .args(arguments)
@@ -73,15 +103,7 @@ impl Tools {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| failed(&self.command, &error.to_string()))
-    }
-}
-
-/// What a line says; one that is too long says nothing.
-fn whole(line: Line) -> Vec<u8> {
-    match line {
-        Line::Whole(line) => line,
-        Line::TooLong(_) => Vec::new(),
+            .map_err(|error| self.failed(&error.to_string()))
     }
 }
 
@@ -90,15 +112,13 @@ fn first_id() -> u128 {
     uuid::Uuid::now_v7().as_u128()
 }
 
+/// How a server ended that has closed its output. One that goes on says nothing any more, and is killed.
 async fn ending(server: &mut Child) -> String {
-    match server.wait().await {
-        Ok(status) => format!("it ended ({status})"),
-        Err(error) => error.to_string(),
+    match timeout(EXIT_GRACE, server.wait()).await {
+        Ok(Ok(status)) => format!("it ended ({status})"),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it closed its standard output".to_owned(),
     }
-}
-
-fn failed(command: &[String], reason: &str) -> Error {
-    Error::KernelUnavailable { reason: format!("the MCP server `{}`: {reason}", command.join(" ")) }
 }
 
 fn broken(error: &std::io::Error) -> Error {

@@ -25,7 +25,9 @@ impl Play {
                 json!({ "id": 1, "result": { "serverInfo": { "name": "maths", "version": "2.1" } } }),
             )
             .server_says(json!({ "id": 2, "result": { "tools": [{ "name": "add" }], "nextCursor": "more" } }))
-            .server_says(json!({ "id": 3, "result": { "tools": [{ "name": "draw" }] } }));
+            .server_says(
+                json!({ "id": 3, "result": { "tools": [{ "name": "draw" }, { "name": "no/agent" }] } }),
+            );
         play
     }
 
@@ -136,6 +138,16 @@ fn what_a_tool_gives_is_the_result_of_its_job() {
 }
 
 #[test]
+fn a_text_stays_as_it_is_unless_it_is_an_object_or_a_list() {
+    for (text, value) in [("1.10", json!("1.10")), ("null", json!("null")), ("[1]", json!([1]))] {
+        let (play, _) = Play::ready().call("draw", json!({}));
+        let result = json!({ "content": [{ "type": "text", "text": text }] });
+        let told = play.server_says(json!({ "id": 4, "result": result })).told();
+        assert_eq!(told[0].1["result"], value);
+    }
+}
+
+#[test]
 fn what_fails_is_told_with_its_reason_and_what_is_cancelled_is_answered_once() {
     let (play, _) = Play::ready().call("add", json!({}));
     let failed = json!({ "isError": true, "content": [{ "type": "text", "text": "b is missing" }] });
@@ -151,7 +163,10 @@ fn what_fails_is_told_with_its_reason_and_what_is_cancelled_is_answered_once() {
     let (play, job) = play.call("add", json!({}));
     let play = play
         .client_says("job.cancel", json!({ "job_id": job }))
-        .client_says("job.cancel", json!({ "job_id": job }))
+        .client_says("job.cancel", json!({ "job_id": job }));
+    assert_eq!(play.client.len(), 1, "the tool may still act");
+    let play = play
+        .server_says(json!({ "id": 6, "error": { "code": 0, "message": "cancelled" } }))
         .server_says(json!({ "id": 6, "result": { "content": [] } }));
     assert_eq!(
         (&play.server[1]["method"], &play.server[1]["params"]["requestId"]),
@@ -159,6 +174,13 @@ fn what_fails_is_told_with_its_reason_and_what_is_cancelled_is_answered_once() {
     );
     let kinds: Vec<_> = play.told().into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, ["job.cancelled", "job.error"]);
+    assert_eq!(play.told()[1].1["code"], "CANCELLED");
+    let (mut play, _) = play.call("add", json!({}));
+    play.adapter.give_up("it wrote too much");
+    assert_eq!(play.take().told()[0].1["code"], "PROTOCOL");
+    let (play, _) = Play::ready().call("add", json!({}));
+    let play = play.server_says(json!({ "id": 4, "result": { "isError": true, "content": [] } }));
+    assert_eq!(play.told()[0].1["message"], "the tool does not say why");
 }
 
 #[test]
@@ -183,8 +205,10 @@ fn what_is_not_there_is_refused_and_what_is_not_understood_is_passed_over() {
     let play = play
         .server_says(json!({ "id": "p", "method": "ping" }))
         .server_says(json!({ "id": 7, "method": "sampling/createMessage", "params": {} }))
-        .client_says("session.ping", json!({ "nonce": "n", "sent_at": "2026-01-01T00:00:00Z" }))
-        .client_says("session.close", json!({}));
+        .client_says("session.ping", json!({ "nonce": "n", "sent_at": "2026-01-01T00:00:00Z" }));
+    assert_eq!(play.client.len(), 0, "the server has not said that it is there");
+    let asked = play.server.iter().find(|said| said["method"] == "ping").unwrap()["id"].clone();
+    let play = play.server_says(json!({ "id": asked, "result": {} })).client_says("session.close", json!({}));
     assert_eq!(play.server[0], json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
     assert_eq!(play.server[1]["error"]["code"], -32601);
     let told: Vec<_> =
