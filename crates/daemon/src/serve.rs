@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mainstay_arcp::Arcp;
 use mainstay_engine::{Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
+use mainstay_gateway::daemon::fingerprint_of;
 use mainstay_gateway::protocol::{Protocol, Protocols};
 use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, Watch};
 use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
@@ -145,6 +146,7 @@ async fn run(
         engine,
         tokens: Arc::new(tokens),
         version: VERSION,
+        fingerprint: fingerprint_of(&home.ensure_identity()?),
         port: listeners.port,
         remote: None,
         own_ports: Arc::new(listeners.pi.iter().map(|(_, port)| (PiProtocol::NAME, *port)).collect()),

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::Kinds;
 use crate::authorities::Authorities;
 use crate::browser::Links;
-use crate::tokens::Tokens;
+use crate::tokens::{TokenHash, Tokens};
 
 /// How long what is left to answer may take once every session is idle.
 pub const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -29,6 +29,8 @@ pub struct Daemon {
     pub links: Arc<Links>,
     /// The version of the daemon.
     pub version: &'static str,
+    /// What the daemons of this home are known by, as `sha256:` and hexadecimal digits: clients may pin it. It is no secret.
+    pub fingerprint: Arc<str>,
     /// The loopback port it listens on.
     pub port: u16,
     /// By which names other machines reach this, where it is the daemon as they see it.
@@ -51,6 +53,11 @@ pub struct Daemon {
     pub answering: TaskTracker,
     /// Whether the daemon begins anew once it has ended.
     pub begins_anew: Arc<BeginsAnew>,
+}
+
+/// The fingerprint of the daemons of a home with this identity. Source: draft-arcp-01, 8.3.
+pub fn fingerprint_of(identity: &str) -> Arc<str> {
+    format!("sha256:{}", String::from(TokenHash::of(identity))).into()
 }
 
 /// Whether a daemon begins anew once it has ended, as far as it was told. To stop counts for more than to begin anew.

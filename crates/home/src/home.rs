@@ -209,6 +209,23 @@ impl Home {
         Ok(token)
     }
 
+    /// What the daemons of this home are known by: random, no secret, and made where there is none yet.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or the identity cannot be read: another in its place would be taken for another home.
+    pub fn ensure_identity(&self) -> Result<String, Error> {
+        let path = self.folder.join("identity");
+        match std::fs::read_to_string(&path) {
+            Ok(identity) if !identity.trim().is_empty() => return Ok(identity.trim().to_owned()),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unusable(&path, &error)),
+        }
+        let identity = new_token();
+        write_atomically(&path, format!("{identity}\n").as_bytes())?;
+        Ok(identity)
+    }
+
     /// The daemon that says it runs. It may be gone; only a connection tells.
     pub fn daemon(&self) -> Option<DaemonRecord> {
         serde_json::from_slice(&std::fs::read(self.daemon_file()).ok()?).ok()
@@ -371,6 +388,15 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         std::fs::symlink_metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn an_identity_is_made_once_for_each_home() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let identity = home_in(one.path()).ensure_identity().unwrap();
+        assert_eq!(home_in(one.path()).ensure_identity().unwrap(), identity);
+        assert_ne!(home_in(other.path()).ensure_identity().unwrap(), identity);
+        assert_ne!(home_in(one.path()).ensure_token().unwrap(), identity);
     }
 
     #[test]

@@ -166,6 +166,7 @@ async fn main() {
         engine,
         tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
+        fingerprint: "sha256:0".into(),
         port,
         started_at: Timestamp::now(),
         kind_resolver: Default::default(),

@@ -107,6 +107,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         engine,
         tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
+        fingerprint: "sha256:0".into(),
         port: 0,
         remote: None,
         own_ports: Arc::default(),

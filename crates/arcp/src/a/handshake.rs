@@ -193,7 +193,7 @@ pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
         runtime: Some(Identity {
             kind: "mainstay".to_owned(),
             version: Some(session.daemon.version.to_owned()),
-            fingerprint: None,
+            fingerprint: Some(session.daemon.fingerprint.to_string()),
             principal: None,
             trust_level: Some(TrustLevel::Trusted),
         }),

@@ -264,6 +264,7 @@ async fn serve(
                 .with_issuers(signing_for(ada)),
         ),
         version: "0.0.0",
+        fingerprint: "sha256:0".into(),
         port,
         remote: None,
         own_ports: Arc::default(),

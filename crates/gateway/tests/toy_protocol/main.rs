@@ -50,6 +50,7 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", []).with_issuers(signing_for(ada()))),
             links: Arc::default(),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port,
             remote: None,
             own_ports: Arc::default(),

@@ -186,6 +186,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         engine,
         tokens: Arc::new(Tokens::new(TOKEN, [])),
         version: "0.0.0",
+        fingerprint: "sha256:0".into(),
         port,
         remote: None,
         own_ports: Arc::default(),

@@ -80,6 +80,7 @@ impl Home {
             engine,
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)]).with_issuers(issuers())),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port,
             remote: None,
             own_ports: Arc::default(),

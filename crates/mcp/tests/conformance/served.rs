@@ -44,6 +44,7 @@ impl Served {
             engine: Engine::open(Arc::new(log), vec![Arc::new(Steps)], limits.clone()).await.unwrap(),
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port,
             remote: None,
             own_ports: Arc::default(),

@@ -79,6 +79,7 @@ impl Home {
             engine,
             tokens: Arc::new(tokens()),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port,
             remote: None,
             own_ports: Arc::default(),

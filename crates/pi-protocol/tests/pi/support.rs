@@ -64,6 +64,7 @@ impl Home {
             engine,
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port,
             remote: None,
             own_ports: Arc::default(),

@@ -81,6 +81,9 @@ pub struct DaemonStatus {
     pub started_at: Timestamp,
     /// The home folder of the daemon.
     pub home: String,
+    /// What the daemons of this home are known by, as `sha256:` and hexadecimal digits. Clients of ARCP are told the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// Its resident memory, in bytes, where that can be told.
     pub resident_bytes: Option<u64>,
     /// The limits in force.

@@ -36,6 +36,7 @@ pub(crate) async fn status(call: Call, _: GetStatus) -> Result<DaemonStatus, Err
         pi_port: daemon.own_ports.get("pi").copied(),
         started_at: daemon.started_at,
         home: daemon.home.display().to_string(),
+        fingerprint: Some(daemon.fingerprint.to_string()),
         resident_bytes: mainstay_os::system::own_resident_bytes(),
         limits: engine.limits().clone(),
         commands: engine.commands_under_way(),

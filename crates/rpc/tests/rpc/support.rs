@@ -46,6 +46,7 @@ impl Home {
             engine,
             tokens: Arc::new(Tokens::new("secret", [])),
             version: "0.0.0",
+            fingerprint: "sha256:0".into(),
             port: 0,
             remote: None,
             own_ports: Arc::default(),
