@@ -57,6 +57,7 @@ impl<D: Dialect> Session<D> {
         if acceptance.is_some() {
             self.load_agent(event.session).await?;
         }
+        self.take_over(event).await?;
         let agents = &self.agents;
         let told = self.fold.tell(event, |home| agents.get(&home).cloned().unwrap_or_default());
         // The first that is told of a job is preceded by its acceptance, where it was submitted over this connection.

@@ -140,6 +140,9 @@ impl Feed {
         match &event.body {
             EventBody::AskRaised(ask) => known.asks.push(ask.ask),
             EventBody::AskEnded { ask, .. } => known.asks.retain(|waits| waits != ask),
+            EventBody::JobHandedOver { from, to, .. } => {
+                known.is_own = *to == self.session || (known.is_own && *from != self.session);
+            }
             _ => {}
         }
         (!news.is_empty()).then_some(Told { job, event, news })
@@ -174,6 +177,10 @@ pub(crate) fn job_of<'e>(event: &'e Event, principal: &Principal) -> Option<&'e 
     match &event.body {
         // The daemon says this, for no command of its own.
         EventBody::CommandDequeued { principal: of, command, .. } => (of == principal).then_some(command),
+        // It is an event of the command that hands the job over, which is one of the same principal.
+        EventBody::JobHandedOver { command, .. } => {
+            (event.metadata.source.principal() == *principal).then_some(command)
+        }
         _ => event.metadata.correlation.as_ref(),
     }
 }

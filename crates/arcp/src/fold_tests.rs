@@ -31,6 +31,8 @@ enum Step {
     Ask,
     Answer,
     Lease,
+    HandOff,
+    TakeOver,
     Deny,
     End,
 }
@@ -54,6 +56,8 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         Just(Step::Ask),
         Just(Step::Answer),
         Just(Step::Lease),
+        Just(Step::HandOff),
+        Just(Step::TakeOver),
         Just(Step::Deny),
         Just(Step::End),
     ];
@@ -76,7 +80,7 @@ fn log_of(steps: &[(usize, Step)]) -> Vec<Event> {
         let seq = Seq(events.len() as u64 + 1);
         if let Some((causation, body)) = next(&mut jobs[*number], *number, *step, seq) {
             let correlation = match step {
-                Step::Answer => CommandId::new("answer").unwrap(),
+                Step::Answer | Step::HandOff | Step::TakeOver => CommandId::new("other").unwrap(),
                 _ => id_of(*number),
             };
             let source = Source::Client { principal: Principal::local(), name: "test".to_owned() };
@@ -157,6 +161,11 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
             let lease = LeaseId::from_uuid(Uuid::from_u128(seq.0.into()));
             let change = LeaseChange::Revoked { reason: "enough".to_owned() };
             Some((job.begun, EventBody::LeaseChanged { job: JobId::from_uuid(uuid), lease, change }))
+        }
+        Step::HandOff | Step::TakeOver if job.queued.or(job.begun).is_some() && !job.has_ended => {
+            let (from, to) = if matches!(step, Step::HandOff) { (OWN, OTHER) } else { (OTHER, OWN) };
+            let (from, to) = (from.to_owned(), to.to_owned());
+            Some((None, EventBody::JobHandedOver { command, from, to }))
         }
         Step::End if runs => {
             job.has_ended = true;

@@ -50,6 +50,8 @@ pub(crate) enum JobNews<'a> {
     Delegated { child: &'a CommandId, agent: &'a str, grants: Option<&'a Grants> },
     /// A task that it gave has ended, and left this of what went with it.
     TaskEnded { unspent: &'a Amounts },
+    /// One session of ARCP handed it over to another.
+    HandedOver { from: &'a str, to: &'a str },
     /// Someone asked for it to stop.
     Cancelling,
     /// The job came to its end.
@@ -109,6 +111,7 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
             vec![JobNews::Delegated { child, agent, grants: grants.as_deref() }]
         }
         EventBody::DelegationEnded { unspent, .. } => vec![JobNews::TaskEnded { unspent }],
+        EventBody::JobHandedOver { from, to, .. } => vec![JobNews::HandedOver { from, to }],
         EventBody::LeaseChanged { lease, change, .. } => {
             vec![JobNews::LeaseChanged { lease: *lease, change }]
         }

@@ -42,9 +42,14 @@ impl UnderWay {
         observer.wants_job(&self.job, &origin, self.home)
     }
 
-    /// The same as a job of this session, where that submitted it.
-    pub(crate) fn at_base_of(self, session: &str) -> Option<JobAtBase> {
-        let origin = self.origin().filter(|origin| origin.session == session)?;
+    /// The same as a job of this session, where that holds it: it submitted it, unless the job was handed over since.
+    pub(crate) fn at_base_of(self, session: &str, holds_by_handover: Option<bool>) -> Option<JobAtBase> {
+        let submitted = self.origin().filter(|origin| origin.session == session);
+        let origin = match holds_by_handover {
+            Some(true) => JobOrigin { message: None, ..self.origin()? },
+            Some(false) => return None,
+            None => submitted?,
+        };
         let has_begun = self.state == JobState::Runs;
         let told = ToldAtBase {
             has_begun,

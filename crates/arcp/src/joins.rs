@@ -104,7 +104,7 @@ impl<D: Dialect> Session<D> {
     }
 
     /// What happened to a job up to this place in the log.
-    async fn history_of(
+    pub(crate) async fn history_of(
         &self,
         job: &CommandId,
         home: SessionId,

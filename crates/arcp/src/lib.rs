@@ -18,6 +18,7 @@ mod fold_place;
 #[cfg(test)]
 mod fold_tests;
 mod frames;
+mod handovers;
 mod held_jobs;
 mod job_cancellation;
 mod job_id;

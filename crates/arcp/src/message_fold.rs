@@ -326,6 +326,14 @@ impl<V: Translator> MessageFold<V> {
                 (JobNews::Delegated { grants: Some(given), .. }, None) => {
                     known.grants.iter_mut().for_each(|grants| grants.give_away(given));
                 }
+                (JobNews::HandedOver { .. }, None) => {
+                    let is_own = self.feed.job(job).is_some_and(|fed| fed.is_own);
+                    if is_own && !known.is_own {
+                        // The message was another session's.
+                        known.origin.message = None;
+                    }
+                    known.is_own = is_own;
+                }
                 (JobNews::TaskEnded { unspent }, None) => {
                     known.grants.iter_mut().for_each(|grants| grants.take_back(unspent));
                 }

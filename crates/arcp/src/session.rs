@@ -365,7 +365,7 @@ impl<D: Dialect> Session<D> {
     }
 
     /// Gives the jobs that the fold begins with the names of their agents.
-    async fn load_agent_names(&mut self) -> Result<(), Error> {
+    pub(crate) async fn load_agent_names(&mut self) -> Result<(), Error> {
         let homes: Vec<_> = self.fold.jobs().map(|(_, known)| known.home).collect();
         for home in homes {
             self.load_agent(home).await?;

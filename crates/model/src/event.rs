@@ -362,6 +362,15 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         unspent: Amounts,
     },
+    /// A job that waits or runs was handed over to another session of ARCP of the same principal, which holds it from here on.
+    JobHandedOver {
+        /// The command of the job.
+        command: CommandId,
+        /// The session of ARCP that held it.
+        from: String,
+        /// The session of ARCP that holds it.
+        to: String,
+    },
     /// The code ran to its end.
     EvalCompleted {
         /// The job that ran the code.

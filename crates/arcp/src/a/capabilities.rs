@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::settings::Settings;
 
 /// The boolean capabilities that both sides must have for a session to have them.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 11] = [
     "streaming",
     "binary_streams",
     "durable_jobs",
@@ -17,10 +17,14 @@ const SHARED: [&str; 10] = [
     "artifacts",
     "scheduled_jobs",
     "interrupt",
+    HANDOFF,
 ];
 
 /// The boolean capabilities that no session has.
-const MISSING: [&str; 1] = ["agent_handoff"];
+const MISSING: [&str; 0] = [];
+
+/// The capability of sessions that hand jobs over, or are handed some.
+pub(super) const HANDOFF: &str = "agent_handoff";
 
 /// The capability of clients without credentials, which only some runtimes have.
 pub(super) const ANONYMOUS: &str = "anonymous";
@@ -107,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_session_has_what_both_sides_have_and_nothing_else(
-            names in proptest::sample::subsequence([SHARED.as_slice(), &MISSING, &[ANONYMOUS]].concat(), 0..=11),
+            names in proptest::sample::subsequence([SHARED.as_slice(), &MISSING, &[ANONYMOUS]].concat(), 0..=12),
             allows_anonymous: bool,
         ) {
             let has = negotiate(&offered(&names, &[]), allows_anonymous).unwrap();
@@ -169,8 +173,8 @@ mod tests {
     #[test]
     fn what_is_required_and_lacks_is_named() {
         assert_eq!(
-            negotiate(&offered(&[], &["agent_handoff", "streaming"]), false),
-            Err(vec!["agent_handoff".to_owned()])
+            negotiate(&offered(&[], &["teleportation", "streaming"]), false),
+            Err(vec!["teleportation".to_owned()])
         );
     }
 }

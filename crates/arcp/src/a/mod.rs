@@ -8,6 +8,7 @@ mod capabilities;
 mod closing;
 mod delegation;
 mod errors;
+mod handoff;
 mod handshake;
 mod human;
 mod ids;
@@ -249,7 +250,10 @@ async fn begun_anew(
         // It knows of no job, so that all are found that are under way.
         let (empty, updates) = carried_over(peer, session, updates, stored.clone(), Reached::All);
         let under_way = empty.under_way_elsewhere().await?;
-        stored.base.jobs = under_way.into_iter().filter_map(|job| job.at_base_of(&stored.id)).collect();
+        for job in under_way {
+            let holds = empty.holds_by_handover(&job.job, job.home).await?;
+            stored.base.jobs.extend(job.at_base_of(&stored.id, holds));
+        }
         let (mut again, updates) = carried_over(peer, empty, updates, stored, Reached::All);
         again.store().await?;
         Ok((again, updates))

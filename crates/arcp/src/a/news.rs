@@ -17,7 +17,7 @@ use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStre
 use serde_json::{Map, Number, Value, json};
 
 use super::binary::displayed;
-use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress};
+use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress, wire_state};
 use super::{ids, quorum};
 use crate::job_news::{JobNews, tokens_of};
 use crate::message_fold::JobView;
@@ -134,6 +134,10 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
         JobNews::Noted(note) => vec![emitted("note", json!(note))],
         JobNews::Delegated { child, agent, .. } => {
             vec![emitted("delegate", json!({ "job_id": child, "agent": agent }))]
+        }
+        JobNews::HandedOver { from, to } => {
+            let state = wire_state(view.known.state);
+            vec![emitted("handoff", json!({ "from": from, "to": to, "state": state }))]
         }
         JobNews::Cancelling => vec![progress(WireState::Running, "the job is being cancelled")],
     }

@@ -45,6 +45,9 @@ impl Session<A> {
             Message::SessionClose(close) => return self.close(&id, close).await,
             Message::Cancel(cancel) => return self.cancel(&id, cancel).await,
             Message::Interrupt(interrupt) if self.has("interrupt") => self.interrupt(&id, interrupt).await?,
+            Message::AgentHandoff(handoff) if self.has(capabilities::HANDOFF) => {
+                self.hand_off(&id, frame.job_id, handoff).await?;
+            }
             Message::Resume(resume) => return self.resume(id, session_id, resume).await,
             Message::CheckpointCreate(_) if self.has("checkpoints") => self.checkpoint(&id).await,
             Message::Subscribe(subscribe) if self.has("subscriptions") => {

@@ -150,17 +150,22 @@ impl Translator for ATranslator {
     }
 
     fn news(&self, view: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<JobMessage>> {
+        let opened = |kind| {
+            let open = StreamOpen {
+                kind,
+                content_type: Some("text/plain".to_owned()),
+                encoding: Some("utf-8".to_owned()),
+            };
+            Message::StreamOpen(open)
+        };
         match news {
+            // The session that has the job now was not told of the streams before.
+            JobNews::HandedOver { to, .. } => {
+                let streams = self.in_streams(view, opened).map(|said| said.filter(|_| *to == self.session));
+                messages_of(self, view, news).into_iter().chain(streams).collect()
+            }
             JobNews::Began => {
                 let started = Message::JobStarted(JobStarted { attempt: Some(1) });
-                let opened = |kind| {
-                    let open = StreamOpen {
-                        kind,
-                        content_type: Some("text/plain".to_owned()),
-                        encoding: Some("utf-8".to_owned()),
-                    };
-                    Message::StreamOpen(open)
-                };
                 std::iter::once(Some(started.into())).chain(self.in_streams(view, opened)).collect()
             }
             news => messages_of(self, view, news),
@@ -217,6 +222,9 @@ impl Translator for ATranslator {
         let mut seq = seq;
         if known.is_own {
             seq += 1;
+            // Another session may have submitted it, and handed it over.
+            let to_own = |envelope| Envelope { session_id: Some(self.session.clone()), ..envelope };
+            let (original, whole) = (to_own(original), to_own(whole));
             delivered.push(match bytes.filter(|_| self.sidecar) {
                 Some(bytes) => delivery(seq, vec![beside(&original, bytes)], original),
                 None => delivery(seq, Vec::new(), whole),

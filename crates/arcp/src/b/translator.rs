@@ -260,6 +260,9 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
             let body = json!({ "delegate_id": id, "job_id": child, "agent": agent, "lease_request": lease });
             vec![EventKind::Delegate(body)]
         }
+        JobNews::HandedOver { from, to } => {
+            vec![vendor("x-mainstay.handoff", json!({ "from": from, "to": to }))]
+        }
         JobNews::Cancelling => vec![status("cancelling", None)],
         JobNews::TaskEnded { .. } | JobNews::Ended(_) => Vec::new(),
     }

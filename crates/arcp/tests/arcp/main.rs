@@ -5,6 +5,7 @@ mod a;
 mod a_artifacts;
 mod a_backpressure;
 mod a_edges;
+mod a_handoff;
 mod a_interrupts;
 mod a_leases;
 mod a_observers;

@@ -385,6 +385,7 @@ fn told(body: &EventBody) -> String {
         EventBody::JobDenied { error, .. } => format!("denied: {error}"),
         EventBody::JobDelegated { child, agent, .. } => format!("delegates to {agent}: {child}"),
         EventBody::DelegationEnded { child, .. } => format!("the task of {child} has ended"),
+        EventBody::JobHandedOver { command, to, .. } => format!("hands {command} over to {to}"),
         EventBody::LeaseChanged { change, .. } => match change {
             LeaseChange::Granted { terms } => format!("may use {} for a time", terms.resource()),
             LeaseChange::Extended { .. } => "may use it for longer".to_owned(),

@@ -86,6 +86,11 @@ pub fn bodies() -> Vec<EventBody> {
             grants: Some(Box::default()),
         },
         EventBody::DelegationEnded { job: job(), child: command_id("child"), unspent: Amounts::new() },
+        EventBody::JobHandedOver {
+            command: command_id("a-command"),
+            from: "sess_a".to_owned(),
+            to: "sess_b".to_owned(),
+        },
         EventBody::LeaseChanged {
             job: job(),
             lease: LeaseId::from(ask().ask),

@@ -7,6 +7,7 @@ mod compact;
 mod delegate;
 mod delete;
 mod eval;
+mod hand_over;
 mod hard_reset;
 mod label;
 mod lease;
@@ -44,6 +45,7 @@ pub use self::cancel::Cancel;
 pub use self::compact::Compact;
 pub use self::delegate::Delegate;
 pub use self::eval::Eval;
+pub use self::hand_over::HandOver;
 pub use self::label::Label;
 pub use self::lease::{ExtendLease, RevokeLease};
 pub use self::load::Load;
@@ -227,6 +229,8 @@ pub enum SessionCommand {
     RevokeLease(RevokeLease),
     /// Have the running job give a task to another agent, with a part of what it may do.
     Delegate(Delegate),
+    /// Have another session of ARCP hold a job that waits or runs.
+    HandOver(HandOver),
 }
 
 impl SessionCommand {
@@ -256,6 +260,7 @@ impl SessionCommand {
             Self::ExtendLease(request) => request,
             Self::RevokeLease(request) => request,
             Self::Delegate(request) => request,
+            Self::HandOver(request) => request,
         }
     }
 

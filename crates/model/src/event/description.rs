@@ -163,6 +163,7 @@ impl EventBody {
             Self::JobDenied { error, .. } => warning("denied:", error.to_string()),
             Self::JobDelegated { child, agent, .. } => plain("delegates", format!("to {agent}: {child}")),
             Self::DelegationEnded { child, unspent, .. } => describe_end_of_task(child, unspent),
+            Self::JobHandedOver { command, to, .. } => plain("handed over", format!("{command} to {to}")),
             Self::LeaseChanged { lease, change, .. } => describe_lease(*lease, change),
             Self::EvalCompleted { result, duration_ms, .. } => {
                 Description::new(Tone::Good, "done:", words_of_result(result)).took(*duration_ms)

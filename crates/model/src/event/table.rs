@@ -139,6 +139,7 @@ table! {
     LeaseChanged => "leaseChanged", Agent;
     JobDelegated => "jobDelegated", Agent;
     DelegationEnded => "delegationEnded", Agent;
+    JobHandedOver => "jobHandedOver", Agent;
     EvalCompleted => "evalCompleted", Eval;
     EvalFailed => "evalFailed", Eval;
     EvalCancelled => "evalCancelled", Eval;

@@ -96,6 +96,8 @@ impl Session {
                 self.delegate(*job, child, grants.as_deref())
             }
             EventBody::DelegationEnded { job, child, .. } => self.end_delegation(*job, child),
+            // Who holds a job is nothing to its session.
+            EventBody::JobHandedOver { .. } => {}
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);

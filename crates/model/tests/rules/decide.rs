@@ -511,6 +511,12 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
                 || running.cancel_requested
                 || running.grants.is_some()
         }),
+        (SessionCommand::HandOver(command::HandOver { target, .. }), running) => {
+            let principal = source.principal();
+            let running = running.filter(|running| !running.is_answered);
+            !running.is_some_and(|running| running.answers(&principal, target))
+                && !session.waits(&principal, target)
+        }
         (SessionCommand::Work(JobSpec::Build | JobSpec::Rebuild), _) => session.project.is_none(),
         (SessionCommand::Unload(command::Unload { alias }), _) => {
             session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias

@@ -69,6 +69,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::LeaseChanged { .. }
         | EventBody::JobDelegated { .. }
         | EventBody::DelegationEnded { .. }
+        | EventBody::JobHandedOver { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCleared { .. }

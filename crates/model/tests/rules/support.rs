@@ -501,6 +501,11 @@ fn any_task_body() -> impl Strategy<Value = EventBody> {
         (any_job(), 0..1000_u64).prop_map(move |(job, left)| {
             EventBody::DelegationEnded { job, child: child(), unspent: amounts(&format!("USD:{left}")) }
         }),
+        any_command_id().prop_map(|command| EventBody::JobHandedOver {
+            command,
+            from: "sess_a".to_owned(),
+            to: "sess_b".to_owned(),
+        }),
     ]
 }
 
@@ -1050,6 +1055,10 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => (any_command_id(), option::of(Just(OperationKind::FS_READ))).prop_map(|(parent, inherits)| {
             let (child, inherits) = (command_id(7), inherits.into_iter().collect());
             SessionCommand::Delegate(command::Delegate { parent, child, agent: "pi".to_owned(), inherits })
+        }),
+        1 => any_command_id().prop_map(|target| {
+            let (from, to) = ("sess_a".to_owned(), "sess_b".to_owned());
+            SessionCommand::HandOver(command::HandOver { target, from, to })
         }),
         1 => (any_ask_id(), "[a-z]{0,8}").prop_map(|(ask, reason)| {
             let lease = LeaseId::from(ask);

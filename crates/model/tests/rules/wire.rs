@@ -222,6 +222,11 @@ fn the_shape_of_every_command() {
             agent: "pi".to_owned(),
             inherits: vec!["fs.read".parse().unwrap()],
         }),
+        SessionCommand::HandOver(command::HandOver {
+            target: command_id(1),
+            from: "sess_a".to_owned(),
+            to: "sess_b".to_owned(),
+        }),
         SessionCommand::ExtendLease(command::ExtendLease {
             lease: LeaseId::from(ask_id(1)),
             duration_ms: Some(60_000),
@@ -579,6 +584,7 @@ fn event_examples() -> Vec<EventBody> {
             grants: Some(Box::new(grants())),
         },
         EventBody::DelegationEnded { job, child: command_id(2), unspent: amounts("USD:1.5") },
+        EventBody::JobHandedOver { command: command_id(1), from: text("sess_a"), to: text("sess_b") },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,

@@ -1,0 +1,96 @@
+//! How a client of dialect A hands a job over to another session of its principal. Source: draft-arcp-01, 14.
+
+use mainstay_arcp_protocol::Dialect;
+use mainstay_arcp_protocol::a::ErrorCode;
+use mainstay_arcp_protocol::a::control::Nack;
+use mainstay_arcp_protocol::a::execution::AgentHandoff;
+use mainstay_model::command::HandOver;
+use mainstay_model::{Command, CommandId, Error, SessionCommand, SessionId, Timestamp};
+
+use super::{A, capabilities, errors};
+use crate::session::Session;
+use crate::stored_session::StoredSession;
+
+impl Session<A> {
+    /// Hands a job of this session over to the session that is the target. Once that is answered, this one is told no more of the job.
+    pub(super) async fn hand_off(
+        &mut self,
+        id: &str,
+        job: Option<String>,
+        handoff: AgentHandoff,
+    ) -> Result<(), Error> {
+        let command = self.command_of(id)?;
+        let outcome = match self.outcome_of(&command).await {
+            Some(outcome) => outcome,
+            None => match self.handed_off(job, &handoff).await? {
+                Ok((home, target)) => {
+                    let (from, to) = (self.stored.id.clone(), handoff.target);
+                    let body = SessionCommand::HandOver(HandOver { target, from, to });
+                    let command = Command::new(command, self.client.source(), body);
+                    self.client.submit(home, command).await.map(|answered| answered.outcome)
+                }
+                Err(nack) => {
+                    self.nack(id, nack).await;
+                    return Ok(());
+                }
+            },
+        };
+        self.reach_the_end().await?;
+        self.settle(id, outcome).await
+    }
+
+    /// The job that is handed over, and the session of the engine that has it; else why it stays.
+    async fn handed_off(
+        &mut self,
+        job: Option<String>,
+        AgentHandoff { target, runtime, .. }: &AgentHandoff,
+    ) -> Result<Result<(SessionId, CommandId), Nack>, Error> {
+        if runtime.fingerprint.as_deref() != Some(&*self.daemon.fingerprint) {
+            let reason = "the runtime that is to go on with the job is another, or is not named";
+            let step =
+                "Name the `fingerprint` that `session.accepted` has in `runtime`, once you have verified it.";
+            return Ok(Err(errors::nack_with_step(ErrorCode::FailedPrecondition, reason, step)));
+        }
+        let Some(Ok(job)) = job.map(CommandId::new) else {
+            let reason = "only a job is handed over: name it in the `job_id` of the envelope";
+            return Ok(Err(errors::nack(ErrorCode::InvalidArgument, reason)));
+        };
+        if let Err(nack) = self.may_go_on(target).await? {
+            return Ok(Err(nack));
+        }
+        // What it holds is what the log says now.
+        self.reach_the_end().await?;
+        let known = self.fold.job(&job).map(|known| (known.home, known.is_own, known.state));
+        Ok(match known {
+            Some((_, true, state)) if state.is_terminal() => {
+                Err(errors::nack(ErrorCode::FailedPrecondition, "the job has ended"))
+            }
+            Some((home, true, _)) => Ok((home, job)),
+            None if self.place_of(&job).await?.is_none() => {
+                Err(errors::nack(ErrorCode::NotFound, "there is no such job"))
+            }
+            Some(_) | None => {
+                let reason = "the job is not this session's; only the session that holds it hands it over";
+                Err(errors::nack(ErrorCode::PermissionDenied, reason))
+            }
+        })
+    }
+
+    /// Whether a session can hold a job in the place of this one; else why not.
+    async fn may_go_on(&self, target: &str) -> Result<Result<(), Nack>, Error> {
+        let found = StoredSession::find(&self.client, target, Timestamp::now()).await?;
+        let Some(found) = found.filter(|found| !found.is_closed) else {
+            let reason = "`target`: this principal has no such session that is open or can be resumed";
+            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
+        };
+        let takes_jobs = found.features.iter().any(|feature| feature == capabilities::HANDOFF);
+        Ok(match found.dialect == Dialect::A && takes_jobs && target != self.stored.id {
+            true => Ok(()),
+            false => {
+                let reason = "`target`: it is this session, or one that has not agreed on `agent_handoff`";
+                let step = "Open the other session with the capability `agent_handoff`.";
+                Err(errors::nack_with_step(ErrorCode::FailedPrecondition, reason, step))
+            }
+        })
+    }
+}
