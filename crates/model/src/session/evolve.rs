@@ -46,7 +46,8 @@ impl Session {
             | EventBody::OutputCut { .. }
             | EventBody::CommandDequeued { .. }
             | EventBody::MessageStreamed(_)
-            | EventBody::AgentNoted(_) => {}
+            | EventBody::AgentNoted(_)
+            | EventBody::JobHandedOver { .. } => {}
             EventBody::SessionForked(point) => self.begin_as_fork(point),
             EventBody::EntriesMerged(point) => self.merge(point, event.seq),
             EventBody::CommandQueued(queued) => self.enter_lane(queued.command.clone(), event),
@@ -96,8 +97,6 @@ impl Session {
                 self.delegate(*job, child, grants.as_deref())
             }
             EventBody::DelegationEnded { job, child, .. } => self.end_delegation(*job, child),
-            // Who holds a job is nothing to its session.
-            EventBody::JobHandedOver { .. } => {}
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),
             EventBody::EvalFailed { job, changes_state, .. } => {
                 self.end_in_vain(*job, Transition::EvalFailed, *changes_state);
