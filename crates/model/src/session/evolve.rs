@@ -3,8 +3,10 @@
 use super::jobs::prompt_of;
 use super::surroundings::Surroundings;
 use super::{Activity, Parent, Session, Waiting, WorkerInfo};
+use crate::Timestamp;
 use crate::agent::QueuedPrompt;
 use crate::ask::Raiser;
+use crate::entry::Origin;
 use crate::event::{Event, EventBody, ForkPoint, MergePoint, Metadata, Source};
 use crate::id::{CommandId, Seq};
 use crate::message::Message;
@@ -112,10 +114,7 @@ impl Session {
             }
             EventBody::MessageAdded(message) => self.add_message(message),
             EventBody::TranscriptCompacted(_) => self.compact(&event.metadata.source),
-            EventBody::EntryLabeled { entry, label } => {
-                self.labels.set(*entry, event.at, label.clone());
-                self.version = self.version.next();
-            }
+            EventBody::EntryLabeled { entry, label } => self.label(*entry, event.at, label.as_deref()),
         }
     }
 
@@ -145,6 +144,11 @@ impl Session {
             self.version = self.version.next();
             self.summary_is_new = self.is_agent() && self.running().is_some();
         }
+    }
+
+    fn label(&mut self, entry: Origin, at: Timestamp, label: Option<&str>) {
+        self.labels.set(entry, at, label.map(str::to_owned));
+        self.version = self.version.next();
     }
 
     fn add_message(&mut self, message: &Message) {
