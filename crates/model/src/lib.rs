@@ -18,6 +18,7 @@ pub mod command_line;
 pub mod decide;
 pub mod diagnostic;
 pub mod display;
+pub mod elevation;
 pub mod entry;
 mod epoch;
 pub mod error;

@@ -63,8 +63,13 @@ impl Session<A> {
         let Response { value, responded_by, grant } = response;
         let channel = responded_by.map(Channel::new).transpose()?;
         let waiting = self.client.ask(&ask.to_string()).await?;
-        let question = &waiting.pending.ask.question;
-        let lease = grant.map(|grant| leases::terms_of(grant, question, Timestamp::now())).transpose()?;
+        let elevation = waiting.pending.elevation();
+        if elevation.and_then(|elevation| elevation.asker).is_some_and(|asker| asker == self.stored.id) {
+            let what = "answer what this very session asks".to_owned();
+            return Err(Error::NotPermitted { principal: self.client.principal().clone(), what });
+        }
+        let lease =
+            grant.map(|grant| leases::terms_of(grant, &waiting.pending, Timestamp::now())).transpose()?;
         let body = SessionCommand::Answer(Answer { ask, value, channel, lease: lease.flatten() });
         let command = Command::new(command, self.client.source(), body);
         Ok(self.client.submit(waiting.session.id, command).await?.outcome)

@@ -11,13 +11,14 @@ use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::CommandStatus;
 
 use mainstay_model::command::{ExtendLease, RevokeLease};
+use mainstay_model::elevation::Elevation;
 use mainstay_model::grant::{AskedOperation, LeaseTerms};
 use mainstay_model::permission::Permission;
 use mainstay_model::{
-    Command, CommandId, Error, LeaseId, Outcome, Question, SessionCommand, SessionId, Timestamp,
+    Command, CommandId, Error, LeaseId, Outcome, PendingAsk, SessionCommand, SessionId, Timestamp,
 };
 
-use super::{A, errors, ids, quorum};
+use super::{A, elevation, errors, ids, quorum};
 use crate::job_id::{Submission, job_id};
 use crate::session::Session;
 
@@ -27,22 +28,33 @@ use crate::session::Session;
 /// [`Error::InvalidArgument`] where it is about something else than what was asked.
 pub(super) fn terms_of(
     grant: PermissionGrant,
-    question: &Question,
+    pending: &PendingAsk,
     now: Timestamp,
 ) -> Result<Option<LeaseTerms>, Error> {
     let PermissionGrant { permission, resource, operation, lease_seconds, expires_at } = grant;
-    let Some(asked) = Permission::operation(question) else { return Ok(None) };
-    let AskedOperation { kind, target, .. } = &asked;
-    let named = [("permission", permission), ("operation", operation)];
-    let other =
-        named.into_iter().find(|(_, named)| named.as_ref().is_some_and(|named| named != kind.as_str()));
-    if let Some((argument, _)) = other {
-        let reason = format!("`{kind}` was asked for");
-        return Err(Error::InvalidArgument { argument: argument.to_owned(), reason });
+    let elevation = pending.elevation();
+    let asked = Permission::operation(&pending.ask.question);
+    let (wanted, kind, target) = match (&elevation, &asked) {
+        (Some(Elevation { level, kind, pattern, .. }), _) => {
+            (format!("{}{level}", elevation::PERMISSION), kind, pattern)
+        }
+        (None, Some(AskedOperation { kind, target, .. })) => (kind.to_string(), kind, target),
+        (None, None) => return Ok(None),
+    };
+    let named = [("permission", permission, wanted.as_str()), ("operation", operation, kind.as_str())];
+    for (argument, named, wanted) in named {
+        if named.is_some_and(|named| named != wanted) {
+            let reason = format!("`{wanted}` was asked for");
+            return Err(Error::InvalidArgument { argument: argument.to_owned(), reason });
+        }
     }
     let pattern = resource.filter(|resource| resource != target);
-    if let Some(pattern) = &pattern {
+    if let (None, Some(asked), Some(pattern)) = (&elevation, &asked, &pattern) {
         asked.covered_by(pattern)?;
+    }
+    if let (Some(elevation), Some(pattern)) = (&elevation, &pattern) {
+        let given = LeaseTerms { duration_ms: elevation.duration_ms, pattern: Some(pattern.clone()) };
+        elevation.terms(Some(given))?;
     }
     let until_then = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
     let durations = [lease_seconds.map(Duration::from_secs), expires_at.map(until_then)];

@@ -7,6 +7,7 @@ mod binary;
 mod capabilities;
 mod closing;
 mod delegation;
+mod elevation;
 mod errors;
 mod handoff;
 mod handshake;
@@ -36,6 +37,7 @@ use mainstay_model::{CommandId, Error, Position, Timestamp};
 use tokio::time::Instant;
 
 use self::closing::Closing;
+use self::elevation::Awaited;
 use self::handshake::{Handshake, Terms};
 use self::results::ResultArtifacts;
 use self::translator::{ATranslator, encoded, wire_state};
@@ -69,6 +71,8 @@ pub(crate) struct A {
     closing: Option<Closing>,
     /// The artifacts whose content is still to come.
     uploads: Uploads,
+    /// What the client wants jobs to be trusted with, and nobody has decided on.
+    elevations: Vec<Awaited>,
     /// Where the session was when it was looked how far its observers lie behind.
     lag_looked_at: Position,
 }
@@ -161,6 +165,7 @@ fn begin(
         heartbeats: HashMap::new(),
         closing: None,
         uploads: Uploads::default(),
+        elevations: Vec::new(),
         lag_looked_at: Position::ZERO,
     };
     Session::begin(peer, opened, outbox, dialect, translator)
@@ -280,11 +285,12 @@ fn carried_over(
         reached,
         held: session.owned.take(),
     };
-    let A { terms, opened_by, heartbeats, closing, uploads, .. } = session.dialect;
+    let A { terms, opened_by, heartbeats, closing, uploads, elevations, .. } = session.dialect;
     let (mut again, _) = begin(peer, opened, session.outbox, terms, opened_by);
     // What was submitted is still to be answered.
     (again.pending, again.updates, again.heard) = (session.pending, session.updates, session.heard);
     (again.dialect.heartbeats, again.dialect.closing) = (heartbeats, closing);
+    again.dialect.elevations = elevations;
     (again.dialect.uploads, again.held.pacing) = (uploads, session.held.pacing);
     (again, updates)
 }
@@ -319,6 +325,7 @@ impl Dialect for A {
     async fn finish(session: &mut Session<Self>) -> Result<Option<Served>, Error> {
         session.dialect.held_until = session.dialect.held_until.filter(|until| Instant::now() < *until);
         session.close_slow_observers().await?;
+        session.answer_elevations().await?;
         session.finish_closing().await
     }
 

@@ -9,16 +9,19 @@ use mainstay_arcp_protocol::a::permission::{LeaseExtended, LeaseGranted, LeaseRe
 use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamKind};
 use mainstay_arcp_protocol::a::telemetry::{Log, LogLevel, Metric};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
-use mainstay_model::grant::LeaseChange;
+use mainstay_model::elevation::Elevation;
+use mainstay_model::grant::{Lease, LeaseChange};
 use mainstay_model::message::TokenUsage;
 use mainstay_model::permission::Permission;
 use mainstay_model::tool_call::Progress;
-use mainstay_model::{Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStream, SessionId};
+use mainstay_model::{
+    Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStream, Question, SessionId, Source,
+};
 use serde_json::{Map, Number, Value, json};
 
 use super::binary::displayed;
 use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress, wire_state};
-use super::{ids, quorum};
+use super::{elevation, ids, quorum};
 use crate::job_news::{JobNews, tokens_of};
 use crate::message_fold::JobView;
 
@@ -29,7 +32,10 @@ const NO_DEADLINE: SignedDuration = SignedDuration::from_hours(365 * 24);
 const DEFAULT: &str = "default";
 
 /// For how long a permission is asked for, in seconds. A client that allows what is asked once need not say it.
-const ASKED_FOR_SECONDS: u64 = 300;
+pub(super) const ASKED_FOR_SECONDS: u64 = 300;
+
+/// For how many seconds a job is trusted with more, as a metric.
+const TRUST_ELEVATED: &str = "trust.elevated";
 
 /// How the names of a job's streams begin.
 pub(super) fn stream_prefix(job: &CommandId) -> String {
@@ -54,8 +60,8 @@ pub(super) fn messages_of(
     // A question, and its end, have their places also where the client cannot be asked.
     let asked = |said: JobMessage| translator.asks.then_some(said);
     let said = match news {
-        JobNews::Asked(ask) if translator.permissions && Permission::operation(&ask.question).is_some() => {
-            let request = asked_as(translator, ask, permission_request(ask));
+        JobNews::Asked(ask) if translator.permissions && is_permission(view, &ask.question) => {
+            let request = asked_as(translator, ask, permission_request(view, ask));
             let blocked = progress(WireState::Blocked, ask.question.prompt.clone());
             return vec![Some(blocked), Some(request)];
         }
@@ -73,7 +79,10 @@ pub(super) fn messages_of(
         }
         JobNews::LeaseChanged { lease, change } => {
             let told = lease_changed(view.event.session, *lease, change);
-            return vec![translator.permissions.then_some(told)];
+            let told = translator.permissions.then_some(told);
+            // The draft wants it to be seen by all who read a job's log.
+            let audited = elevated(view, *lease, change).into_iter().map(Some);
+            return std::iter::once(told).chain(audited).collect();
         }
         other => told_of(translator, view, other),
     };
@@ -182,8 +191,30 @@ fn question(ask: &Ask, at: Timestamp) -> JobMessage {
     }
 }
 
+/// Whether it is asked for a permission, or for more trust.
+fn is_permission(view: &JobView<'_>, question: &Question) -> bool {
+    Permission::operation(question).is_some() || elevation_in(view, question).is_some()
+}
+
+/// What the job is to be trusted with; none of what a worker asks, whatever it says.
+fn elevation_in(view: &JobView<'_>, question: &Question) -> Option<Elevation> {
+    matches!(view.event.metadata.source, Source::Client { .. }).then(|| question.elevation()).flatten()
+}
+
 /// A question for a permission. Source: draft-arcp-01, 15.4.
-fn permission_request(ask: &Ask) -> JobMessage {
+fn permission_request(view: &JobView<'_>, ask: &Ask) -> JobMessage {
+    if let Some(elevation) = elevation_in(view, &ask.question) {
+        let Elevation { level, kind, pattern, duration_ms, .. } = elevation;
+        let request = PermissionRequest {
+            permission: format!("{}{level}", elevation::PERMISSION),
+            resource: Some(pattern),
+            operation: Some(kind.into()),
+            reason: Some(ask.question.prompt.clone()),
+            requested_lease_seconds: Some(duration_ms.div_ceil(1_000)),
+            expires_at: ask.deadline.map(|deadline| deadline.at),
+        };
+        return Message::PermissionRequest(request).into();
+    }
     let operation = Permission::operation(&ask.question);
     let (kind, target) = operation.map(|asked| (String::from(asked.kind), asked.target)).unzip();
     Message::PermissionRequest(PermissionRequest {
@@ -197,20 +228,55 @@ fn permission_request(ask: &Ask) -> JobMessage {
     .into()
 }
 
+/// What is said of a lease that was given.
+pub(super) fn lease_granted(home: SessionId, lease: LeaseId, terms: &Lease) -> LeaseGranted {
+    let kind = String::from(terms.asked().kind.clone());
+    let elevated = terms.level().map(|level| format!("{}{level}", elevation::PERMISSION));
+    LeaseGranted {
+        lease_id: ids::of_lease(home, lease),
+        permission: elevated.unwrap_or_else(|| kind.clone()),
+        expires_at: terms.expires_at(),
+        resource: Some(terms.resource().to_owned()),
+        operation: Some(kind),
+    }
+}
+
+/// Whether this end of a question gives a job what it is to be trusted with.
+pub(super) fn gives_elevation(ending: &AskEnding) -> bool {
+    matches!(ending, AskEnding::Answered { value } if Permission::of(value) == Some(Permission::Once))
+}
+
+/// What is said for the record of a lease that raises the trust in its job. Source: draft-arcp-01, 15.6.
+fn elevated(view: &JobView<'_>, lease: LeaseId, change: &LeaseChange) -> Vec<JobMessage> {
+    let LeaseChange::Granted { terms } = change else { return Vec::new() };
+    let Some(level) = terms.level() else { return Vec::new() };
+    let (operation, resource) = (&terms.asked().kind, terms.resource());
+    let (by, until) = (view.event.metadata.source.principal(), terms.expires_at());
+    let dims = json!({
+        "level": level,
+        "operation": operation,
+        "resource": resource,
+        "lease_id": ids::of_lease(view.event.session, lease),
+        "granted_by": by,
+        "expires_at": until,
+    });
+    let attributes = dims.as_object().cloned();
+    let message = format!("{by} lets the job be {level} with {operation} of {resource} until {until}");
+    let log = Log { level: LogLevel::Warn, message, attributes: attributes.clone() };
+    let metric = Metric {
+        name: TRUST_ELEVATED.to_owned(),
+        value: terms.duration_ms().div_ceil(1_000).into(),
+        unit: Some("seconds".to_owned()),
+        dims: attributes,
+    };
+    vec![Message::Log(log).into(), Message::Metric(metric).into()]
+}
+
 /// What is said of a lease whose job runs in this session of the engine.
 fn lease_changed(home: SessionId, lease: LeaseId, change: &LeaseChange) -> JobMessage {
     let lease_id = ids::of_lease(home, lease);
     let message = match change {
-        LeaseChange::Granted { terms } => {
-            let kind = String::from(terms.asked().kind.clone());
-            Message::LeaseGranted(LeaseGranted {
-                lease_id,
-                permission: kind.clone(),
-                expires_at: terms.expires_at(),
-                resource: Some(terms.resource().to_owned()),
-                operation: Some(kind),
-            })
-        }
+        LeaseChange::Granted { terms } => Message::LeaseGranted(lease_granted(home, lease, terms)),
         LeaseChange::Extended { expires_at } => {
             Message::LeaseExtended(LeaseExtended { lease_id, expires_at: *expires_at })
         }

@@ -65,6 +65,9 @@ impl Session<A> {
             Message::LeaseRefresh(_) | Message::LeaseRevoked(_) if self.has("permissions") => {
                 self.change_lease(&id, message).await?;
             }
+            Message::PermissionRequest(request) if self.has("permissions") => {
+                self.request_permission(&id, frame.job_id, request).await?;
+            }
             Message::SessionAuthenticate(authenticate) => {
                 return self.authenticate(id, &authenticate.auth).await;
             }

@@ -5,6 +5,7 @@ mod a;
 mod a_artifacts;
 mod a_backpressure;
 mod a_edges;
+mod a_elevations;
 mod a_handoff;
 mod a_interrupts;
 mod a_leases;

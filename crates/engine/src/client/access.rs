@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::{Error, Rights, Session, SessionId};
+use mainstay_model::{AskId, Error, PendingAsk, Rights, Session, SessionId};
 
 use super::Client;
 
@@ -112,6 +112,18 @@ impl Client {
             Some(found) if self.access.drives(&found) => Ok(()),
             Some(found) if self.access.sees(&found) => Err(self.not_permitted("drive this session")),
             Some(_) | None => Err(not_found(session)),
+        }
+    }
+
+    /// Whether a job is trusted more says only who may do everything. Nobody knows the id of an ask before it is committed.
+    pub(super) async fn may_answer(&self, session: SessionId, ask: AskId) -> Result<(), Error> {
+        if self.access.rights == Rights::All {
+            return Ok(());
+        }
+        let found = self.engine.session(session).await?;
+        match found.as_ref().and_then(|found| found.ask(ask)).and_then(PendingAsk::elevation) {
+            Some(_) => Err(self.not_permitted("say how far a job is trusted")),
+            None => Ok(()),
         }
     }
 

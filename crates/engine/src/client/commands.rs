@@ -32,6 +32,9 @@ impl Client {
             Right::Drive => self.must_drive(session).await?,
             Right::Own(to) => self.must_own(session, to).await?,
         }
+        if let SessionCommand::Answer(answer) = &command.body {
+            self.may_answer(session, answer.ask).await?;
+        }
         let asked_by = (self.is_connection && rules.runs_job).then(|| self.presence.number());
         let command = Command { source: self.source(), ..command };
         if rules.lane == Lane::Server {

@@ -6,6 +6,7 @@ mod cancel;
 mod compact;
 mod delegate;
 mod delete;
+mod elevate;
 mod eval;
 mod hand_over;
 mod hard_reset;
@@ -44,6 +45,7 @@ pub use self::answer::{Answer, Decline};
 pub use self::cancel::Cancel;
 pub use self::compact::Compact;
 pub use self::delegate::Delegate;
+pub use self::elevate::Elevate;
 pub use self::eval::Eval;
 pub use self::hand_over::HandOver;
 pub use self::label::Label;
@@ -231,6 +233,8 @@ pub enum SessionCommand {
     Delegate(Delegate),
     /// Have another session of ARCP hold a job that waits or runs.
     HandOver(HandOver),
+    /// Ask whether the running job may do more than its grant for a time.
+    Elevate(Elevate),
 }
 
 impl SessionCommand {
@@ -261,6 +265,7 @@ impl SessionCommand {
             Self::RevokeLease(request) => request,
             Self::Delegate(request) => request,
             Self::HandOver(request) => request,
+            Self::Elevate(request) => request,
         }
     }
 

@@ -5,11 +5,13 @@ use crate::affordance::Action;
 use crate::agent::JobKind;
 use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 use crate::command::Answer;
+use crate::elevation::Elevation;
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source};
 use crate::grant::Grants;
 use crate::id::{AskId, Channel, CommandId, JobId, Seq};
 use crate::outcome::{Outcome, Response};
+use crate::permission::Permission;
 use crate::vote::Vote;
 
 impl Draft<'_> {
@@ -88,6 +90,44 @@ impl Draft<'_> {
         Ok(Response::Recorded { seq })
     }
 
+    /// Asks whether the running job may do more than its grant for a time.
+    ///
+    /// # Errors
+    /// [`Error::NotRunning`] where the target does not run, [`Error::NotElevated`] where nothing bounds it, it asks nobody, or it can hold no
+    /// lease; what its grant refuses, [`Error::NotPermitted`] and [`Error::InvalidArgument`] for another level; and as [`Draft::pause`].
+    pub(crate) fn elevate(
+        &mut self,
+        metadata: Metadata,
+        ask: AskId,
+        target: &CommandId,
+        elevation: &Elevation,
+    ) -> Result<Response, Error> {
+        let principal = metadata.source.principal();
+        elevation.level.check_reachable(&principal)?;
+        let running = self.session.running().filter(|running| running.answers(&principal, target)).cloned();
+        let running = running.ok_or_else(|| Error::NotRunning { command: target.clone() })?;
+        let refused = |reason: &str| Err(Error::NotElevated { reason: reason.to_owned() });
+        if running.kind != JobKind::Turn {
+            return refused("only an agent asks before it does something, in its turn");
+        }
+        let Some(held) = running.grants.as_deref() else {
+            return refused("nothing bounds it, so it is trusted already");
+        };
+        held.check_life(self.now)?;
+        if self.limits.lease_longest_ms == 0 {
+            return refused("`lease-longest-ms` is 0, so nothing is given for a time");
+        }
+        if !held.has_room_for_a_lease(self.now) {
+            return refused("it holds as many leases as it can");
+        }
+        let question = elevation.clone().within(self.limits).question(&principal, held.quorum());
+        self.admissible(ask, running.cancel_requested, &question)?;
+        let deadline = Some(Deadline::after(self.now, self.limits.ask_ms));
+        let raised = Ask { ask, raiser: Raiser::Job { job: running.job }, question, deadline };
+        let seq = self.record(of_job(metadata.source, &running), EventBody::AskRaised(Box::new(raised)));
+        Ok(Response::Recorded { seq })
+    }
+
     fn admissible(&self, ask: AskId, is_cancelled: bool, question: &Question) -> Result<(), Error> {
         if is_cancelled {
             return Err(Error::Cancelled);
@@ -107,13 +147,18 @@ impl Draft<'_> {
 
     /// A client answers. The first valid answer ends the ask, or the last of those that must be the same; a later one finds none.
     pub(crate) fn take_answer(&mut self, metadata: Metadata, answer: Answer) -> Result<Response, Error> {
-        let Answer { ask, value, mut channel, lease } = answer;
+        let Answer { ask, value, mut channel, mut lease } = answer;
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
         let question = &pending.ask.question;
         question.check_size(&value, self.limits)?;
         question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
+        if let Some(elevation) = pending.elevation()
+            && Permission::of(&value) == Some(Permission::Once)
+        {
+            lease = Some(elevation.terms(lease)?);
+        }
         let mut given = lease.as_ref().map(|terms| self.lease_of(&pending, &value, terms)).transpose()?;
         let missing = pending.missing_with(&metadata.source.principal(), &value);
         if question.needed_answers() > 1 {
@@ -226,6 +271,8 @@ impl Draft<'_> {
         let (ask, by, answer) = (pending.ask.ask, metadata.source.clone(), ending.answer());
         let seq = self.record_end(metadata, pending, ending, channel);
         match pending.identity() {
+            // The job has not asked this itself.
+            None if pending.elevation().is_some() => {}
             None => self.effect(Effect::Answer { ask, answer }),
             Some(raiser) => {
                 let outcome = match answer {

@@ -94,15 +94,21 @@ impl Draft<'_> {
     ) -> Result<Lease, Error> {
         let invalid =
             |reason: &str| Error::InvalidArgument { argument: "lease".to_owned(), reason: reason.to_owned() };
+        let elevation = pending.elevation();
         let asked = Permission::operation(&pending.ask.question);
-        let asked = asked.filter(|_| Permission::of(answer) == Some(Permission::Once));
-        let asked = asked.ok_or_else(|| invalid("only the answer `once` to a permission has one"))?;
+        if Permission::of(answer) != Some(Permission::Once) || asked.is_none() && elevation.is_none() {
+            return Err(invalid("only the answer `once` to a permission has one"));
+        }
         let running = self.session.running().filter(|running| pending.is_of_job(running.job));
         let held = running.and_then(|running| running.grants.as_deref());
         if held.is_none_or(|held| !held.has_room_for_a_lease(self.now)) {
             return Err(invalid("the job cannot hold another"));
         }
-        Lease::new(asked, terms, self.now, self.limits)
+        match (elevation, asked) {
+            (Some(elevation), _) => Lease::of_elevation(&elevation, terms.duration_ms, self.now, self.limits),
+            (None, Some(asked)) => Lease::new(asked, terms, self.now, self.limits),
+            (None, None) => Err(invalid("no permission was asked for")),
+        }
     }
 
     /// Has the running job hold a permission that the answer to an ask has given.

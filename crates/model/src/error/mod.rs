@@ -192,6 +192,12 @@ pub enum Error {
         /// The currency of which nothing remains.
         currency: String,
     },
+    /// The job cannot be trusted with more than it is.
+    #[error("the job cannot be elevated: {reason}")]
+    NotElevated {
+        /// Why it cannot.
+        reason: String,
+    },
     /// A job asked for a child's grant that its own does not cover.
     #[error("the grant asks for more than is held: {capability} `{asked}`")]
     GrantExceeded {

@@ -6,6 +6,7 @@ use super::denial::Denial;
 use super::operation::{AskedOperation, Operation};
 use super::pattern::{Pattern, PatternLimits};
 use crate::Timestamp;
+use crate::elevation::{Elevation, TrustLevel};
 use crate::error::Error;
 use crate::event::Deadline;
 use crate::limits::Limits;
@@ -31,6 +32,7 @@ pub struct Lease {
     granted_at: Timestamp,
     expires_at: Timestamp,
     duration_ms: u64,
+    level: Option<TrustLevel>,
 }
 
 /// What becomes of a lease while its job runs.
@@ -99,7 +101,43 @@ impl Lease {
             granted_at: now,
             expires_at,
             duration_ms,
+            level: None,
         })
+    }
+
+    /// A lease of what a job is to be trusted with, for so long, and `lease-longest-ms` at most.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it is for no time, or its pattern is none.
+    pub fn of_elevation(
+        elevation: &Elevation,
+        duration_ms: u64,
+        now: Timestamp,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let Elevation { level, kind, pattern, .. } = elevation;
+        let duration_ms = duration_ms.min(limits.lease_longest_ms);
+        if duration_ms == 0 {
+            return Err(invalid("lease", "it must be for at least a millisecond"));
+        }
+        Ok(Self {
+            asked: AskedOperation { kind: kind.clone(), target: pattern.clone(), is_recursive: false },
+            pattern: Some(Pattern::parse(kind, pattern, &PatternLimits::REQUEST)?),
+            granted_at: now,
+            expires_at: after(now, duration_ms),
+            duration_ms,
+            level: Some(*level),
+        })
+    }
+
+    /// The level of trust to which it raises its job, where that was asked for; none of another permission.
+    pub const fn level(&self) -> Option<TrustLevel> {
+        self.level
+    }
+
+    /// For how long it was given at first, in milliseconds.
+    pub const fn duration_ms(&self) -> u64 {
+        self.duration_ms
     }
 
     /// Returns the operation that was asked about when it was given.
@@ -132,7 +170,7 @@ impl Lease {
     }
 
     /// Until when it is held if its holder asks for more time: from now on for as long as it was given for at first, and since it was given
-    /// for no longer than `lease-longest-ms`.
+    /// for no longer than `lease-longest-ms`. One that raises the trust in its job is not extended: who may do everything gives it anew.
     ///
     /// # Errors
     /// [`Error::GrantExpired`] where it has ended, [`Error::GrantExceeded`] where it may last no longer than it does.
@@ -147,7 +185,7 @@ impl Lease {
         }
         let wanted = after(now, duration_ms.unwrap_or(self.duration_ms).min(self.duration_ms));
         let until = wanted.min(after(self.granted_at, limits.lease_longest_ms));
-        match until > self.expires_at {
+        match self.level.is_none() && until > self.expires_at {
             true => Ok(until),
             false => Err(Error::GrantExceeded { capability: "expiry".to_owned(), asked: wanted.to_string() }),
         }
@@ -183,17 +221,21 @@ struct StoredLease {
     expires_at: Timestamp,
     /// For how long it was given at first, in milliseconds.
     duration_ms: u64,
+    /// The level of trust to which it raises its job, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    level: Option<TrustLevel>,
 }
 
 impl From<Lease> for StoredLease {
     fn from(lease: Lease) -> Self {
-        let Lease { asked, pattern, granted_at, expires_at, duration_ms } = lease;
+        let Lease { asked, pattern, granted_at, expires_at, duration_ms, level } = lease;
         Self {
             asked,
             pattern: pattern.map(|pattern| pattern.to_string()),
             granted_at,
             expires_at,
             duration_ms,
+            level,
         }
     }
 }
@@ -202,9 +244,9 @@ impl TryFrom<StoredLease> for Lease {
     type Error = Error;
 
     fn try_from(stored: StoredLease) -> Result<Self, Error> {
-        let StoredLease { asked, pattern, granted_at, expires_at, duration_ms } = stored;
+        let StoredLease { asked, pattern, granted_at, expires_at, duration_ms, level } = stored;
         let pattern = pattern.as_deref();
         let pattern = pattern.map(|text| Pattern::parse(&asked.kind, text, &PatternLimits::STORED));
-        Ok(Self { pattern: pattern.transpose()?, asked, granted_at, expires_at, duration_ms })
+        Ok(Self { pattern: pattern.transpose()?, asked, granted_at, expires_at, duration_ms, level })
     }
 }

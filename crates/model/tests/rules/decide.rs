@@ -376,6 +376,11 @@ impl SessionHistory {
             Err(Error::InvalidArgument { argument, .. }) if argument == "lease" => {
                 assert!(misses, "nobody asked for a permission");
             }
+            Err(Error::NotElevated { .. }) => assert!(misses, "such a job can be trusted with more"),
+            Err(Error::Cancelled) => {
+                let running = self.session.running();
+                assert!(running.is_some_and(|running| running.cancel_requested), "nothing is to stop");
+            }
             Err(Error::SessionNotFound { .. } | Error::SessionExists { .. }) => {
                 assert!(misses, "it is loaded, or was unloaded before");
             }
@@ -516,6 +521,14 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             let running = running.filter(|running| !running.is_answered);
             !running.is_some_and(|running| running.answers(&principal, target))
                 && !session.waits(&principal, target)
+        }
+        (SessionCommand::Elevate(command::Elevate { target, .. }), running) => {
+            running.is_none_or(|running| {
+                !running.answers(&source.principal(), target)
+                    || running.cancel_requested
+                    || running.kind != JobKind::Turn
+                    || running.grants.is_none()
+            })
         }
         (SessionCommand::Work(JobSpec::Build | JobSpec::Rebuild), _) => session.project.is_none(),
         (SessionCommand::Unload(command::Unload { alias }), _) => {

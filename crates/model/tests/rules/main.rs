@@ -4,6 +4,7 @@
 mod agents;
 mod decide;
 mod delegations;
+mod elevations;
 mod evolve;
 mod filter;
 mod grants;

@@ -6,6 +6,7 @@ use crate::agents::{any_agent_body, any_queued_prompt, any_work};
 use mainstay_model::Language;
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
+use mainstay_model::elevation::{Elevation, TrustLevel};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::grant::{
     Amounts, AskedOperation, Budget, Grants, Lease, LeaseChange, LeaseTerms, OperationKind, PatternLimits,
@@ -790,6 +791,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::GrantExpired { at: Timestamp::UNIX_EPOCH },
         Error::GrantRevoked { reason: text("the review is over") },
         Error::BudgetExhausted { currency: text("USD") },
+        Error::NotElevated { reason: text("nothing bounds it, so it is trusted already") },
         Error::GrantExceeded { capability: text("fs.write"), asked: text("/**") },
         Error::ParentEnded { parent: command_id(1), ending: ParentEnding::Cancelled },
         Error::RunnerUnavailable {
@@ -1059,6 +1061,12 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => any_command_id().prop_map(|target| {
             let (from, to) = ("sess_a".to_owned(), "sess_b".to_owned());
             SessionCommand::HandOver(command::HandOver { target, from, to })
+        }),
+        1 => (any_command_id(), any_count()).prop_map(|(target, duration_ms)| {
+            let (kind, pattern) = (OperationKind::FS_WRITE, "/work/**".to_owned());
+            let level = TrustLevel::Trusted;
+            let elevation = Elevation { level, kind, pattern, duration_ms, reason: None, asker: None };
+            SessionCommand::Elevate(command::Elevate { target, elevation })
         }),
         1 => (any_ask_id(), "[a-z]{0,8}").prop_map(|(ask, reason)| {
             let lease = LeaseId::from(ask);

@@ -11,6 +11,7 @@ use mainstay_model::Language;
 use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::command;
 use mainstay_model::diagnostic::{Severity, TextPosition};
+use mainstay_model::elevation::{Elevation, TrustLevel};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::grant::{Budget, Grants, LeaseChange, LeaseTerms, PatternLimits};
 use mainstay_model::{
@@ -226,6 +227,17 @@ fn the_shape_of_every_command() {
             target: command_id(1),
             from: "sess_a".to_owned(),
             to: "sess_b".to_owned(),
+        }),
+        SessionCommand::Elevate(command::Elevate {
+            target: command_id(1),
+            elevation: Elevation {
+                level: TrustLevel::Trusted,
+                kind: "fs.write".parse().unwrap(),
+                pattern: "/work/**".to_owned(),
+                duration_ms: 60_000,
+                reason: Some("the build writes there".to_owned()),
+                asker: Some("sess_1".to_owned()),
+            },
         }),
         SessionCommand::ExtendLease(command::ExtendLease {
             lease: LeaseId::from(ask_id(1)),
