@@ -1,9 +1,6 @@
 //! Elevations: a job that a grant bounds is to be trusted with more for a time, which a person allows who may do everything. Source: ARCP
 //! draft 01, 15.3 and 15.6.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,73 +12,12 @@ use crate::id::Principal;
 use crate::limits::Limits;
 use crate::permission::Permission;
 
+pub use crate::trust::TrustLevel;
+
 /// The title of the schema of such a question.
 const TITLE: &str = "elevation";
 /// The longest reason, in bytes.
 const LONGEST_REASON: usize = 1_000;
-
-/// How far somebody is trusted. Source: ARCP draft 01, 15.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TrustLevel {
-    /// It may look at most: an anonymous principal, and one that changes nothing.
-    Untrusted,
-    /// It may do what it was given: a principal with some rights, and a job that a grant bounds.
-    Constrained,
-    /// Nothing bounds it: a principal with the right to everything, and its jobs without a grant.
-    Trusted,
-    /// The daemon itself, and nobody else.
-    Privileged,
-}
-
-impl TrustLevel {
-    const ALL: [Self; 4] = [Self::Untrusted, Self::Constrained, Self::Trusted, Self::Privileged];
-
-    /// Returns the name of the level.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Untrusted => "untrusted",
-            Self::Constrained => "constrained",
-            Self::Trusted => "trusted",
-            Self::Privileged => "privileged",
-        }
-    }
-
-    /// Checks that a job can be elevated to it, as this principal wishes.
-    ///
-    /// # Errors
-    /// [`Error::NotPermitted`] for the level of the daemon, [`Error::InvalidArgument`] for one that is no more than a job has.
-    pub fn check_reachable(self, principal: &Principal) -> Result<(), Error> {
-        match self {
-            Self::Trusted => Ok(()),
-            Self::Privileged => {
-                let (principal, what) = (principal.clone(), "elevate a job to `privileged`".to_owned());
-                Err(Error::NotPermitted { principal, what })
-            }
-            Self::Untrusted | Self::Constrained => {
-                Err(invalid("level of trust", format!("`{self}` is no more than each job has")))
-            }
-        }
-    }
-}
-
-impl fmt::Display for TrustLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for TrustLevel {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let known = Self::ALL.into_iter().find(|level| level.as_str() == name);
-        known.ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join("`, `");
-            invalid("level of trust", format!("it is one of `{names}`"))
-        })
-    }
-}
 
 /// What a job is to be trusted with, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

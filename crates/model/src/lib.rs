@@ -60,6 +60,7 @@ pub mod timeline;
 pub mod tool_call;
 pub mod transcribe;
 pub mod transcript;
+mod trust;
 pub mod validity;
 pub mod vote;
 

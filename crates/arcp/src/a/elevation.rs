@@ -12,29 +12,16 @@ use mainstay_model::command::Elevate;
 use mainstay_model::elevation::Elevation;
 use mainstay_model::grant::LeaseChange;
 use mainstay_model::{
-    AskEnding, AskId, Command, CommandId, Error, EventBody, LeaseId, Outcome, Response, Seq, SessionCommand,
+    AskEnding, Command, CommandId, Error, EventBody, LeaseId, Outcome, Response, Seq, SessionCommand,
     SessionId,
 };
 
+use super::awaited_elevation::{Awaited, PERMISSION};
 use super::{A, delegation, errors, news};
 use crate::session::Session;
 
-/// How the permission is called that raises the trust in a job; the level follows.
-pub(super) const PERMISSION: &str = "trust.elevate.";
-
 /// How many events are read at once.
 const PAGE: usize = 100;
-
-/// A request of the client that is answered once somebody has decided.
-pub(super) struct Awaited {
-    /// The message that asks.
-    message: String,
-    /// The session of the engine that has the job.
-    home: SessionId,
-    ask: AskId,
-    /// The event that raised the ask.
-    raised: Seq,
-}
 
 impl Session<A> {
     /// Has people be asked whether a job of the principal may do more for a time.

@@ -18,7 +18,8 @@ use mainstay_model::{
     Command, CommandId, Error, LeaseId, Outcome, PendingAsk, SessionCommand, SessionId, Timestamp,
 };
 
-use super::{A, elevation, errors, ids, quorum};
+use super::awaited_elevation::PERMISSION;
+use super::{A, errors, ids, quorum};
 use crate::job_id::{Submission, job_id};
 use crate::session::Session;
 
@@ -36,7 +37,7 @@ pub(super) fn terms_of(
     let asked = Permission::operation(&pending.ask.question);
     let (wanted, kind, target) = match (&elevation, &asked) {
         (Some(Elevation { level, kind, pattern, .. }), _) => {
-            (format!("{}{level}", elevation::PERMISSION), kind, pattern)
+            (format!("{}{level}", PERMISSION), kind, pattern)
         }
         (None, Some(AskedOperation { kind, target, .. })) => (kind.to_string(), kind, target),
         (None, None) => return Ok(None),

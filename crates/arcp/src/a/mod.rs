@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod authentication;
+mod awaited_elevation;
 mod backpressure;
 mod binary;
 mod capabilities;
@@ -36,8 +37,8 @@ use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode,
 use mainstay_model::{CommandId, Error, Position, Timestamp};
 use tokio::time::Instant;
 
+use self::awaited_elevation::Awaited;
 use self::closing::Closing;
-use self::elevation::Awaited;
 use self::handshake::{Handshake, Terms};
 use self::results::ResultArtifacts;
 use self::translator::{ATranslator, encoded, wire_state};

@@ -19,9 +19,10 @@ use mainstay_model::{
 };
 use serde_json::{Map, Number, Value, json};
 
+use super::awaited_elevation::PERMISSION;
 use super::binary::displayed;
 use super::translator::{ATranslator, JobMessage, chunk, emitted, no_chunk, progress, wire_state};
-use super::{elevation, ids, quorum};
+use super::{ids, quorum};
 use crate::job_news::{JobNews, tokens_of};
 use crate::message_fold::JobView;
 
@@ -206,7 +207,7 @@ fn permission_request(view: &JobView<'_>, ask: &Ask) -> JobMessage {
     if let Some(elevation) = elevation_in(view, &ask.question) {
         let Elevation { level, kind, pattern, duration_ms, .. } = elevation;
         let request = PermissionRequest {
-            permission: format!("{}{level}", elevation::PERMISSION),
+            permission: format!("{}{level}", PERMISSION),
             resource: Some(pattern),
             operation: Some(kind.into()),
             reason: Some(ask.question.prompt.clone()),
@@ -231,7 +232,7 @@ fn permission_request(view: &JobView<'_>, ask: &Ask) -> JobMessage {
 /// What is said of a lease that was given.
 pub(super) fn lease_granted(home: SessionId, lease: LeaseId, terms: &Lease) -> LeaseGranted {
     let kind = String::from(terms.asked().kind.clone());
-    let elevated = terms.level().map(|level| format!("{}{level}", elevation::PERMISSION));
+    let elevated = terms.level().map(|level| format!("{}{level}", PERMISSION));
     LeaseGranted {
         lease_id: ids::of_lease(home, lease),
         permission: elevated.unwrap_or_else(|| kind.clone()),

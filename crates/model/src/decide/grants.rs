@@ -105,7 +105,10 @@ impl Draft<'_> {
             return Err(invalid("the job cannot hold another"));
         }
         match (elevation, asked) {
-            (Some(elevation), _) => Lease::of_elevation(&elevation, terms.duration_ms, self.now, self.limits),
+            (Some(elevation), _) => {
+                let of = (&elevation.kind, elevation.pattern.as_str());
+                Lease::of_elevation(elevation.level, of, terms.duration_ms, self.now, self.limits)
+            }
             (None, Some(asked)) => Lease::new(asked, terms, self.now, self.limits),
             (None, None) => Err(invalid("no permission was asked for")),
         }

@@ -195,7 +195,7 @@ pub enum Error {
     /// The job cannot be trusted with more than it is.
     #[error("the job cannot be elevated: {reason}")]
     NotElevated {
-        /// Why it cannot.
+        /// The reason why it cannot be.
         reason: String,
     },
     /// A job asked for a child's grant that its own does not cover.

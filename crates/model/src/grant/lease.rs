@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::denial::Denial;
+use super::kind::OperationKind;
 use super::operation::{AskedOperation, Operation};
 use super::pattern::{Pattern, PatternLimits};
 use crate::Timestamp;
-use crate::elevation::{Elevation, TrustLevel};
 use crate::error::Error;
 use crate::event::Deadline;
 use crate::limits::Limits;
+use crate::trust::TrustLevel;
 
 /// For how long somebody gives a permission, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -110,23 +111,23 @@ impl Lease {
     /// # Errors
     /// [`Error::InvalidArgument`] where it is for no time, or its pattern is none.
     pub fn of_elevation(
-        elevation: &Elevation,
+        level: TrustLevel,
+        (kind, pattern): (&OperationKind, &str),
         duration_ms: u64,
         now: Timestamp,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let Elevation { level, kind, pattern, .. } = elevation;
         let duration_ms = duration_ms.min(limits.lease_longest_ms);
         if duration_ms == 0 {
             return Err(invalid("lease", "it must be for at least a millisecond"));
         }
         Ok(Self {
-            asked: AskedOperation { kind: kind.clone(), target: pattern.clone(), is_recursive: false },
+            asked: AskedOperation { kind: kind.clone(), target: pattern.to_owned(), is_recursive: false },
             pattern: Some(Pattern::parse(kind, pattern, &PatternLimits::REQUEST)?),
             granted_at: now,
             expires_at: after(now, duration_ms),
             duration_ms,
-            level: Some(*level),
+            level: Some(level),
         })
     }
 
