@@ -163,9 +163,7 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
             Some((job.begun, EventBody::LeaseChanged { job: JobId::from_uuid(uuid), lease, change }))
         }
         Step::HandOff | Step::TakeOver if job.queued.or(job.begun).is_some() && !job.has_ended => {
-            let (from, to) = if matches!(step, Step::HandOff) { (OWN, OTHER) } else { (OTHER, OWN) };
-            let (from, to) = (from.to_owned(), to.to_owned());
-            Some((None, EventBody::JobHandedOver { command, from, to }))
+            Some((None, handed_over(command, matches!(step, Step::HandOff))))
         }
         Step::End if runs => {
             job.has_ended = true;
@@ -179,6 +177,11 @@ fn next(job: &mut Job, number: usize, step: Step, seq: Seq) -> Option<(Option<Se
         }
         _ => None,
     }
+}
+
+fn handed_over(command: CommandId, is_by_own: bool) -> EventBody {
+    let (from, to) = if is_by_own { (OWN, OTHER) } else { (OTHER, OWN) };
+    EventBody::JobHandedOver { command, from: from.to_owned(), to: to.to_owned() }
 }
 
 fn grants() -> serde_json::Value {
