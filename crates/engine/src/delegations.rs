@@ -239,15 +239,15 @@ async fn close(
     if parent.deleted_at.is_some() {
         return Ok(Next::Done);
     }
-    let (job, child) = (task.job, task.child.clone());
+    let given_at = task.given_at;
     let handle = engine.handle(parent.id).await?;
     let mut visible = handle.visible.clone();
-    let notice = Notice::DelegationEnded { job, child: child.clone(), unspent };
+    let notice = Notice::DelegationEnded { given_at, unspent };
     if !handle.send(Request::Hear { notice }).await {
         return Ok(later(PAUSE));
     }
     Ok(Next::Finish(Box::pin(async move {
-        let is_known = |parent: &Session| parent.delegations.iter().any(|task| task.is_of(job, &child));
+        let is_known = |parent: &Session| parent.delegations.iter().any(|task| task.given_at == given_at);
         visible.wait_for(|parent| !is_known(parent)).await.ok();
     })))
 }
@@ -297,11 +297,10 @@ impl Engine {
         Ok(running.as_ref().map_or_else(|| task.given.clone(), left_of))
     }
 
-    /// Whether a session knows of a task that was given to this command, which is not to stop.
-    pub(crate) async fn has_open_task(&self, session: SessionId, key: &CommandKey) -> Result<bool, Error> {
+    /// Whether a session knows of a task that was given with this event, and that is not to stop.
+    pub(crate) async fn has_open_task(&self, session: SessionId, given_at: Seq) -> Result<bool, Error> {
         let stored = self.session(session).await?;
-        let is_it =
-            |task: &Delegation| task.child == key.1 && task.principal == key.0 && task.stops.is_none();
+        let is_it = |task: &Delegation| task.given_at == given_at && task.stops.is_none();
         Ok(stored.is_some_and(|stored| stored.delegations.iter().any(is_it)))
     }
 }

@@ -166,10 +166,8 @@ pub enum Notice {
     Idle,
     /// A task that a job of the session gave to another has ended, or was never begun.
     DelegationEnded {
-        /// The job that gave the task.
-        job: JobId,
-        /// The command that carried it out.
-        child: CommandId,
+        /// The event with which the task was given.
+        given_at: Seq,
         /// What it left of what went with the task.
         unspent: Amounts,
     },

@@ -39,8 +39,8 @@ impl Client {
             let body = SessionCommand::Delegate(delegate.clone());
             let asked = Command::new(child.part(number)?, self.source(), body);
             let answered = self.submit(home, asked).await?;
-            let grants = self.given(home, answered.outcome).await?;
-            if self.engine().has_open_task(home, &key).await? {
+            let (given_at, grants) = self.given(home, answered.outcome).await?;
+            if self.engine().has_open_task(home, given_at).await? {
                 return Ok(GivenTask { grants, _submission: submission });
             }
             if !answered.is_replay {
@@ -60,7 +60,7 @@ impl Client {
             match self.command(&child.part(number)?).await {
                 Ok(CommandStatus::Ended(stored)) => {
                     let Some(home) = stored.session else { break };
-                    decided = Some(self.given(home, stored.outcome).await?);
+                    decided = Some(self.given(home, stored.outcome).await?.1);
                 }
                 Ok(CommandStatus::Waits { .. } | CommandStatus::Runs { .. })
                 | Err(Error::CommandNotFound { .. }) => break,
@@ -70,8 +70,8 @@ impl Client {
         Ok(decided)
     }
 
-    /// What the event says that a decision led to. Where it is not there, nothing is known of what the other job may do, and so it is not begun.
-    async fn given(&self, home: SessionId, outcome: Outcome) -> Result<Box<Grants>, Error> {
+    /// The event that a decision led to, and what it says. Where it is not there, nothing is known of what the other job may do, and so it is not begun.
+    async fn given(&self, home: SessionId, outcome: Outcome) -> Result<(Seq, Box<Grants>), Error> {
         let unknown =
             || Error::StoreFailed { reason: "what the other job may do is not in the log".to_owned() };
         let seq = match outcome {
@@ -81,7 +81,7 @@ impl Client {
         };
         let told = self.events(home, Seq(seq.0.saturating_sub(1)), 1).await?;
         match told.into_iter().next().map(|event| event.body) {
-            Some(EventBody::JobDelegated { grants: Some(grants), .. }) => Ok(grants),
+            Some(EventBody::JobDelegated { grants: Some(grants), .. }) => Ok((seq, grants)),
             _ => Err(unknown()),
         }
     }

@@ -145,6 +145,23 @@ async fn what_a_job_that_was_given_a_task_has_not_spent_comes_back() {
 }
 
 #[tokio::test]
+async fn a_task_that_is_given_anew_has_what_was_decided_last() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let _parent = begin_parent(&session, "loop").await;
+    let first = delegate(&session, "child").await.unwrap();
+    let larger = first.grants.clone();
+    drop(first);
+    session.until("delegationEnded").await;
+    let _other = delegate(&session, "other").await.unwrap();
+    let anew = delegate(&session, "child").await.unwrap();
+    assert_ne!(anew.grants, larger);
+    let again = delegate(&session, "child").await.unwrap();
+    assert_eq!(again.grants, anew.grants);
+    assert_eq!(open_tasks(&session).await, 2);
+}
+
+#[tokio::test]
 async fn what_went_with_a_task_whose_command_is_never_accepted_comes_back_and_the_task_can_be_given_anew() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;

@@ -196,9 +196,10 @@ impl Draft<'_> {
     }
 
     /// A task that a job gave to another has ended. That is counted once: the session then knows of no such task any more.
-    pub(super) fn delegation_ended(&mut self, job: JobId, child: CommandId, mut unspent: Amounts) {
-        let known = self.session.delegations.iter().find(|delegation| delegation.is_of(job, &child));
+    pub(super) fn delegation_ended(&mut self, given_at: Seq, mut unspent: Amounts) {
+        let known = self.session.delegations.iter().find(|delegation| delegation.given_at == given_at);
         let Some(known) = known else { return };
+        let (job, child) = (known.job, known.child.clone());
         let given = |currency| known.given.get(currency).copied().unwrap_or_default();
         unspent.iter_mut().for_each(|(currency, left)| *left = (*left).min(given(currency)));
         unspent.retain(|_, left| *left > Decimal::ZERO);

@@ -49,7 +49,7 @@ impl Draft<'_> {
                 };
                 self.found(found.into_iter().filter(|(name, found)| is_known(name, found)).collect());
             }
-            Notice::DelegationEnded { job, child, unspent } => self.delegation_ended(job, child, unspent),
+            Notice::DelegationEnded { given_at, unspent } => self.delegation_ended(given_at, unspent),
             Notice::ParentEnded { principal, command, error } => {
                 self.parent_ended(&principal, &command, error);
             }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::eval::Failure;
 use crate::event::{EventBody, JobEnd};
 use crate::grant::{Amounts, Grants};
-use crate::id::{CommandId, JobId, Principal};
+use crate::id::{CommandId, JobId, Principal, Seq};
 use crate::parent_ending::ParentEnding;
 
 /// How many tasks that the jobs of a session gave to others may not have ended.
@@ -22,6 +22,8 @@ pub const OPEN_DELEGATIONS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delegation {
+    /// The event with which the task was given.
+    pub given_at: Seq,
     /// The job that gave the task.
     pub job: JobId,
     /// The command of that job.
@@ -40,7 +42,7 @@ pub struct Delegation {
 
 impl Delegation {
     /// Whether it is the task that this job gave to this command.
-    pub fn is_of(&self, job: JobId, child: &CommandId) -> bool {
+    fn is_of(&self, job: JobId, child: &CommandId) -> bool {
         self.job == job && self.child == *child
     }
 }
@@ -75,11 +77,11 @@ fn means_for_tasks(body: &EventBody) -> Option<(JobId, MeansForTasks)> {
 
 impl Session {
     /// The running job gave a task to another.
-    pub(super) fn delegate(&mut self, job: JobId, child: &CommandId, given: Option<&Grants>) {
+    pub(super) fn delegate(&mut self, given_at: Seq, job: JobId, child: &CommandId, given: Option<&Grants>) {
         let Some(running) = self.running().filter(|running| running.job == job) else { return };
         let (parent, principal) = (running.command.clone(), running.source.principal());
         let (child, given) = (child.clone(), given.map(Grants::remaining).unwrap_or_default());
-        self.delegations.push(Delegation { job, parent, principal, child, given, stops: None });
+        self.delegations.push(Delegation { given_at, job, parent, principal, child, given, stops: None });
     }
 
     /// A task has ended, or was never begun.

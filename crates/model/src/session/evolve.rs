@@ -96,7 +96,7 @@ impl Session {
                 self.change_lease(*job, *lease, change, event.at)
             }
             EventBody::JobDelegated { job, child, grants, .. } => {
-                self.delegate(*job, child, grants.as_deref())
+                self.delegate(event.seq, *job, child, grants.as_deref())
             }
             EventBody::DelegationEnded { job, child, .. } => self.end_delegation(*job, child),
             EventBody::EvalCompleted { job, .. } => self.complete_eval(*job),

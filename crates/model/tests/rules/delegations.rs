@@ -2,8 +2,8 @@
 
 use mainstay_model::grant::{Amounts, Budget, Decimal, Grants, OperationKind};
 use mainstay_model::{
-    AgentNotice, Command, Effect, Error, Input, Notice, Outcome, ParentEnding, RunnerNotice, SessionCommand,
-    WorkEnding, YieldReason, command,
+    AgentNotice, Command, Effect, Error, Input, Notice, Outcome, ParentEnding, RunnerNotice, Seq,
+    SessionCommand, WorkEnding, YieldReason, command,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -33,8 +33,10 @@ fn left(story: &SessionHistory) -> Amounts {
 
 /// A task has ended, and left so much.
 fn ends(story: &mut SessionHistory, number: usize, unspent: Amounts) {
-    let (job, child) = (job_id(JOB), command_id(2_000 + number));
-    let decision = story.decide(Input::Notice(Notice::DelegationEnded { job, child, unspent })).unwrap();
+    let child = command_id(2_000 + number);
+    let task = story.session.delegations.iter().find(|task| task.child == child);
+    let given_at = task.map_or(Seq::ZERO, |task| task.given_at);
+    let decision = story.decide(Input::Notice(Notice::DelegationEnded { given_at, unspent })).unwrap();
     story.carry(decision);
 }
 
