@@ -163,11 +163,17 @@ impl SessionTask {
                 let fingerprint = identity.fingerprint.clone();
                 self.traces.accepted(key_of(&identity), trace);
                 self.note_asked(asked_by, &identity);
-                self.accepted.accept(identity, Some(reply));
+                self.accepted.accept(identity.clone(), Some(reply));
                 let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
-                match place {
-                    QueuePlace::Now => self.carry_out(command, fingerprint, deadline),
-                    QueuePlace::Lane => self.queue(command, fingerprint, deadline),
+                let stopped = self.shared.delegations.stopped(&key_of(&identity));
+                match (place, stopped) {
+                    // The answer is stored: the same command does not begin later, either.
+                    (QueuePlace::Now, Some(error)) => {
+                        self.keep_slot();
+                        self.decide_surely(Input::Leave { identity, error });
+                    }
+                    (QueuePlace::Now, None) => self.carry_out(command, fingerprint, deadline),
+                    (QueuePlace::Lane, _) => self.queue(command, fingerprint, deadline),
                 }
             }
             Err(error) => {

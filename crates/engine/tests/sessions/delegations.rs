@@ -86,6 +86,23 @@ async fn jobs_that_run_or_wait_are_told_to_stop_when_the_job_is_cancelled_that_g
 }
 
 #[tokio::test]
+async fn a_command_that_comes_after_the_end_of_the_job_that_gave_its_task_never_begins() {
+    let daemon = Daemon::start().await;
+    let (first, second) = (daemon.session().await, daemon.session().await);
+    let parent = begin_parent(&first, "loop").await;
+    let given = delegate(&first, "late").await.unwrap();
+    first.submit(CANCEL).await.unwrap();
+    assert_eq!(ending(parent).await, EvalEnding::Cancelled);
+    for _ in 0..2 {
+        let late = bounded(id("late"), eval("pure 1"), Some(given.grants.clone()));
+        assert_eq!(second.give(late).await, parent_ended(ParentEnding::Cancelled));
+    }
+    drop(given);
+    first.until("delegationEnded").await;
+    assert_eq!(second.count("evalRequested").await, 0);
+}
+
+#[tokio::test]
 async fn the_end_of_a_job_reaches_the_tasks_of_its_tasks() {
     let daemon = Daemon::start().await;
     let (first, second, third) = (daemon.session().await, daemon.session().await, daemon.session().await);
