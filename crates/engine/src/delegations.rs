@@ -103,13 +103,11 @@ impl Follower {
             let delegations = Arc::clone(&engine.shared.delegations);
             drop(engine);
             match next {
-                Ok(Next::Done) | Err(Error::DaemonStopping) => {
-                    delegations.follow_no_more(&self.task);
-                    // It may have been given anew meanwhile.
-                    if look_again.has_changed().unwrap_or_default() {
-                        delegations.look_at(self.task.0);
+                Err(Error::DaemonStopping) => return,
+                Ok(Next::Done) => {
+                    if delegations.follow_no_more(&self.task, &look_again) {
+                        return;
                     }
-                    return;
                 }
                 Ok(Next::Finish(waiting)) => {
                     drop(delegations);

@@ -55,15 +55,23 @@ impl Delegations {
         self.changed.send(session).ok();
     }
 
-    /// Has the tasks of a session looked at that were changed, and lets none begin that is to stop.
+    /// Has the tasks of a session looked at that were changed, and lets none begin that is to stop. Who follows one that is known no more hears of
+    /// that, too.
     pub(crate) fn have_changed(&self, session: &Session) {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_session = followed.iter().filter(|((home, _), _)| *home == session.id);
+        of_session.for_each(|(_, follower)| _ = follower.send_replace(()));
+        if session.delegations.is_empty() {
+            return;
+        }
         let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         for task in &session.delegations {
             if let Some(error) = parent_ended(task) {
                 stopped.insert((task.principal.clone(), task.child.clone()), error);
             }
         }
-        drop(stopped);
+        // A follower that stops just now takes its own away, and nothing of these.
+        drop((stopped, followed));
         self.look_at(session.id);
     }
 
@@ -106,9 +114,15 @@ impl Delegations {
         Some(look_again)
     }
 
-    pub(crate) fn follow_no_more(&self, task: &TaskKey) {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(task);
+    /// Ends the following of a task that is known no more; false where its follower is to look again, since it may have been given anew meanwhile.
+    pub(crate) fn follow_no_more(&self, task: &TaskKey, look_again: &watch::Receiver<()>) -> bool {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if look_again.has_changed().unwrap_or_default() {
+            return false;
+        }
+        followed.remove(task);
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner).remove(&task.1);
+        true
     }
 }
 
@@ -127,4 +141,56 @@ pub(crate) fn concern_tasks(events: &[NewEvent]) -> bool {
         | EventBody::JobDenied { .. } => true,
         body => body.job_end().is_some(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::{
+        CommandId, Event, Metadata, Position, Principal, Seq, SessionKind, Source, Timestamp,
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn task() -> TaskKey {
+        let session = SessionId::from_uuid(Uuid::from_u128(1));
+        (session, (Principal::local(), CommandId::new("child").unwrap()))
+    }
+
+    /// A session whose jobs have given no tasks that are known.
+    fn session() -> Session {
+        let body = EventBody::SessionCreated {
+            kind: SessionKind::fsharp(),
+            name: String::new(),
+            working_directory: String::new(),
+            project: None,
+            passed_over: Vec::new(),
+            arguments: Vec::new(),
+            alias: None,
+            capabilities: None,
+        };
+        let source = Source::System;
+        let metadata = Metadata { source, correlation: None, causation: None, environment: None };
+        let (seq, position, at) = (Seq(1), Position(1), Timestamp::UNIX_EPOCH);
+        Session::begin(&Event { session: task().0, seq, position, at, metadata, body }).unwrap()
+    }
+
+    #[test]
+    fn who_follows_a_task_hears_that_its_job_has_ended_by_itself() {
+        let (delegations, _changes) = Delegations::new();
+        let look_again = delegations.begin_to_follow(&task()).unwrap();
+        delegations.have_changed(&session());
+        assert!(look_again.has_changed().unwrap());
+    }
+
+    #[test]
+    fn who_follows_a_task_that_is_given_anew_goes_on() {
+        let (delegations, _changes) = Delegations::new();
+        let mut look_again = delegations.begin_to_follow(&task()).unwrap();
+        assert!(delegations.begin_to_follow(&task()).is_none());
+        assert!(!delegations.follow_no_more(&task(), &look_again));
+        look_again.mark_unchanged();
+        assert!(delegations.follow_no_more(&task(), &look_again));
+        assert!(delegations.begin_to_follow(&task()).is_some());
+    }
 }

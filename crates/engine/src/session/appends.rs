@@ -85,8 +85,8 @@ impl SessionTask {
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
         self.shared.single_process.outcomes.add(outcomes.len() as u64);
-        let concerns_tasks = !self.session.delegations.is_empty() && concern_tasks(&events);
-        let delegates = concerns_tasks.then(|| Arc::clone(&self.shared.delegations));
+        // A job that ends by itself leaves no tasks here that are known, and yet some may be followed.
+        let delegates = concern_tasks(&events).then(|| Arc::clone(&self.shared.delegations));
         let (span, trace) = self.traces.commit(&events, &outcomes);
         // Before anyone can read it in the log.
         self.on_their_way.fetch_add(1, Ordering::Relaxed);
