@@ -15,6 +15,7 @@ use mainstay_model::{Delegation, Error, Notice, Outcome, Response, RunningJob, S
 use tokio::sync::{mpsc, watch};
 
 use crate::claims::CommandKey;
+use crate::engine::tasks::Holding;
 use crate::engine::{Engine, WeakEngine};
 use crate::open_tasks::{TaskKey, parent_ended};
 use crate::session::Request;
@@ -144,7 +145,21 @@ impl Follower {
         }
         if let (Some(end), Some(holder)) = (end, holder) {
             self.home = Some(holder);
-            let Some(error) = parent_ended(task) else { return Ok(Next::Wait(Box::pin(end.reached()))) };
+            let gone = match engine.look_into_claim(holder, key, |home| has(home, key)).await? {
+                Holding::Task(mut visible) => {
+                    async move {
+                        visible.wait_for(|_| false).await.ok();
+                        sleep(AGAIN).await;
+                    }
+                }
+                Holding::Creation => return Ok(Next::Wait(Box::pin(end.reached()))),
+                Holding::Nothing => return Ok(later(Duration::ZERO)),
+            };
+            let Some(error) = parent_ended(task) else {
+                return Ok(Next::Wait(Box::pin(async {
+                    tokio::select! { () = end.reached() => {}, () = gone => {} }
+                })));
+            };
             engine.tell_parent_ended(holder, key, error).await?;
             return Ok(Next::Wait(Box::pin(async {
                 tokio::select! { () = end.reached() => {}, () = sleep(AGAIN) => {} }

@@ -4,7 +4,7 @@ mod accepted_command;
 mod activation;
 mod lost_job;
 mod status;
-mod tasks;
+pub(crate) mod tasks;
 mod transcript;
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use mainstay_model::{Error, Event, EventBody, PendingAsk, Seq, Session, SessionId};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::Engine;
 use crate::claims::{CommandKey, key_of};
@@ -20,6 +20,16 @@ pub(super) struct Tasks {
     pub(super) stopping: bool,
     /// Whether runners are let go: then nobody is answered any more. Clients lose their connections, and ask the next daemon.
     pub(super) letting_go: bool,
+}
+
+/// What holds a session's claim on a command.
+pub(crate) enum Holding {
+    /// Its task, which shows this of it.
+    Task(watch::Receiver<Arc<Session>>),
+    /// The creation of the session.
+    Creation,
+    /// Nothing does any more.
+    Nothing,
 }
 
 /// What a session's task is going to answer.
@@ -123,6 +133,31 @@ impl Engine {
         tasks.handles.retain(|_, handle| handle.upgrade().is_some());
         tasks.handles.insert(session, entry);
         Ok(handle)
+    }
+
+    /// What holds a session's claim on a command. Where no task does that the log has the command for, the claim is given up: the append that was
+    /// to store it has failed.
+    pub(crate) async fn look_into_claim(
+        &self,
+        session: SessionId,
+        key: &CommandKey,
+        is_stored: impl FnOnce(&Session) -> bool,
+    ) -> Result<Holding, Error> {
+        let turn = self.activations.begin(session).await;
+        if let Some(handle) = self.live_handle(session)? {
+            return Ok(Holding::Task(handle.visible));
+        }
+        if self.shared.log.session(session).await?.is_none() {
+            return Ok(Holding::Creation);
+        }
+        // What a task before this had on its way to the log is refused from here on.
+        self.unless_stopping(|| self.shared.log.claim(session))?.await?;
+        if is_stored(&self.stored(session).await?) {
+            drop(turn);
+            return Ok(Holding::Task(self.handle(session).await?.visible));
+        }
+        self.shared.single_process.claims.release(key, session);
+        Ok(Holding::Nothing)
     }
 
     /// The sessions that go on with runners which had outlived their daemon.

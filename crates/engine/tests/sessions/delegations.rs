@@ -204,6 +204,20 @@ async fn what_went_with_a_task_whose_command_is_never_accepted_comes_back_and_th
     until_it(async || open_tasks(&session).await == 0).await;
 }
 
+#[tokio::test]
+async fn a_task_ends_whose_command_could_not_be_stored() {
+    let daemon = Daemon::start().await;
+    let (from, to) = (daemon.session().await, daemon.session().await);
+    let _parent = begin_parent(&from, "loop").await;
+    let given = delegate(&from, "child").await.unwrap();
+    daemon.store.refuse_after(0);
+    let refused = to.give(bounded(id("child"), eval("pure 1"), Some(given.grants.clone()))).await;
+    assert!(matches!(refused, Err(Error::StoreFailed { .. })), "{refused:?}");
+    drop(given);
+    from.until("delegationEnded").await;
+    assert_eq!(left(&from).await.as_deref(), Some("8"));
+}
+
 /// Kills the daemon with the append after so many, once a job is cancelled that gave tasks to others, and lets the next one go on.
 async fn kill_between_the_ends(appends: usize, last_is_stored: bool) {
     let folder = tempfile::tempdir().unwrap();
