@@ -585,3 +585,27 @@ async fn a_session_of_before_titles_is_sound_without_one() {
         "{found:?}"
     );
 }
+
+#[tokio::test]
+async fn a_session_of_before_tasks_were_known_is_sound_without_them() {
+    let home = private_folder();
+    let log = open(home.path());
+    let mut line = Line::new(0);
+    log.append(line.create()).await.unwrap();
+    log.append(line.append(samples::busy())).await.unwrap();
+    let job = line.session.as_ref().unwrap().running().unwrap().job;
+    let (child, agent) = (support::command_id("child"), "pi".to_owned());
+    let delegated = EventBody::JobDelegated { job, child, agent, grants: Some(Box::default()) };
+    let told = vec![delegated, EventBody::CancelRequested { job, grace_ms: None }];
+    log.append(line.append(told)).await.unwrap();
+    drop(log);
+    assert_eq!(findings(&home), []);
+    change(&home, "UPDATE session SET projection = json_set(projection, '$.delegations[0].child', 'other')");
+    let found = findings(&home);
+    assert!(
+        matches!(&found[..], [Finding::ProjectionWrong { fields, .. }] if fields == &["delegations"]),
+        "{found:?}"
+    );
+    change(&home, "UPDATE session SET projection = json_remove(projection, '$.delegations')");
+    assert_eq!(findings(&home), []);
+}

@@ -234,8 +234,8 @@ fn wrong_columns(row: &Row<'_>, stored: &Session) -> rusqlite::Result<Vec<String
     Ok(wrong)
 }
 
-/// The fields in which two sessions differ, but for the newest event, which is the head's, and for a title that a session of before
-/// has not.
+/// The fields in which two sessions differ, but for the newest event, which is the head's, and for a title and tasks given to others, which a
+/// session of before has not.
 fn difference(stored: &Session, folded: &Session) -> Vec<String> {
     let (Ok(Value::Object(stored)), Ok(Value::Object(folded))) =
         (serde_json::to_value(stored), serde_json::to_value(folded))
@@ -245,7 +245,8 @@ fn difference(stored: &Session, folded: &Session) -> Vec<String> {
     let mut names: Vec<_> = stored.keys().chain(folded.keys()).cloned().collect();
     names.sort();
     names.dedup();
-    let counts = |name: &str| name != "lastSeq" && (name != "title" || stored.contains_key(name));
+    let is_new = |name: &str| matches!(name, "title" | "delegations");
+    let counts = |name: &str| name != "lastSeq" && (!is_new(name) || stored.contains_key(name));
     names.retain(|name| counts(name) && stored.get(name) != folded.get(name));
     names
 }
