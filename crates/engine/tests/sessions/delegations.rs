@@ -107,19 +107,33 @@ async fn the_end_of_a_job_reaches_the_tasks_of_its_tasks() {
     let daemon = Daemon::start().await;
     let (first, second, third) = (daemon.session().await, daemon.session().await, daemon.session().await);
     let _parent = begin_parent(&first, "loop").await;
-    let _child = give(&first, &second, "child", eval("loop")).await;
+    let give_on = |parent: &str, child: &str, inherits: Vec<OperationKind>| {
+        let (parent, child, agent) = (id(parent), id(child), "any".to_owned());
+        Delegate { parent, child, agent, inherits }
+    };
+    let may_give = give_on(PARENT, "child", vec![OperationKind::AGENT_DELEGATE]);
+    let given = first.attached.delegate(may_give).await.unwrap();
+    let child = second.send(bounded(id("child"), eval("loop"), Some(given.grants.clone())));
     second.until("evalRequested").await;
-    let (inherits, agent) = (Vec::new(), "any".to_owned());
-    let further = Delegate { parent: id("child"), child: id("grandchild"), agent, inherits };
-    let refused = second.attached.delegate(further.clone()).await.map(drop);
-    assert!(matches!(refused, Err(Error::GrantDenied { .. })), "it was not given that: {refused:?}");
-    let _other = give(&first, &third, "other", eval("loop")).await;
+    drop(given);
+    let given = second.attached.delegate(give_on("child", "grandchild", Vec::new())).await.unwrap();
+    let grandchild = third.send(bounded(id("grandchild"), eval("loop"), Some(given.grants.clone())));
     third.until("evalRequested").await;
+    drop(given);
+    let refused = third.attached.delegate(give_on("grandchild", "further", Vec::new())).await.map(drop);
+    assert!(matches!(refused, Err(Error::GrantDenied { .. })), "it was not given that: {refused:?}");
     first.submit(SessionCommand::Stop).await.unwrap();
-    for session in [&second, &third] {
-        session.until("evalCancelled").await;
+    for (command, parent) in [(child, PARENT), (grandchild, "child")] {
+        let ended = command.await.unwrap();
+        let Ok(Outcome::Failed { error: Error::ParentEnded { parent: named, .. } }) = ended else {
+            panic!("{ended:?}")
+        };
+        assert_eq!(named, id(parent));
     }
-    first.until_count("delegationEnded", 2).await;
+    for (gave, was_given) in [(&first, &second), (&second, &third)] {
+        was_given.until("evalCancelled").await;
+        gave.until("delegationEnded").await;
+    }
 }
 
 #[tokio::test]
@@ -132,10 +146,9 @@ async fn the_tasks_of_a_job_that_ends_by_itself_go_on() {
     daemon.workers.let_go();
     assert_eq!(ending(parent).await, EvalEnding::Completed);
     assert_eq!(open_tasks(&first).await, 0);
-    breathe().await;
-    assert_eq!(second.count("jobDenied").await, 0);
     second.submit(cancel(&id("child"))).await.unwrap();
     assert_eq!(ending(child).await, EvalEnding::Cancelled);
+    assert_eq!(second.count("jobDenied").await, 0);
     assert_eq!(first.count("delegationEnded").await, 0);
 }
 

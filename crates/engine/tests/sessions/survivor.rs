@@ -368,6 +368,12 @@ fn shown(text: &str) -> Display {
     Display { id: None, is_value: false, is_update: false, is_in_place: false, data }
 }
 
+impl Access {
+    fn is_gone(&self) -> bool {
+        self.survivors.gone.load(Ordering::SeqCst) != self.gone_before
+    }
+}
+
 #[async_trait]
 impl RunnerFactory for Access {
     fn serves(&self, kind: &SessionKind) -> bool {
@@ -379,7 +385,7 @@ impl RunnerFactory for Access {
     }
 
     async fn start(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
-        if self.survivors.gone.load(Ordering::SeqCst) != self.gone_before {
+        if self.is_gone() {
             // Who is gone starts nothing.
             std::future::pending::<()>().await;
         }
@@ -399,6 +405,10 @@ impl RunnerFactory for Access {
     }
 
     async fn adopt(&self, spec: &RunnerSpec, _stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
+        if self.is_gone() {
+            // Who waits here holds the engine, and so is not kept.
+            return Err(Error::DaemonStopping);
+        }
         let Some(survivor) = self.survivors.alive(spec.session) else { return Ok(None) };
         let refused = survivor.life().refuses.clone();
         refused.map_or(Ok(()), Err)?;
