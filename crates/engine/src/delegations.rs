@@ -39,9 +39,21 @@ impl Engine {
     pub(crate) async fn read_delegations(&self) -> Result<(), Error> {
         let open = SessionFilter { delegates: true, with_deleted: true, ..SessionFilter::default() };
         for session in self.shared.log.sessions(open).await? {
-            self.shared.delegations.have_changed(&session);
+            // What was deleted is told no more that its tasks have ended, and so has them for good.
+            if session.deleted_at.is_none() || !self.all_have_outcomes(&session.delegations).await? {
+                self.shared.delegations.have_changed(&session);
+            }
         }
         Ok(())
+    }
+
+    async fn all_have_outcomes(&self, tasks: &[Delegation]) -> Result<bool, Error> {
+        for task in tasks {
+            if self.shared.log.outcome(&task.principal, &task.child).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Follows the tasks that there are, and those that change from now on.
