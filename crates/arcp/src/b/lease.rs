@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mainstay_arcp_protocol::b::{ErrorCode, ErrorPayload, Lease, LeaseConstraints, Submit};
-use mainstay_model::grant::{Budget, Delegator, Grants, PatternLimits};
+use mainstay_model::grant::{Budget, Grants, PatternLimits};
 use mainstay_model::{CommandId, Error, Timestamp};
 use serde_json::Value;
 
@@ -43,16 +43,12 @@ fn end(text: &str) -> Result<Timestamp, ErrorPayload> {
     }
 }
 
-/// The job that gave a job its task, as a client is shown it: its id, and the id of what it asked for. Source: draft-arcp-02, 10.1.
+/// The job that gave a job its task, as a client is shown it: its id, and the id of the task, which is that of the job that carries
+/// it out. Source: draft-arcp-02, 10.1.
 pub(super) fn given_by(grants: Option<&Grants>, job: &CommandId) -> (Option<String>, Option<String>) {
     let delegator = grants.and_then(Grants::delegator);
-    let ids = delegator.map(|delegator| (delegator.parent.to_string(), delegate_id(delegator, job)));
+    let ids = delegator.map(|delegator| (delegator.parent.to_string(), job.to_string()));
     ids.unzip()
-}
-
-/// The id of a task: what the job that gave it calls it, or that of the job that carries it out.
-pub(super) fn delegate_id(delegator: &Delegator, job: &CommandId) -> String {
-    delegator.name.clone().unwrap_or_else(|| job.to_string())
 }
 
 /// A grant as a client is shown it.

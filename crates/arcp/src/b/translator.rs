@@ -10,7 +10,7 @@ use mainstay_model::{Cost, Event, OutputStream, Timestamp, TokenUsage};
 use serde_json::{Value, json};
 
 use super::errors::payload;
-use super::lease::{ShownLease, delegate_id};
+use super::lease::ShownLease;
 use super::peculiarities::Peculiarities;
 use crate::frames::Outgoing;
 use crate::job_news::{JobNews, tokens_of};
@@ -255,9 +255,8 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
         }
         JobNews::Delegated { child, agent, grants } => {
             let lease = ShownLease::of(*grants).lease;
-            let delegator = grants.and_then(|grants| grants.delegator());
-            let id = delegator.map_or_else(|| child.to_string(), |delegator| delegate_id(delegator, child));
-            let body = json!({ "delegate_id": id, "job_id": child, "agent": agent, "lease_request": lease });
+            let body =
+                json!({ "delegate_id": child, "job_id": child, "agent": agent, "lease_request": lease });
             vec![EventKind::Delegate(body)]
         }
         JobNews::HandedOver { from, to } => {

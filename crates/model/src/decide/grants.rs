@@ -188,7 +188,7 @@ impl Draft<'_> {
             }
             None => Grants::of_kinds(inherits)?,
         };
-        let grants = grants.delegated_by(Delegator { parent: parent.clone(), name: None });
+        let grants = grants.delegated_by(Delegator { parent: parent.clone() });
         let (job, child, agent) = (running.job, child.clone(), agent.clone());
         let body = EventBody::JobDelegated { job, child, agent, grants: Some(Box::new(grants)) };
         let seq = self.record(of_job(metadata.source, &running), body);

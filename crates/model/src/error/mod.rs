@@ -304,8 +304,8 @@ pub enum Error {
         /// When the next one may come, in milliseconds.
         retry_after_ms: u64,
     },
-    /// As many commands are under way as may be.
-    #[error("{limit} commands are under way already")]
+    /// As many commands are under way as may be, or as many tasks that the jobs of a session gave to others have not ended.
+    #[error("{limit} commands, or open tasks of other jobs, are under way already")]
     TooManyCommands {
         /// How many may be.
         limit: usize,

@@ -10,7 +10,4 @@ use crate::id::CommandId;
 pub struct Delegator {
     /// The command whose job gave the task, of the same principal.
     pub parent: CommandId,
-    /// What that job calls the task, where it has a name for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
 }
