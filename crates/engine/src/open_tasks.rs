@@ -60,7 +60,7 @@ impl Delegations {
     pub(crate) fn have_changed(&self, session: &Session) {
         let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let of_session = followed.iter().filter(|((home, _), _)| *home == session.id);
-        of_session.for_each(|(_, follower)| _ = follower.send_replace(()));
+        of_session.for_each(|(_, follower)| follower.send_replace(()));
         if session.delegations.is_empty() {
             return;
         }
