@@ -45,10 +45,11 @@ impl UnderWay {
     /// The same as a job of this session, where that holds it: it submitted it, unless the job was handed over since.
     pub(crate) fn at_base_of(self, session: &str, holds_by_handover: Option<bool>) -> Option<JobAtBase> {
         let submitted = self.origin().filter(|origin| origin.session == session);
-        let origin = match holds_by_handover {
-            Some(true) => JobOrigin { message: None, ..self.origin()? },
-            Some(false) => return None,
-            None => submitted?,
+        let (origin, is_own) = match holds_by_handover {
+            Some(true) => (JobOrigin { message: None, ..self.origin()? }, true),
+            // It is known as another's: what still begins it has the key of this session.
+            Some(false) => (self.origin()?, false),
+            None => (submitted?, true),
         };
         let has_begun = self.state == JobState::Runs;
         let told = ToldAtBase {
@@ -61,7 +62,7 @@ impl UnderWay {
             grants: self.grants,
         };
         let Self { job, home, .. } = self;
-        Some(JobAtBase { job, home, is_own: true, asks: Vec::new(), told: Some(told) })
+        Some(JobAtBase { job, home, is_own, asks: Vec::new(), told: Some(told) })
     }
 }
 

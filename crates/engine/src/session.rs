@@ -365,6 +365,7 @@ impl SessionTask {
         if matches!(command.body, SessionCommand::Pause(_)) && !self.can_pause() {
             let reason = "an earlier version of Mainstay started this agent, and it does not pause; cancel its turn, or steer it";
             let error = Error::WorkerFailed { reason: reason.to_owned() };
+            self.traces.refused(&key_of(&identity), &error);
             return self.accepted.refuse(&key_of(&identity), &error);
         }
         let fresh = Uuid::now_v7();

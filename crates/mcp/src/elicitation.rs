@@ -164,7 +164,8 @@ pub(super) async fn take(
             continue;
         }
         match call.submit_beside(session, answer(pending, result)).await {
-            Ok(_) | Err(Error::AskNotPending { .. }) => {}
+            // What this client may not answer is left to others.
+            Ok(_) | Err(Error::AskNotPending { .. } | Error::NotPermitted { .. }) => {}
             Err(Error::AnswerInvalid { reason }) => {
                 invalid.insert(pending.ask.ask, reason);
             }

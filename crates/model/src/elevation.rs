@@ -67,6 +67,7 @@ impl Elevation {
         let seconds = duration_ms.div_ceil(1_000);
         // What others wrote is shown as a quotation, so that it cannot pass for the question.
         let why = reason.as_ref().map(|reason| format!(" The reason given: {reason:?}.")).unwrap_or_default();
+        let pattern = pattern.escape_debug();
         let answers = [Permission::Once, Permission::No].map(Permission::as_str);
         Question {
             prompt: format!(

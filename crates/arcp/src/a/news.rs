@@ -262,7 +262,8 @@ fn elevated(view: &JobView<'_>, lease: LeaseId, change: &LeaseChange) -> Vec<Job
         "expires_at": until,
     });
     let attributes = dims.as_object().cloned();
-    let message = format!("{by} lets the job be {level} with {operation} of {resource} until {until}");
+    // What a client wrote is shown as a quotation.
+    let message = format!("{by} lets the job be {level} with {operation} of {resource:?} until {until}");
     let log = Log { level: LogLevel::Warn, message, attributes: attributes.clone() };
     let metric = Metric {
         name: TRUST_ELEVATED.to_owned(),

@@ -115,13 +115,14 @@ impl Client {
         }
     }
 
-    /// Whether a job is trusted more says only who may do everything. Nobody knows the id of an ask before it is committed.
+    /// Whether a job is trusted more says only who may do everything. What is looked at is not older than any event that somebody has read: who
+    /// has an ask's id from the log finds the ask here.
     pub(super) async fn may_answer(&self, session: SessionId, ask: AskId) -> Result<(), Error> {
         if self.access.rights == Rights::All {
             return Ok(());
         }
-        let found = self.engine.session(session).await?;
-        match found.as_ref().and_then(|found| found.ask(ask)).and_then(PendingAsk::elevation) {
+        let found = self.engine.stored(session).await?;
+        match found.ask(ask).and_then(PendingAsk::elevation) {
             Some(_) => Err(self.not_permitted("say how far a job is trusted")),
             None => Ok(()),
         }

@@ -111,7 +111,7 @@ impl Draft<'_> {
             return refused("only an agent asks before it does something, in its turn");
         }
         let Some(held) = running.grants.as_deref() else {
-            return refused("nothing bounds it, so it is trusted already");
+            return refused("no grant bounds it");
         };
         held.check_life(self.now)?;
         if self.limits.lease_longest_ms == 0 {

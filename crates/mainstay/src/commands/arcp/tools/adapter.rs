@@ -50,6 +50,8 @@ enum Asked {
     Call { job: String, is_cancelled: bool },
     /// Whether it is there, as the client asked with this nonce.
     Ping(String),
+    /// Whether it has heard that the call of this job was cancelled.
+    Cancel(String),
 }
 
 /// An MCP server, and the client of ARCP that calls its tools.
@@ -87,6 +89,11 @@ impl Adapter {
         let begin = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
         adapter.ask("initialize", begin, Asked::Initialize);
         adapter
+    }
+
+    /// Whether the server has said which tools it has.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     /// What has followed since it was asked last.
@@ -191,7 +198,8 @@ impl Adapter {
         self.ask("tools/call", call, Asked::Call { job, is_cancelled: false });
     }
 
-    /// The call ends once the server answers it, as one that heeds this does. One that does not is killed with this process.
+    /// MCP wants no answer to a call that was cancelled, so the server is asked whether it is there: its answer says that it has heard of it. One
+    /// that does one thing after the other answers once the tool has ended; one that hangs is killed with this process.
     fn cancel(&mut self, job: &str) {
         let request = self.asked.iter_mut().find_map(|(request, asked)| match asked {
             Asked::Call { job: of, is_cancelled: is_cancelled @ false } if of == job => {
@@ -204,6 +212,16 @@ impl Adapter {
         let cancelled = json!({ "requestId": request, "reason": "the call was cancelled" });
         self.notify("notifications/cancelled", cancelled);
         self.tell(Some(job), Message::JobCancelled(Cancelled { reason: None }));
+        self.ask("ping", json!({}), Asked::Cancel(job.to_owned()));
+    }
+
+    /// The server has heard that a call was cancelled. Where the call has not ended, no answer to it comes.
+    fn cancel_heard(&mut self, job: &str) {
+        let is_open = self.runs(job);
+        self.asked.retain(|_, asked| !matches!(asked, Asked::Call { job: of, .. } if of == job));
+        if is_open {
+            self.cancelled(job);
+        }
     }
 
     /// Ends what runs, since the server said something that cannot be taken.
@@ -292,6 +310,7 @@ impl Adapter {
             Asked::Call { job, is_cancelled: true } if result["isError"] == true => self.cancelled(&job),
             Asked::Call { job, .. } => self.call_ended(&job, result),
             Asked::Ping(nonce) => self.pong(nonce),
+            Asked::Cancel(job) => self.cancel_heard(&job),
         }
     }
 
@@ -330,6 +349,7 @@ impl Adapter {
                 self.tell(Some(&job), Message::JobError(job_error(FinalStatus::Error, &code, &message)));
             }
             Asked::Ping(nonce) => self.pong(nonce),
+            Asked::Cancel(job) => self.cancel_heard(&job),
             Asked::Initialize | Asked::Tools => self.outputs.push(Output::Refused(message)),
         }
     }
@@ -351,7 +371,7 @@ impl Adapter {
     fn running(&self) -> Option<String> {
         self.asked.values().find_map(|asked| match asked {
             Asked::Call { job, .. } => Some(job.clone()),
-            Asked::Initialize | Asked::Tools | Asked::Ping(_) => None,
+            Asked::Initialize | Asked::Tools | Asked::Ping(_) | Asked::Cancel(_) => None,
         })
     }
 

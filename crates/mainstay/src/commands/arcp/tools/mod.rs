@@ -10,7 +10,7 @@ use mainstay_model::Error;
 use mainstay_os::lines::{Line, LineWriter, Lines};
 use tokio::io::{AsyncWriteExt, Stdout, stdin, stdout};
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use self::adapter::{Adapter, Output};
 
@@ -18,6 +18,8 @@ use self::adapter::{Adapter, Output};
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// How long a server may take to end that has closed its output.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
+/// How long a server may take to say which tools it has: less than a worker may take to be ready, so that the reason is known.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Offers the tools of an MCP server as a tool worker does, over standard input and output
 ///
@@ -41,11 +43,17 @@ impl Tools {
         let (server_in, mut server_out) = (LineWriter::new(input), Lines::new(output, LONGEST_LINE));
         let (mut client_in, mut client_out) = (Lines::new(stdin(), LONGEST_LINE), stdout());
         let mut adapter = Adapter::begin(first_id());
+        let late = sleep(START_LIMIT);
+        tokio::pin!(late);
         loop {
             if self.tell(&mut adapter, &server_in, &mut client_out).await? {
                 return Ok(ExitCode::SUCCESS);
             }
             tokio::select! {
+                () = &mut late, if !adapter.is_ready() => {
+                    let seconds = START_LIMIT.as_secs();
+                    return Err(self.failed(&format!("it has not said within {seconds} s which tools it has")));
+                }
                 line = client_in.next() => match line {
                     Some(Line::Whole(line)) => adapter.hear_client(&line),
                     // The client waits for an answer to what it says, and gives up.

@@ -175,6 +175,12 @@ fn what_fails_is_told_with_its_reason_and_what_is_cancelled_is_answered_once() {
     let kinds: Vec<_> = play.told().into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, ["job.cancelled", "job.error"]);
     assert_eq!(play.told()[1].1["code"], "CANCELLED");
+    // As MCP prefers, nothing is answered: the server has heard of it once it says that it is there.
+    let (play, job) = play.call("add", json!({}));
+    let play = play.client_says("job.cancel", json!({ "job_id": job }));
+    let ping = play.server.iter().find(|said| said["method"] == "ping").unwrap()["id"].clone();
+    let play = play.server_says(json!({ "id": ping, "result": {} }));
+    assert_eq!(play.told().last().unwrap().1["code"], "CANCELLED");
     let (mut play, _) = play.call("add", json!({}));
     play.adapter.give_up("it wrote too much");
     assert_eq!(play.take().told()[0].1["code"], "PROTOCOL");
