@@ -376,6 +376,9 @@ impl SessionHistory {
             Err(Error::InvalidArgument { argument, .. }) if argument == "lease" => {
                 assert!(misses, "nobody asked for a permission");
             }
+            Err(Error::InvalidArgument { argument, .. }) if argument == "session" => {
+                assert!(misses, "only a turn pauses");
+            }
             Err(Error::NotElevated { .. }) => assert!(misses, "such a job can be trusted with more"),
             Err(Error::Cancelled) => {
                 let running = self.session.running();
@@ -496,7 +499,9 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             let principal = source.principal();
             !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
         }
-        (SessionCommand::Decline(command::Decline { ask }), _) => session.ask(*ask).is_none(),
+        (SessionCommand::Decline(command::Decline { ask }), _) => {
+            session.ask(*ask).is_none_or(|pending| pending.ask.question.is_guidance())
+        }
         // Nothing that is asked here is a permission.
         (SessionCommand::Answer(command::Answer { ask, value, lease, .. }), _) => {
             let pending = session.ask(*ask);
@@ -507,8 +512,15 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
         }
         (SessionCommand::ExtendLease(command::ExtendLease { lease, duration_ms }), running) => {
             let own = running.filter(|running| running.source.principal() == source.principal());
-            own.and_then(|running| held(running, *lease))
-                .is_none_or(|held| held.extension(*duration_ms, second(0), &Limits::default()).is_err())
+            let is_of_several =
+                |running: &RunningJob| running.grants.as_ref()?.quorum().filter(|quorum| *quorum > 1);
+            own.and_then(is_of_several).is_some()
+                || own
+                    .and_then(|running| held(running, *lease))
+                    .is_none_or(|held| held.extension(*duration_ms, second(0), &Limits::default()).is_err())
+        }
+        (SessionCommand::Pause(_), running) => {
+            running.is_some_and(|running| running.cancel_requested || running.kind != JobKind::Turn)
         }
         (SessionCommand::Delegate(delegate), running) => running.is_none_or(|running| {
             let principal = source.principal();
