@@ -301,6 +301,13 @@ pub const fn remedy(state: SessionState, action: Action) -> &'static str {
             | SessionState::Faulted,
             Action::Cancel,
         ) => "Nothing runs; there is nothing to cancel.",
+        (
+            SessionState::Uninitialized
+            | SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Faulted,
+            Action::Pause,
+        ) => "The agent does nothing that could be paused; say something to it first.",
         (SessionState::Uninitialized, _) => "Start the session first.",
         (SessionState::WarmingUp, _) => "Wait until the session is Ready.",
         (SessionState::Ready, _) => "It can be done now.",

@@ -17,7 +17,7 @@ use mainstay_protocol::view::SessionView;
 use mainstay_protocol::view::agent::{AgentView, QueuedView};
 use mainstay_runner::AgentQuestion;
 use mainstay_terminal::turn::{RenderItem, Screen, TurnRenderer, state_words};
-use mainstay_terminal::{Paint, Tone, note, printable};
+use mainstay_terminal::{Paint, Tone, note, printable, show_error};
 use mainstay_terminal_client::link::is_loss;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
@@ -222,10 +222,15 @@ impl PromptLoop {
                 Err(error)
             }
             Err(error) => {
-                note(&printable(&error.to_string()));
+                show_error(&error);
                 Ok(())
             }
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                note(
+                    "the agent pauses before its next step, and asks; `:asks` shows it, `:answer ID TEXT` answers it",
+                );
+                Ok(())
+            }
         }
     }
 

@@ -89,10 +89,6 @@ impl Target {
         client: &Client,
         new: Option<CommandId>,
     ) -> Result<SessionView, Error> {
-        let must_be_agent = |kind: SessionKind| match kind.is_agent() {
-            true => Ok(kind),
-            false => Err(Error::NotOfKind { action: Action::Prompt, kind }),
-        };
         if self.session.is_some() {
             let session = self.find(client).await?;
             return must_be_agent(session.kind.clone()).map(|_| session);
@@ -104,6 +100,16 @@ impl Target {
         let search = self.search(SessionWork::Conversation)?;
         let asked = OpenSession { session: None, search, even_unready: false, timeout_ms: None };
         open(home, client, asked).await.map(|opened| opened.session)
+    }
+
+    /// The agent's conversation that is meant, which must be there.
+    pub(super) async fn find_agent(&self, client: &Client) -> Result<SessionView, Error> {
+        must_be_agent(self.kind(SessionKind::pi())?)?;
+        let session = match &self.session {
+            Some(_) => self.find(client).await?,
+            None => client.call(FindSession { search: self.search(SessionWork::Conversation)? }).await?,
+        };
+        must_be_agent(session.kind.clone()).map(|_| session)
     }
 
     async fn create(
@@ -161,6 +167,10 @@ impl Target {
             name: None,
         })
     }
+}
+
+fn must_be_agent(kind: SessionKind) -> Result<SessionKind, Error> {
+    if kind.is_agent() { Ok(kind) } else { Err(Error::NotOfKind { action: Action::Prompt, kind }) }
 }
 
 /// The project that is meant by a path: the file, or that of the folder.

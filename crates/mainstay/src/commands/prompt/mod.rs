@@ -14,6 +14,7 @@ use mainstay_model::{
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{DoWork, PauseSession, SteerSession};
 use mainstay_protocol::view::SessionView;
+use mainstay_terminal::note;
 use mainstay_terminal_client::agent_settings::{model, thinking};
 use mainstay_terminal_client::connect::{Connection, connected};
 use uuid::Uuid;
@@ -85,6 +86,10 @@ Examples:
 What the agent says goes to standard output, what it does to standard error; Ctrl-C stops it.
 Exit codes: 0 it was done, 1 it failed, was cancelled or cut off, 2 the command line was wrong.";
 
+/// What is said once an agent has been told to pause.
+const PAUSED: &str = "the agent pauses before its next step, and asks how to go on: `mainstay ask list` shows the question, \
+                      `mainstay ask answer ID TEXT` answers it";
+
 impl Prompt {
     /// What was piped in.
     pub(super) fn of_text(target: Target, text: Vec<u8>) -> Result<Self, Error> {
@@ -99,10 +104,16 @@ impl Prompt {
         // Created once, however often it is asked for.
         let new = self.new.then(|| CommandId::from_uuid(Uuid::now_v7()));
         let find = async |connection: &Connection| {
+            if self.pause {
+                return self.target.find_agent(&connection.client).await;
+            }
             self.target.find_or_create_agent(home, &connection.client, new.clone()).await
         };
         let (_, session) = connected(home, "cli", find).await?;
-        if self.is_for_one_that_works() {
+        if self.pause {
+            return self.have_it_pause(home, session.session.to_string(), prompt.text).await;
+        }
+        if self.steer || self.follow_up {
             return self.say_while_it_works(home, session.session.to_string(), prompt).await;
         }
         let thinking = self.thinking.map(|level| Setting::Thinking { level });
@@ -124,21 +135,28 @@ impl Prompt {
         Ok(if view.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    const fn is_for_one_that_works(&self) -> bool {
-        self.steer || self.follow_up || self.pause
+    /// Has an agent that works pause and ask that, and says how it goes on.
+    async fn have_it_pause(&self, home: &Home, session: String, question: String) -> Result<ExitCode, Error> {
+        let (command, conditions) = self.sent.clone().named();
+        let sent = Sent { command: Some(command), conditions };
+        let pause = PauseSession { session, target: None, prompt: Some(question), sent };
+        let paused = async |connection: &Connection| connection.client.call(pause.clone()).await;
+        let (_, session) = connected(home, "cli", paused).await?;
+        if self.json {
+            super::print_json_line(&session)?;
+        } else {
+            note(PAUSED);
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
-    /// Says something to an agent that works, or has it pause and ask that.
+    /// Says something to an agent that works.
     async fn say_while_it_works(self, home: &Home, session: String, prompt: Said) -> Result<ExitCode, Error> {
         let (command, conditions) = self.sent.named();
         let sent = Sent { command: Some(command), conditions };
         let hears = if self.steer { Delivery::Steer } else { Delivery::FollowUp };
         let say = async |connection: &Connection| {
             let (session, sent, prompt) = (session.clone(), sent.clone(), prompt.clone());
-            if self.pause {
-                let pause = PauseSession { session, target: None, prompt: Some(prompt.text), sent };
-                return connection.client.call(pause).await;
-            }
             connection.client.call(SteerSession { session, prompt, hears, sent }).await
         };
         let (_, session) = connected(home, "cli", say).await?;
