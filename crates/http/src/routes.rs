@@ -219,7 +219,8 @@ fn daemon_commands() -> Vec<Endpoint> {
             "Answers an ask; the first valid answer wins, unless several must give the same",
             commands::answer,
         )
-        .carries_out::<operations::AnswerAsk>(),
+        .carries_out::<operations::AnswerAsk>()
+        .carries_out::<operations::DeclineAsk>(),
         Endpoint::command::<Terms, CommandView, _, _>(
             "/shutdown",
             "Ends the daemon, once every session is idle",

@@ -162,6 +162,7 @@ fn asks(registry: Registry) -> Registry {
         .on::<operations::RaiseAsk>(handlers::asks::raise)
         .on::<operations::ListAsks>(handlers::asks::list)
         .on::<operations::AnswerAsk>(handlers::asks::answer)
+        .on::<operations::DeclineAsk>(handlers::asks::decline)
 }
 
 fn queries(registry: Registry) -> Registry {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use mainstay_home::Home;
 use mainstay_model::{Error, Question, Timestamp};
 use mainstay_protocol::Sent;
-use mainstay_protocol::operations::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_protocol::operations::{AnswerAsk, AskAnswer, DeclineAsk, ListAsks, RaiseAsk};
 use mainstay_terminal::{HiddenInput, Paint, note, printable};
 use mainstay_terminal_client::ask::{answer, asks_text, missing_text, question, question_text};
 use mainstay_terminal_client::connect::{Connection, connect_or_start, connected, connected_again};
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 
-/// Lists, answers and raises asks.
+/// Lists, answers, declines and raises asks.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay ask list\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask raise --choice blue --choice green 'Which one goes live?'"
+    after_help = "Examples:\n  mainstay ask list\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask decline 3fa9c2d1\n  mainstay ask raise --choice blue --choice green 'Which one goes live?'"
 )]
 pub(super) struct AskArgs {
     #[command(subcommand)]
@@ -50,6 +50,14 @@ enum AskCommand {
         /// The answer: text, yes or no, or JSON, whichever the ask wants; without it, a line of standard input, which a terminal does not
         /// show where the ask is for a secret
         answer: Option<String>,
+    },
+    /// End an ask without an answer; whoever asked is told that nobody answers
+    #[command(
+        after_help = "Examples:\n  mainstay ask decline 3fa9c2d1\n\nAn agent that pauses waits until it is told how to go on: answer that with '' to let it, or end its turn with `mainstay cancel`.\n\nExit codes: 0 it was ended, 1 it was not."
+    )]
+    Decline {
+        /// The ask: its id, or the end of it
+        ask: String,
     },
     /// Ask whoever is attached to a session, and wait for the answer
     Raise(Raise),
@@ -101,6 +109,7 @@ impl AskArgs {
         match self.command {
             AskCommand::List { session, json } => list(home, session, json).await,
             AskCommand::Answer { ask, answer } => give(home, &ask, answer).await,
+            AskCommand::Decline { ask } => decline(home, ask).await,
             AskCommand::Raise(raise) => raise.run(home).await,
         }
     }
@@ -130,6 +139,13 @@ async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<Exit
     if let Some(missing) = answered.missing {
         note(&format!("the answer was counted; {}", missing_text(missing)));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn decline(home: &Home, ask: String) -> Result<ExitCode, Error> {
+    let client = connect_or_start(home, "cli").await?.client;
+    client.call(DeclineAsk { ask, command: None }).await?;
+    note("the ask has ended without an answer");
     Ok(ExitCode::SUCCESS)
 }
 

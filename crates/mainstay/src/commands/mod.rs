@@ -165,7 +165,7 @@ enum Command {
     Import(import::Import),
     /// Stop the code that runs in a session
     Cancel(cancel::Cancel),
-    /// List and answer what waits for an answer; ask whoever is attached
+    /// List, answer and decline what waits for an answer; ask whoever is attached
     Ask(ask::AskArgs),
     /// Show what happened in a session
     Events(events::Events),

@@ -34,7 +34,7 @@ fn the_first_help_shows_every_command_and_examples() {
       export       Write a session to a file, whole or for people to read
       import       Make a session of an exported one
       cancel       Stop the code that runs in a session
-      ask          List and answer what waits for an answer; ask whoever is attached
+      ask          List, answer and decline what waits for an answer; ask whoever is attached
       events       Show what happened in a session
       kernel       List, install and examine kernels
       agent        List and install coding agents
@@ -161,7 +161,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 36 + 17 + 6 + 5 + 3 + 3 + 1 + 3 + 2 + 2,
+        1 + 36 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

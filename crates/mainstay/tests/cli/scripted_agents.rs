@@ -95,6 +95,39 @@ fn an_agent_that_works_is_steered_from_elsewhere_and_ctrl_c_aborts_it() {
 }
 
 #[test]
+fn a_pause_says_who_asks_and_what_is_idle_or_not_there_does_not_pause() {
+    let world = World::new();
+    let none = prompt(&world, &["--pause", "Sure?"]);
+    assert!(none.code == 1 && none.stderr.contains("[session_not_found]"), "{none:?}");
+    assert_eq!(world.run(["session", "list", "--json"]).json().as_array().unwrap().len(), 0);
+    prompt(&world, &["say hi"]);
+    let idle = prompt(&world, &["--pause", "Sure?"]);
+    assert_eq!(idle.code, 1);
+    insta::assert_snapshot!(idle.stderr, @"
+    error: cannot pause: the session is Ready [not_offered]
+      The agent does nothing that could be paused; say something to it first.
+    ");
+
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let waiting = begin(&world, "wait");
+    world.follow(since).wait_for("jobRequested");
+    let paused = prompt(&world, &["--pause", "Is the old table needed?"]);
+    assert_eq!((paused.code, paused.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(paused.stderr, @"the agent pauses before its next step, and asks how to go on: `mainstay ask list` shows the question, `mainstay ask answer ID TEXT` answers it");
+    let listed = world.run(["ask", "list"]).stdout;
+    assert!(listed.contains("asked by cli in work, "), "{listed}");
+    let ask = world.run(["ask", "list", "--json"]).json()[0]["ask"].as_str().unwrap().to_owned();
+    let declined = world.run(["ask", "decline", &ask]);
+    assert_eq!(declined.code, 1);
+    insta::assert_snapshot!(declined.stderr, @"
+    error: this is no answer: an agent that pauses is not left without one; an empty answer lets it go on, and cancelling ends its turn [answer_invalid]
+      Answer as the ask's schema wants; `mainstay ask list --json` has it.
+    ");
+    interrupt(&waiting);
+    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(1));
+}
+
+#[test]
 fn an_ask_of_an_agent_says_how_it_is_answered_where_nobody_can_type() {
     let world = World::new();
     prompt(&world, &["say hi"]);

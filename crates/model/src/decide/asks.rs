@@ -200,7 +200,7 @@ impl Draft<'_> {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
         if pending.ask.question.is_guidance() {
-            let reason = "the agent waits until it is told how to go on; an empty answer lets it, and cancelling ends its turn";
+            let reason = "an agent that pauses is not left without one; an empty answer lets it go on, and cancelling ends its turn";
             return Err(Error::AnswerInvalid { reason: reason.to_owned() });
         }
         let seq = self.end_ask(metadata, &pending, AskEnding::Cancelled);

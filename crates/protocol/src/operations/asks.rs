@@ -36,6 +36,15 @@ operations! {
         /// The answer, as its schema wants it.
         value: Value,
     } -> Answered;
+
+    /// Ends an ask without an answer: whoever asked is told that nobody answers. A paused agent is answered instead, or its turn is cancelled.
+    "ask/decline" DeclineAsk {
+        /// Its id, or the end of it; the whole id where it may be sent again.
+        ask: String,
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+    } -> Answered;
 }
 
 /// What an ask was answered.
