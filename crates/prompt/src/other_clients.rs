@@ -10,7 +10,7 @@ use mainstay_terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
 };
 use mainstay_terminal_client::ask::question_text;
-use mainstay_terminal_client::events::{event_line, source_name};
+use mainstay_terminal_client::events::{event_line, person_name, source_name};
 use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
@@ -131,7 +131,7 @@ impl OtherClients {
     fn session_line(&self, event: &Event) -> String {
         let (tone, what) = event_line(&event.body);
         let who =
-            self.paint.tone(Tone::Faint, &format!("· {}", printable(source_name(&event.metadata.source))));
+            self.paint.tone(Tone::Faint, &format!("· {}", printable(&person_name(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
     }
 
@@ -142,13 +142,16 @@ impl OtherClients {
     /// Who asks what, and how it is answered.
     fn asked(&self, event: &Event, ask: &Ask) -> String {
         let asker = match &ask.raiser {
-            Raiser::Job { job } => self.jobs.get(job).map(|other| other.name.as_str()),
-            Raiser::Command { .. } => None,
+            // What a person asks for a job, as where it is to pause, is not the job's own question.
+            Raiser::Job { job } if event.metadata.source == Source::Worker => {
+                self.jobs.get(job).map(|other| other.name.clone())
+            }
+            Raiser::Job { .. } | Raiser::Command { .. } => None,
         };
-        let asker = asker.unwrap_or_else(|| source_name(&event.metadata.source));
+        let asker = asker.unwrap_or_else(|| person_name(&event.metadata.source));
         format!(
             "{} {}{DOT}{}\n",
-            self.paint.tone(Tone::Faint, &format!("· {} asks:", printable(asker))),
+            self.paint.tone(Tone::Faint, &format!("· {} asks:", printable(&asker))),
             printable(&question_text(&ask.question).replace('\n', " ")),
             self.paint.tone(Tone::Name, &format!(":answer {} TEXT", ask.ask.short())),
         )

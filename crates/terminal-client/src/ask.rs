@@ -2,13 +2,13 @@
 
 use mainstay_client::Client;
 use mainstay_model::vote::Vote;
-use mainstay_model::{Error, Question, Timestamp};
+use mainstay_model::{Error, Question, Source, Timestamp};
 use mainstay_protocol::operations::{AnswerAsk, Answered, ListAsks};
 use mainstay_protocol::view::AskView;
 use mainstay_terminal::{Paint, Tone, ago, printable};
 use serde_json::Value;
 
-use crate::events::source_name;
+use crate::events::person_name;
 
 /// The question of the ask of this id, or end of an id. One that is not there, or is not the only one, the daemon knows how to refuse.
 pub async fn question(client: &Client, reference: &str) -> Result<Option<Question>, Error> {
@@ -35,9 +35,9 @@ pub fn asks_text(asks: &[AskView], paint: Paint, now: Timestamp) -> String {
 /// An ask, in two lines.
 fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
     let AskView { short_id, session_name, question, source, raised_at, deadline, votes, .. } = ask;
-    let by = match ask.job {
-        Some(_) => "code that runs",
-        None => source_name(source),
+    let by = match source {
+        Source::Worker => "code that runs".to_owned(),
+        source => person_name(source),
     };
     let until = match deadline {
         Some(deadline) if *deadline > now => {
@@ -46,7 +46,7 @@ fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
         Some(_) => ", its time is over".to_owned(),
         None => String::new(),
     };
-    let facts = format!("asked by {} in {session_name}, {}{until}", printable(by), ago(*raised_at, now));
+    let facts = format!("asked by {} in {session_name}, {}{until}", printable(&by), ago(*raised_at, now));
     let mut text = format!(
         "{} {}\n    {}\n",
         paint.tone(Tone::Name, short_id),
@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use mainstay_model::{Principal, Source};
+    use mainstay_model::Principal;
 
     fn shown(schema: Value, default: Option<Value>) -> String {
         let now: Timestamp = "2026-02-13T13:30:20Z".parse().unwrap();

@@ -5,7 +5,7 @@ use mainstay_model::event::Subject;
 use mainstay_model::{Event, EventBody, JobId, OutputStream, Position, SessionId};
 use mainstay_terminal::{Paint, Tone};
 
-use crate::events::{event_line, source_name};
+use crate::events::{event_line, person_name};
 
 /// A table of events that is written row by row.
 pub struct EventTable {
@@ -98,7 +98,7 @@ impl EventTable {
     }
 
     fn row(&self, event: &Event) -> String {
-        let who = source_name(&event.metadata.source);
+        let who = person_name(&event.metadata.source);
         let (tone, what) = event_line(&event.body);
         let what = tone.map_or_else(|| what.clone(), |tone| self.paint.tone(tone, &what));
         let head = match self.scope {

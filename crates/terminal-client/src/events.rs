@@ -1,7 +1,7 @@
 //! Events as text: who caused one, and one line for each.
 
 use mainstay_model::event;
-use mainstay_model::{EventBody, Source};
+use mainstay_model::{EventBody, Principal, Source};
 use mainstay_terminal::{Tone, printable};
 
 /// Who caused an event.
@@ -10,6 +10,16 @@ pub fn source_name(source: &Source) -> &str {
         Source::Client { name, .. } => name,
         Source::Worker => "worker",
         Source::System => "mainstay",
+    }
+}
+
+/// Who caused an event, with the principal where that is not the user of this machine.
+pub fn person_name(source: &Source) -> String {
+    match source {
+        Source::Client { principal, name } if *principal != Principal::local() => {
+            format!("{principal} ({name})")
+        }
+        source => source_name(source).to_owned(),
     }
 }
 

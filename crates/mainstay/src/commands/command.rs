@@ -10,7 +10,7 @@ use mainstay_protocol::view::{CommandState, CommandView};
 use mainstay_terminal::{Paint, Tone, counted, printable};
 use mainstay_terminal_client::ask::missing_text;
 use mainstay_terminal_client::connect::connect_or_start;
-use mainstay_terminal_client::events::source_name;
+use mainstay_terminal_client::events::person_name;
 use mainstay_terminal_client::merge::inserted_text;
 
 /// Shows what became of a command.
@@ -89,7 +89,7 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
                 format!("took {} back", printable(command.as_str()))
             }
             Response::Answered { value, by, .. } => {
-                format!("answered {value} by {}", printable(source_name(by)))
+                format!("answered {value} by {}", printable(&person_name(by)))
             }
             Response::Voted { missing, .. } => {
                 format!("the answer was counted; {}", missing_text(*missing))

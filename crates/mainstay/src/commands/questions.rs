@@ -12,7 +12,7 @@ use mainstay_model::ask::{Ask, AskEnding, END_OF_INPUT, InputRead};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
 use mainstay_terminal::{HiddenInput, OpenLine, note, printable, show_error};
 use mainstay_terminal_client::ask::question_text;
-use mainstay_terminal_client::events::{event_line, source_name};
+use mainstay_terminal_client::events::{event_line, person_name};
 use mainstay_terminal_client::own_asks::{AskChange, OwnAsks};
 use rustix::io::Errno;
 use tokio::sync::Mutex;
@@ -215,7 +215,7 @@ impl Questions {
 
 /// Says who answered what.
 fn tell_answer(event: &Event) {
-    let (who, what) = (source_name(&event.metadata.source), event_line(&event.body).1);
+    let (who, what) = (person_name(&event.metadata.source), event_line(&event.body).1);
     note(&printable(&format!("{who} {what}")));
 }
 

@@ -168,6 +168,22 @@ fn several_principals_must_give_the_same_answer() {
     assert_eq!(printed(asking), (0, "true\n".to_owned()));
     let told = world.run(["events"]).stdout;
     assert!(told.contains("answered true; 1 more must answer the same"), "{told}");
+    assert!(told.contains("bob (cli) answered true [ask "), "{told}");
+}
+
+#[test]
+fn an_ask_that_is_declined_ends_without_an_answer() {
+    let world = world();
+    let asking = raise(&world, &["Which one?"]);
+    let ask = short(&waiting(&world)[0]);
+    let declined = world.run(["ask", "decline", &ask]);
+    assert_eq!((declined.code, declined.stdout.as_str()), (0, ""));
+    insta::assert_snapshot!(declined.stderr, @"the ask has ended without an answer");
+    let (code, answer) = printed(asking);
+    assert_eq!((code, answer.as_str()), (1, ""));
+    assert!(waiting(&world).is_empty());
+    let again = world.run(["ask", "decline", &ask]);
+    assert!(again.stderr.contains("[ask_not_pending]"), "{}", again.stderr);
 }
 
 #[test]
