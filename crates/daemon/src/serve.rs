@@ -112,6 +112,7 @@ async fn run(
         let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
         config.limits.http_connections = config.limits.http_connections.min(connections);
     }
+    config.limits.answering_principals = config.answering_principals();
     if let Some(note) = &options.environment_note {
         tracing::warn!("{note}");
     }

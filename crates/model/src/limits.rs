@@ -33,6 +33,9 @@ pub struct Limits {
     pub asks: usize,
     /// How many principals an ask may want the same answer from.
     pub quorum: u32,
+    /// How many principals there are that may answer at all. None where others may come whom the settings do not name; it is no setting of its own.
+    #[serde(skip)]
+    pub answering_principals: Option<u32>,
     /// The largest question, and the largest answer, as JSON, in bytes.
     pub ask_bytes: usize,
     /// The largest single answer to code that reads its standard input, as JSON, in bytes.
@@ -195,6 +198,7 @@ impl Default for Limits {
             commands_per_minute: 0,
             asks: 32,
             quorum: 16,
+            answering_principals: None,
             ask_bytes: 64 * 1024,
             input_bytes: 15 * 1024 * 1024,
             ask_ms: 600_000,

@@ -66,13 +66,21 @@ impl PendingAsk {
 /// Checks how many principals are to give the same answer.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for none at all, and for more than the settings allow.
+/// [`Error::InvalidArgument`] for none at all, for more than the settings allow, and for more than there are.
 pub fn validate_quorum(quorum: Option<u32>, limits: &Limits) -> Result<(), Error> {
     let invalid = |reason| Error::InvalidArgument { argument: "quorum".to_owned(), reason };
     match quorum {
         Some(0) => Err(invalid("it must be at least 1".to_owned())),
         Some(quorum) if quorum > limits.quorum => {
             Err(invalid(format!("it is {quorum}; `quorum` allows {}", limits.quorum)))
+        }
+        Some(quorum) if limits.answering_principals.is_some_and(|there| quorum > there) => {
+            let there = match limits.answering_principals.unwrap_or_default() {
+                1 => "there is 1 principal that may answer".to_owned(),
+                there => format!("there are {there} principals that may answer"),
+            };
+            let more = "give others a token of their own in `[principals.NAME]` of `config.toml`";
+            Err(invalid(format!("it is {quorum}, and {there}; {more}")))
         }
         Some(_) | None => Ok(()),
     }
@@ -103,6 +111,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_quorum_that_the_principals_there_are_cannot_reach_is_refused() {
+        let refusal = |there, quorum| {
+            let limits = Limits { answering_principals: there, ..Limits::default() };
+            validate_quorum(Some(quorum), &limits).err().map(|error| error.to_string())
+        };
+        assert_eq!([refusal(None, 16), refusal(Some(2), 2)], [None, None]);
+        insta::assert_snapshot!(refusal(Some(1), 2).unwrap(), @"quorum is not valid: it is 2, and there is 1 principal that may answer; give others a token of their own in `[principals.NAME]` of `config.toml`");
+        insta::assert_snapshot!(refusal(Some(2), 3).unwrap(), @"quorum is not valid: it is 3, and there are 2 principals that may answer; give others a token of their own in `[principals.NAME]` of `config.toml`");
+    }
 
     #[test]
     fn values_are_the_same_whatever_their_form() {

@@ -186,6 +186,17 @@ impl Config {
             || issuer.is_some_and(|issuer| self.issuers.contains_key(issuer))
     }
 
+    /// How many principals may answer what is asked. None where members of groups may come as well, who are listed nowhere.
+    pub fn answering_principals(&self) -> Option<u32> {
+        if !self.groups.is_empty() {
+            return None;
+        }
+        let may_answer = |access: &Access| !matches!(access.rights, Rights::ReadOnly { .. });
+        let named = self.principals.iter().map(|(name, config)| config.access(name));
+        let all = named.chain(self.anonymous.access()).chain([Access::local()]);
+        u32::try_from(all.filter(may_answer).count()).ok()
+    }
+
     fn identities(&self) -> Identities {
         let subjects = self.principals.iter().flat_map(|(name, config)| {
             config.subjects.iter().map(|subject| (subject.clone(), config.access(name)))

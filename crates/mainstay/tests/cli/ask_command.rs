@@ -153,6 +153,8 @@ fn several_principals_must_give_the_same_answer() {
     assert_eq!(none.code, 2, "{}", none.stderr);
     let many = world.run(["ask", "raise", "--quorum", "17", "Deploy?"]);
     assert!(many.stderr.contains("`quorum` allows 16"), "{}", many.stderr);
+    let unreachable = world.run(["ask", "raise", "--quorum", "3", "Deploy?"]);
+    assert!(unreachable.stderr.contains("there are 2 principals that may answer"), "{}", unreachable.stderr);
     let asking = raise(&world, &["--yes-no", "--quorum", "2", "Deploy?"]);
     let ask = short(&waiting(&world)[0]);
     let counted = world.run(["ask", "answer", &ask, "yes"]);
