@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use mainstay_model::{CommandId, Error, Timestamp};
+use mainstay_model::{CommandId, Error, Event, Timestamp};
 
 use crate::frames::Incoming;
 use crate::message_fold::Translator;
@@ -21,6 +21,16 @@ pub(crate) trait Dialect: Sized + Send + Sync {
 
     /// Whether a session forgets by itself what its client surely had long ago, since the client acknowledges nothing.
     const FORGETS: bool;
+
+    /// Tells what is no part of the session's jobs once its client was welcomed.
+    fn greeted(_: &mut Session<Self>) -> impl Future<Output = Result<(), Error>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Tells what an event says that is no part of the session's jobs.
+    fn heard(_: &mut Session<Self>, _: &Event) -> impl Future<Output = Result<(), Error>> + Send {
+        async { Ok(()) }
+    }
 
     /// Ends the serving where something is over that was to end it; asked after each step.
     fn finish(session: &mut Session<Self>) -> impl Future<Output = Result<Option<Served>, Error>> + Send;

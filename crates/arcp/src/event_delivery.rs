@@ -36,6 +36,7 @@ impl<D: Dialect> Session<D> {
             self.check_count();
         }
         self.tell(event).await?;
+        D::heard(self, event).await?;
         self.position = event.position;
         self.note_whole();
         if self.marks.is_wanted(self.fold.seq()) {

@@ -78,6 +78,11 @@ impl Feed {
         known.has_ended = false;
     }
 
+    /// Whether a job that is told of asks this.
+    pub(crate) fn is_asked(&self, ask: AskId) -> bool {
+        self.jobs.values().any(|known| known.asks.contains(&ask))
+    }
+
     /// Notes what a job asks.
     pub(crate) fn note_asks(&mut self, job: &CommandId, asks: &[AskId]) {
         if let Some(known) = self.jobs.get_mut(job) {

@@ -7,7 +7,7 @@ use mainstay_model::message::{PartRole, TokenUsage};
 use mainstay_model::tool_call::Progress;
 use mainstay_model::{
     Ask, AskEnding, AskId, Channel, CommandId, Display, Error, EvalEnd, EvalResult, Event, EventBody,
-    Failure, JobPart, LeaseId, OutputStream, Source, WorkEnding,
+    Failure, JobPart, LeaseId, OutputStream, Principal, Source, WorkEnding,
 };
 use serde_json::Value;
 
@@ -41,9 +41,9 @@ pub(crate) enum JobNews<'a> {
     /// The job asks whoever is attached.
     Asked(&'a Ask),
     /// Somebody answered an ask of the job, and so many more must answer the same.
-    Voted { ask: AskId, missing: u32, by: Option<&'a str> },
-    /// An ask of the job ended. Where somebody answered: who, by the way that the client named, else by the client's name.
-    AskEnded { ask: AskId, ending: &'a AskEnding, by: Option<&'a str> },
+    Voted { ask: AskId, missing: u32, by: Option<Answerer<'a>> },
+    /// An ask of the job ended. Where somebody answered: who, and by which way.
+    AskEnded { ask: AskId, ending: &'a AskEnding, by: Option<Answerer<'a>> },
     /// What it may do for a time changed.
     LeaseChanged { lease: LeaseId, change: &'a LeaseChange },
     /// It gave a task to another agent, which this job carries out.
@@ -56,6 +56,22 @@ pub(crate) enum JobNews<'a> {
     Cancelling,
     /// The job came to its end.
     Ended(JobEnd<'a>),
+}
+
+/// Who answered, and by which way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answerer<'a> {
+    pub(crate) principal: Principal,
+    /// The way that the client named, else the client's name.
+    pub(crate) way: &'a str,
+}
+
+impl Answerer<'_> {
+    /// Who answered, for those of a principal: of itself it is told by which way, and of others who it was, too.
+    pub(crate) fn told_to(&self, principal: &Principal) -> String {
+        let Self { principal: answered, way } = self;
+        if answered == principal { (*way).to_owned() } else { format!("{answered} ({way})") }
+    }
 }
 
 /// How a job ended.
@@ -132,15 +148,13 @@ pub(crate) fn news_of(event: &Event) -> Vec<JobNews<'_>> {
     }
 }
 
-/// Who answered: by the way that the client named, else by the client's name.
-fn answerer<'a>(event: &'a Event, channel: Option<&'a Channel>) -> Option<&'a str> {
-    channel.map(Channel::as_str).or_else(|| client_of(&event.metadata.source))
-}
-
-/// The name of the client that did something; none of what nobody did.
-fn client_of(source: &Source) -> Option<&str> {
-    match source {
-        Source::Client { name, .. } => Some(name),
+/// Who answered; none where nobody did.
+fn answerer<'a>(event: &'a Event, channel: Option<&'a Channel>) -> Option<Answerer<'a>> {
+    match &event.metadata.source {
+        Source::Client { principal, name } => {
+            let way = channel.map_or(name.as_str(), Channel::as_str);
+            Some(Answerer { principal: principal.clone(), way })
+        }
         Source::Worker | Source::System => None,
     }
 }

@@ -1,8 +1,12 @@
 //! The changes of what a session is told of, beside the jobs that it submits: jobs of others, jobs of its own that had ended when they were submitted
 //! again, and observers. Each is stored with its place in the fold, and tells what it wants to be told of what happened before.
 
+use std::collections::HashSet;
+
 use mainstay_engine::CommandStatus;
-use mainstay_model::{CommandId, Error, Event, EventBody, Outcome, Position, Response, Seq, SessionId};
+use mainstay_model::{
+    AskId, CommandId, Error, Event, EventBody, Outcome, Position, Response, Seq, SessionId,
+};
 
 use crate::dialect::Dialect;
 use crate::event_delivery::PAGE;
@@ -70,9 +74,20 @@ impl<D: Dialect> Session<D> {
         let events = match history {
             History::Nothing => return Ok(()),
             History::End => self.end_of(job, home, up_to).await?,
-            History::All | History::After(_) => self.history_of(job, home, up_to).await?,
+            History::All | History::After(_) | History::Questions => {
+                self.history_of(job, home, up_to).await?
+            }
+        };
+        let waiting = match history {
+            History::Questions => waiting_in(&events),
+            _ => HashSet::new(),
         };
         for event in &events {
+            let history = match &event.body {
+                EventBody::AskRaised(ask) if waiting.contains(&ask.ask) => History::All,
+                EventBody::AskVoted { ask, .. } if waiting.contains(ask) => History::All,
+                _ => history,
+            };
             let agents = &self.agents;
             let agent_of = |home| agents.get(&home).cloned().unwrap_or_default();
             let told = self.fold.tell_part(event, agent_of, history);
@@ -209,4 +224,21 @@ impl<D: Dialect> Session<D> {
         self.stored.joins.push(Join { at: self.position, message, change });
         self.store().await
     }
+}
+
+/// The questions that wait for an answer behind these events.
+fn waiting_in(events: &[Event]) -> HashSet<AskId> {
+    let mut waiting = HashSet::new();
+    for event in events {
+        match &event.body {
+            EventBody::AskRaised(ask) => {
+                waiting.insert(ask.ask);
+            }
+            EventBody::AskEnded { ask, .. } => {
+                waiting.remove(ask);
+            }
+            _ => {}
+        }
+    }
+    waiting
 }

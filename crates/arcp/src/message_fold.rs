@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use mainstay_model::grant::Grants;
-use mainstay_model::{CommandId, Event, EventBody, Position, Principal, SessionId, Timestamp};
+use mainstay_model::{AskId, CommandId, Event, EventBody, Position, Principal, SessionId, Timestamp};
 
 use crate::feed::{Feed, Told};
 use crate::fold_place::{Base, JobAtBase, Place, ToldAtBase};
@@ -221,6 +221,11 @@ impl<V: Translator> MessageFold<V> {
         self.feed.job(job).is_some_and(|known| !known.is_own)
     }
 
+    /// Whether a job that the session is told of asks this.
+    pub(crate) fn is_asked(&self, ask: AskId) -> bool {
+        self.feed.is_asked(ask)
+    }
+
     /// How many jobs of other sessions it is told of.
     pub(crate) fn count_joined(&self) -> usize {
         self.feed.count_joined()
@@ -280,7 +285,7 @@ impl<V: Translator> MessageFold<V> {
             for message in messages {
                 let is_told = match history {
                     History::All => true,
-                    History::Nothing => false,
+                    History::Nothing | History::Questions => false,
                     History::After(last) => Place { position: event.position, index } > last,
                     History::End => is_end,
                 };

@@ -230,6 +230,7 @@ impl<D: Dialect> Session<D> {
         }
         self.greet().await?;
         self.tell_held(Haste::WhenDue).await?;
+        D::greeted(self).await?;
         Ok(None)
     }
 

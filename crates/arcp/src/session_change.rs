@@ -80,6 +80,8 @@ pub(crate) struct JobUnderWay {
 pub(crate) enum History {
     /// Nothing of it is told.
     Nothing,
+    /// Only the questions are told that wait for an answer, with their votes.
+    Questions,
     /// All of it is told.
     All,
     /// What was told after this message of the event at this place is told.

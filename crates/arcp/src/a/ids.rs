@@ -2,7 +2,7 @@
 //!
 //! A message that tells of an event has the event's place, and its own among those of the event whether its reader is told of the others or not. So
 //! submitters and observers know it by the same id. The message in which an observer is told has the same place, and a mark of the subscription. A question to people has the
-//! id of its ask, so that an answer finds it. All others have the number of the last message that was told before them.
+//! id of its ask, so that an answer finds it; one that wants the vote of whom the job is not told to has the number and the ask. All others have the number of the last message that was told before them.
 
 use mainstay_arcp_protocol::ids::ulid_number;
 use mainstay_model::{AskId, Event, LeaseId, Position, SessionId, Timestamp};
@@ -12,6 +12,7 @@ use crate::message_id::{place_of_ulid, ulid_at, ulid_of_place};
 
 const EVENT: &str = "evt_";
 const ASK: &str = "ask_";
+const VOTE: &str = "vote_";
 const OBSERVED: &str = "obs_";
 const LEASE: &str = "lease_";
 const OTHER: &str = "msg_";
@@ -39,9 +40,17 @@ pub(super) fn of_ask(ask: AskId) -> String {
     format!("{ASK}{ask}")
 }
 
+/// The id of a question that is told beside the jobs of a session which has come to this number.
+pub(super) fn of_vote(number: u64, time: Timestamp, ask: AskId) -> String {
+    format!("{VOTE}{}_{ask}", numbered(number, time, rand::random()))
+}
+
 /// The ask of a question that has this id.
 pub(super) fn ask_of(id: &str) -> Option<AskId> {
-    id.strip_prefix(ASK)?.parse().ok()
+    match id.strip_prefix(VOTE) {
+        Some(vote) => vote.split_once('_')?.1.parse().ok(),
+        None => id.strip_prefix(ASK)?.parse().ok(),
+    }
 }
 
 /// The name of a lease of a job that runs in this session of the engine.
@@ -83,6 +92,9 @@ pub(super) fn reached(id: &str) -> Option<Reached> {
     if let Some(ulid) = id.strip_prefix(OTHER) {
         return number_of(ulid).map(Reached::Seq);
     }
+    if let Some((ulid, _)) = id.strip_prefix(VOTE).and_then(|rest| rest.split_once('_')) {
+        return ask_of(id).and(number_of(ulid)).map(Reached::Seq);
+    }
     let observed = id.strip_prefix(OBSERVED).and_then(|rest| rest.split_once('_'));
     let place = observed.map_or_else(|| place_of(id), |(ulid, _)| place_of_ulid(ulid));
     (place.is_some() || ask_of(id).is_some()).then(|| Reached::Message { id: id.to_owned(), place })
@@ -115,6 +127,13 @@ mod tests {
         }
 
         #[test]
+        fn the_id_of_a_wanted_vote_says_its_ask_and_the_number(number in 0_u64..1 << 48, ask: u128) {
+            let ask = AskId::from_uuid(uuid::Uuid::from_u128(ask));
+            let id = of_vote(number, Timestamp::UNIX_EPOCH, ask);
+            prop_assert_eq!((ask_of(&id), reached(&id)), (Some(ask), Some(Reached::Seq(number))));
+        }
+
+        #[test]
         fn the_name_of_a_lease_says_where_it_is(home: u128, lease: u128) {
             let home = SessionId::from_uuid(uuid::Uuid::from_u128(home));
             let lease = LeaseId::from_uuid(uuid::Uuid::from_u128(lease));
@@ -122,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_id_of_ours_says_nothing(text in "(evt_|ask_|msg_|obs_)?[a-z]{0,30}") {
+        fn what_is_no_id_of_ours_says_nothing(text in "(evt_|ask_|vote_|msg_|obs_)?[a-z]{0,30}") {
             prop_assert_eq!(reached(&text), None);
             prop_assert_eq!(reached_checkpoint(&text), None);
         }

@@ -24,6 +24,7 @@ mod schedules;
 mod subscriptions;
 mod translator;
 mod uploads;
+mod wanted_votes;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -34,7 +35,7 @@ use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat, JobState as WireState};
 use mainstay_arcp_protocol::a::session::{SessionEvicted, SessionRefresh};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
-use mainstay_model::{CommandId, Error, Position, Timestamp};
+use mainstay_model::{CommandId, Error, Event, Position, Timestamp};
 use tokio::time::Instant;
 
 use self::awaited_elevation::Awaited;
@@ -43,6 +44,7 @@ use self::handshake::{Handshake, Terms};
 use self::results::ResultArtifacts;
 use self::translator::{ATranslator, encoded, wire_state};
 use self::uploads::Uploads;
+use self::wanted_votes::WantedVotes;
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
@@ -76,6 +78,8 @@ pub(crate) struct A {
     elevations: Vec<Awaited>,
     /// Where the session was when it was looked how far its observers lie behind.
     lag_looked_at: Position,
+    /// The questions that want the vote of the principal, and are of no job that the session is told of.
+    votes: WantedVotes,
 }
 
 /// From where a client wants to go on. Source: draft-arcp-01, 19.
@@ -148,6 +152,7 @@ fn begin(
     let has = |name: &str| stored.features.iter().any(|feature| feature == name);
     let translator = ATranslator {
         session: stored.id.clone(),
+        principal: opened.client.principal().clone(),
         streams: has("streaming"),
         binary: has("streaming") && has("binary_streams"),
         sidecar: terms.sidecar,
@@ -168,6 +173,7 @@ fn begin(
         uploads: Uploads::default(),
         elevations: Vec::new(),
         lag_looked_at: Position::ZERO,
+        votes: WantedVotes::default(),
     };
     Session::begin(peer, opened, outbox, dialect, translator)
 }
@@ -286,12 +292,12 @@ fn carried_over(
         reached,
         held: session.owned.take(),
     };
-    let A { terms, opened_by, heartbeats, closing, uploads, elevations, .. } = session.dialect;
+    let A { terms, opened_by, heartbeats, closing, uploads, elevations, votes, .. } = session.dialect;
     let (mut again, _) = begin(peer, opened, session.outbox, terms, opened_by);
     // What was submitted is still to be answered.
     (again.pending, again.updates, again.heard) = (session.pending, session.updates, session.heard);
     (again.dialect.heartbeats, again.dialect.closing) = (heartbeats, closing);
-    again.dialect.elevations = elevations;
+    (again.dialect.elevations, again.dialect.votes) = (elevations, votes);
     (again.dialect.uploads, again.held.pacing) = (uploads, session.held.pacing);
     (again, updates)
 }
@@ -323,8 +329,17 @@ impl Dialect for A {
     const TELLS_ACCEPTANCE: bool = true;
     const FORGETS: bool = true;
 
+    async fn greeted(session: &mut Session<Self>) -> Result<(), Error> {
+        session.ask_for_votes().await
+    }
+
+    async fn heard(session: &mut Session<Self>, event: &Event) -> Result<(), Error> {
+        session.hear_of_votes(event).await
+    }
+
     async fn finish(session: &mut Session<Self>) -> Result<Option<Served>, Error> {
         session.dialect.held_until = session.dialect.held_until.filter(|until| Instant::now() < *until);
+        session.ask_for_votes().await?;
         session.close_slow_observers().await?;
         session.answer_elevations().await?;
         session.finish_closing().await
@@ -460,6 +475,7 @@ const fn live_state(state: JobState) -> WireState {
 pub(crate) fn test_translator(session: &str, streams: bool) -> ATranslator {
     ATranslator {
         session: session.to_owned(),
+        principal: mainstay_model::Principal::local(),
         streams,
         binary: streams,
         sidecar: false,

@@ -15,7 +15,7 @@ use mainstay_model::message::TokenUsage;
 use mainstay_model::permission::Permission;
 use mainstay_model::tool_call::Progress;
 use mainstay_model::{
-    Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStream, Question, SessionId, Source,
+    Ask, AskEnding, AskId, CommandId, Cost, LeaseId, OutputStream, PendingAsk, Question, SessionId, Source,
 };
 use serde_json::{Map, Number, Value, json};
 
@@ -71,12 +71,14 @@ pub(super) fn messages_of(
             return vec![Some(progress(WireState::Blocked, ask.question.prompt.clone())), asked(question)];
         }
         JobNews::Voted { missing, by, .. } => {
-            let who = by.unwrap_or("somebody");
+            let who =
+                by.as_ref().map_or_else(|| "somebody".to_owned(), |by| by.told_to(&translator.principal));
             vec![progress(WireState::Blocked, format!("{who} answered; {missing} more must answer the same"))]
         }
         JobNews::AskEnded { ask, ending, by } => {
             let goes_on = progress(WireState::Running, "the question needs no answer any more");
-            return vec![asked(question_ended(*ask, ending, *by)), Some(goes_on)];
+            let by = by.as_ref().map(|by| by.told_to(&translator.principal));
+            return vec![asked(question_ended(ids::of_ask(*ask), ending, by)), Some(goes_on)];
         }
         JobNews::LeaseChanged { lease, change } => {
             let told = lease_changed(view.event.session, *lease, change);
@@ -192,6 +194,16 @@ fn question(ask: &Ask, at: Timestamp) -> JobMessage {
     }
 }
 
+/// What a session is asked for the vote of its principal, though it is not told of the job that asks.
+pub(super) fn wanted_vote(translator: &ATranslator, pending: &PendingAsk) -> JobMessage {
+    let ask = &pending.ask;
+    let asked = match Permission::operation(&ask.question).filter(|_| translator.permissions) {
+        Some(_) => operation_request(ask),
+        None => question(ask, pending.raised_at),
+    };
+    asked_as(translator, ask, asked)
+}
+
 /// Whether it is asked for a permission, or for more trust.
 fn is_permission(view: &JobView<'_>, question: &Question) -> bool {
     Permission::operation(question).is_some() || elevation_in(view, question).is_some()
@@ -216,6 +228,11 @@ fn permission_request(view: &JobView<'_>, ask: &Ask) -> JobMessage {
         };
         return Message::PermissionRequest(request).into();
     }
+    operation_request(ask)
+}
+
+/// A question for a permission to do something.
+fn operation_request(ask: &Ask) -> JobMessage {
     let operation = Permission::operation(&ask.question);
     let (kind, target) = operation.map(|asked| (String::from(asked.kind), asked.target)).unzip();
     Message::PermissionRequest(PermissionRequest {
@@ -292,7 +309,7 @@ fn lease_changed(home: SessionId, lease: LeaseId, change: &LeaseChange) -> JobMe
 }
 
 /// Says why a question needs no answer any more, to whoever may still show it. Source: draft-arcp-01, 12.3 and 12.4.
-fn question_ended(ask: AskId, ending: &AskEnding, by: Option<&str>) -> JobMessage {
+pub(super) fn question_ended(question: String, ending: &AskEnding, by: Option<String>) -> JobMessage {
     let (code, reason) = match ending {
         AskEnding::Answered { .. } | AskEnding::Withheld => (ErrorCode::Ok, "answered"),
         AskEnding::Defaulted { .. } => (ErrorCode::DeadlineExceeded, "the default was taken"),
@@ -300,12 +317,12 @@ fn question_ended(ask: AskId, ending: &AskEnding, by: Option<&str>) -> JobMessag
         AskEnding::Cancelled => (ErrorCode::Cancelled, "taken back"),
     };
     let responded_by = match ending {
-        AskEnding::Answered { .. } | AskEnding::Withheld => by.map(str::to_owned),
+        AskEnding::Answered { .. } | AskEnding::Withheld => by,
         AskEnding::Defaulted { .. } => Some(DEFAULT.to_owned()),
         AskEnding::TimedOut { .. } | AskEnding::Cancelled => None,
     };
     let cancelled = HumanInputCancelled { code: Some(code), reason: Some(reason.to_owned()), responded_by };
-    JobMessage::from(Message::HumanInputCancelled(cancelled)).answering(Some(ids::of_ask(ask)))
+    JobMessage::from(Message::HumanInputCancelled(cancelled)).answering(Some(question))
 }
 
 /// What a model was used for. Source: draft-arcp-01, 17.3.1.

@@ -8,7 +8,7 @@ use mainstay_arcp_protocol::a::stream::{StreamChunk, StreamClose, StreamKind, St
 use mainstay_arcp_protocol::a::subscription::{SubscribeClosed, SubscribeEvent};
 use mainstay_arcp_protocol::a::telemetry::EventEmit;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, Priority};
-use mainstay_model::{Base64, CommandId, Timestamp};
+use mainstay_model::{Base64, CommandId, Principal, Timestamp};
 use serde_json::{Value, json};
 
 use super::news::{messages_of, stream_of};
@@ -29,6 +29,8 @@ const BACKFILL_COMPLETE: &str = "subscription.backfill_complete";
 pub(crate) struct ATranslator {
     /// The session that is told.
     pub(super) session: String,
+    /// The principal of the session.
+    pub(super) principal: Principal,
     /// Whether what a job prints comes as a stream; else as lines of a log.
     pub(super) streams: bool,
     /// Whether what a job shows as bytes comes as streams.
@@ -92,6 +94,18 @@ impl JobMessage {
     /// The same, with these fields of extensions.
     pub(super) fn extended(self, extensions: Option<Extensions>) -> Self {
         Self { extensions, ..self }
+    }
+
+    /// The same in an envelope of its own with this id, as what is told beside the jobs of a session.
+    pub(super) fn beside_jobs(self, session: &str, id: String, at: Timestamp) -> Envelope {
+        let Self { message, answers, priority, extensions, .. } = self;
+        Envelope {
+            session_id: Some(session.to_owned()),
+            correlation_id: answers,
+            priority,
+            extensions,
+            ..Envelope::new(id, at, message)
+        }
     }
 
     /// The same, as what must not be deferred. Source: draft-arcp-01, 6.5.

@@ -48,6 +48,7 @@ impl Session<B> {
         }
         let described = self.described(&job, home).await?;
         let history = match (subscribe.history, subscribe.from_event_seq) {
+            (false, _) if self.asks(&job, home).await? => History::Questions,
             (false, _) => History::Nothing,
             (true, None | Some(0)) => History::All,
             (true, Some(seq)) => self.history_behind_number(&job, home, seq).await?,
@@ -93,6 +94,15 @@ impl Session<B> {
             return Ok(());
         }
         self.apply_joins(self.position).await
+    }
+
+    /// Whether a job waits for the answer to a question.
+    async fn asks(&self, job: &CommandId, home: SessionId) -> Result<bool, Error> {
+        let session = self.client.seen_session(home).await?;
+        Ok(session.is_some_and(|session| {
+            let running = session.running().filter(|running| running.command == *job);
+            running.is_some_and(|running| session.asks.iter().any(|ask| ask.is_of_job(running.job)))
+        }))
     }
 
     /// What happened to a job behind a number of the session that submitted it: the numbers of others mean nothing to who has not seen them. All of

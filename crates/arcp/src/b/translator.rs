@@ -6,7 +6,7 @@ use mainstay_arcp_protocol::b::{
 };
 use mainstay_model::grant::Amount;
 use mainstay_model::tool_call::Progress;
-use mainstay_model::{Cost, Event, OutputStream, Timestamp, TokenUsage};
+use mainstay_model::{Ask, Cost, Event, OutputStream, Timestamp, TokenUsage};
 use serde_json::{Value, json};
 
 use super::errors::payload;
@@ -243,11 +243,12 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
         JobNews::Asked(ask) => {
             vec![
                 status("waiting_for_input", Some(ask.question.prompt.clone())),
-                vendor("x-mainstay.ask", json!({ "ask": ask.ask, "schema": ask.question.schema })),
+                vendor("x-mainstay.ask", asked(ask)),
             ]
         }
-        JobNews::Voted { ask, missing, .. } => {
-            vec![vendor("x-mainstay.vote", json!({ "ask": ask, "missing": missing }))]
+        JobNews::Voted { ask, missing, by } => {
+            let by = by.as_ref().map(|by| &by.principal);
+            vec![vendor("x-mainstay.vote", json!({ "ask": ask, "missing": missing, "by": by }))]
         }
         JobNews::AskEnded { .. } => vec![status("running", None)],
         JobNews::LeaseChanged { lease, change } => {
@@ -265,6 +266,15 @@ fn kinds(news: &JobNews<'_>) -> Vec<EventKind> {
         JobNews::Cancelling => vec![status("cancelling", None)],
         JobNews::TaskEnded { .. } | JobNews::Ended(_) => Vec::new(),
     }
+}
+
+/// What an ask wants, and of how many where one is not enough.
+fn asked(ask: &Ask) -> Value {
+    let mut asked = json!({ "ask": ask.ask, "schema": ask.question.schema });
+    if ask.question.needed_answers() > 1 {
+        asked["quorum"] = json!(ask.question.needed_answers());
+    }
+    asked
 }
 
 /// What a model was used for. The names are those of draft-arcp-01, 17.3.1.

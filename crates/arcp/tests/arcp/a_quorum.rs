@@ -67,7 +67,7 @@ async fn two_people_must_allow_the_same_and_each_is_told_how_it_stands() {
     let blocked = peer.first("job.progress").await["payload"].clone();
     assert_eq!(
         blocked,
-        json!({ "message": "arcp:test answered; 1 more must answer the same", "state": "blocked" })
+        json!({ "message": "bob (arcp:test) answered; 1 more must answer the same", "state": "blocked" })
     );
     // Bob thinks better of it, and allows only what was asked.
     let once = json!({ "lease_seconds": 60 });
@@ -113,6 +113,93 @@ async fn code_of_a_kernel_waits_for_as_many_too() {
     }))
     .await;
     assert_eq!(peer.until_it(is_end).await.pop().unwrap()["type"], "job.completed");
+}
+
+#[tokio::test]
+async fn whoever_may_answer_is_asked_and_told_who_did() {
+    let home = Home::new().await;
+    let (mut peer, mut bob) = (opened(&home, "secret").await, opened(&home, "his").await);
+    invoke(&mut peer, "fsharp", home.code("number"), json!({ "quorum": 2 })).await;
+    let question = peer.first("human.input.request").await;
+    let asked = bob.first("human.input.request").await;
+    assert_eq!((&asked["payload"], &asked["extensions"]), (&question["payload"], &question["extensions"]));
+    // A session that comes later is asked as well, and knows the question by an id of its own.
+    let mut late = opened(&home, "his").await;
+    let again = late.first("human.input.request").await;
+    assert_ne!(again["id"], asked["id"]);
+    let counted = json!({ "details": { "votes": 1, "missing": 1 } });
+    let answer = json!({ "value": 7, "responded_by": "phone" });
+    assert_eq!(reply(&mut late, "human.input.response", &again, answer).await, counted);
+    let blocked = peer.first("job.progress").await["payload"]["message"].clone();
+    assert_eq!(blocked, "bob (phone) answered; 1 more must answer the same");
+    // Who has voted is not asked any more, and who may not drive the session never.
+    for token in ["his", "hers"] {
+        let mut other = opened(&home, token).await;
+        ask(&mut other, "ping", json!({})).await;
+        assert_eq!(other.next().await.unwrap()["type"], "pong", "{token}");
+    }
+    peer.send(json!({
+        "arcp": "1.0", "type": "human.input.response", "correlation_id": question["id"],
+        "payload": { "value": 7 },
+    }))
+    .await;
+    assert_eq!(peer.first("human.input.cancelled").await["payload"]["responded_by"], "arcp:test");
+    for (told, id) in [
+        (bob.first("human.input.cancelled").await, &asked["id"]),
+        (late.first("human.input.cancelled").await, &again["id"]),
+    ] {
+        assert_eq!(
+            (&told["correlation_id"], &told["payload"]["responded_by"]),
+            (id, &json!("local (arcp:test)"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_behind_a_question_that_it_was_asked_beside_its_jobs() {
+    let home = Home::new().await;
+    let mut peer = opened(&home, "secret").await;
+    invoke(&mut peer, "fsharp", home.code("number"), json!({ "quorum": 2 })).await;
+    peer.first("human.input.request").await;
+    let (mut bob, session) = opened_with(&home, open("his")).await;
+    let asked = bob.first("human.input.request").await["id"].clone();
+    drop(bob);
+    let mut open = open("his");
+    open["session_id"] = json!(session);
+    let (mut bob, _) = opened_with(&home, open).await;
+    let resume = json!({ "after_message_id": asked });
+    bob.send(json!({ "arcp": "1.0", "type": "resume", "session_id": session, "payload": resume })).await;
+    let told = bob.until("human.input.request").await;
+    assert!(told.iter().all(|envelope| envelope["type"] != "nack"), "{told:?}");
+    assert_ne!(told.last().unwrap()["id"], asked);
+}
+
+#[tokio::test]
+async fn who_subscribes_while_a_question_waits_is_told_it_and_its_votes() {
+    let home = Home::new().await;
+    let (mut peer, mut bob) = (opened(&home, "secret").await, opened(&home, "his").await);
+    invoke(&mut peer, "fsharp", home.code("number"), json!({ "quorum": 2 })).await;
+    let question = peer.first("human.input.request").await;
+    let counted = json!({ "details": { "votes": 1, "missing": 1 } });
+    assert_eq!(reply(&mut bob, "human.input.response", &question, json!({ "value": 7 })).await, counted);
+    let (mut other, _) = crate::b::opened(&home).await;
+    other.send(json!({ "type": "job.subscribe", "payload": { "job_id": question["job_id"] } })).await;
+    other.first("job.subscribed").await;
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        told.push(other.first("job.event").await["payload"].clone());
+    }
+    let kinds: Vec<_> = told.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["status", "x-mainstay.ask", "x-mainstay.vote"]);
+    assert_eq!(told[1]["body"]["quorum"], 2);
+    assert_eq!((&told[2]["body"]["by"], &told[2]["body"]["missing"]), (&json!("bob"), &json!(1)));
+    peer.send(json!({
+        "arcp": "1.0", "type": "human.input.response", "correlation_id": question["id"],
+        "payload": { "value": 7 },
+    }))
+    .await;
+    let rest = other.until_it(crate::b::is_end).await;
+    assert_eq!(rest.last().unwrap()["type"], "job.result");
 }
 
 #[tokio::test]
