@@ -223,6 +223,10 @@ payloads! {
     } optional {
         /// What goes with the task.
         context: DelegateContext,
+        /// The folder of the agent's session, absolute: a field of this runtime.
+        working_directory: String,
+        /// The session that does it, by id or name: a field of this runtime.
+        session: String,
     }
 
     /// An agent leaves a session or a job to another. Source: draft-arcp-01, 14.

@@ -8,7 +8,7 @@ use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::AgentDelegate;
 use mainstay_model::grant::{Grants, OperationKind};
 use mainstay_model::{CommandId, Error, EventBody, JobSpec, SessionCommand, Timestamp};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{A, errors, results};
 use crate::delegation::Delegation;
@@ -30,7 +30,7 @@ impl Session<A> {
         parent: Option<String>,
         delegate: AgentDelegate,
     ) -> Result<(), Error> {
-        let AgentDelegate { task, context, .. } = delegate;
+        let AgentDelegate { task, context, working_directory, session, .. } = delegate;
         let (trace, inherited, memory) = match context {
             Some(context) => (context.trace_id, context.permissions_inherited, context.shared_memory_ref),
             None => (None, None, None),
@@ -50,6 +50,7 @@ impl Session<A> {
         };
         let submit = input.and_then(|input| {
             let trace = submit.trace.clone().or(trace);
+            let input = placed(input, working_directory, session);
             self.delegated(Submit { trace, input, ..submit }, parent, inherited)
                 .map_err(|error| errors::of_error(&error))
         });
@@ -146,6 +147,20 @@ impl Session<A> {
             Err(_) => Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text")),
         })
     }
+}
+
+/// What an agent is given as its task, in this folder or this session where one is named.
+pub(super) fn placed(input: Value, folder: Option<String>, session: Option<String>) -> Value {
+    if folder.is_none() && session.is_none() {
+        return input;
+    }
+    let mut placed = match input {
+        Value::Object(fields) => fields,
+        task => Map::from_iter([("code".to_owned(), task.clone()), ("prompt".to_owned(), task)]),
+    };
+    let names = [("working_directory", folder), ("session", session)];
+    placed.extend(names.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
+    Value::Object(placed)
 }
 
 /// The artifact that is shared memory, by its id or its reference.

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::delegation::{kind_of, of_kinds};
+use super::delegation::{kind_of, of_kinds, placed};
 use super::{A, errors};
 use crate::job_id::{Submission, job_id};
 use crate::pending_submissions::Refusal;
@@ -151,7 +151,7 @@ fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<
         }
         "agent.delegate" => {
             let delegate = AgentDelegate::deserialize(Value::Object(payload)).map_err(wrong)?;
-            let AgentDelegate { target, task, context } = delegate;
+            let AgentDelegate { target, task, context, working_directory, session } = delegate;
             let (inherited, memory) = match context {
                 Some(context) => (context.permissions_inherited, context.shared_memory_ref),
                 None => (None, None),
@@ -162,7 +162,8 @@ fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<
             }
             let kinds = inherited.map(|names| names.iter().map(|name| kind_of(name)).collect());
             let kinds = kinds.transpose().map_err(|error: Error| errors::of_error(&error))?;
-            Ok(Scheduled { agent: target, input: json!(task), kinds })
+            let input = placed(json!(task), working_directory, session);
+            Ok(Scheduled { agent: target, input, kinds })
         }
         other => {
             let reason = format!("{other} cannot run later; tool.invoke and agent.delegate can");

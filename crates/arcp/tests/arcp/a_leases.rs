@@ -260,3 +260,23 @@ async fn a_task_whose_job_is_refused_gives_its_part_of_the_budget_back() {
     let returned = submitter.until_it(left).await.pop().unwrap();
     assert_eq!(returned["payload"]["body"]["value"], json!(8));
 }
+
+#[tokio::test]
+async fn a_task_has_the_folder_or_the_session_that_it_names() {
+    let home = AgentHome::new().await.home;
+    let mut peer = opened(&home).await;
+    let folder = format!("{}/sub", home.folder());
+    std::fs::create_dir(&folder).unwrap();
+    let task = json!({ "target": "fsharp", "task": "1 + 1", "working_directory": folder });
+    for _ in 0..2 {
+        ask(&mut peer, "agent.delegate", task.clone()).await;
+        peer.until_it(is_end).await;
+    }
+    assert_eq!(home.folders().await, [home.folder(), folder]);
+    let unknown = json!({ "target": "fsharp", "task": "1 + 1", "session": "nobody" });
+    ask(&mut peer, "agent.delegate", unknown).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "NOT_FOUND");
+    let relative = json!({ "target": "fsharp", "task": "1 + 1", "working_directory": "sub" });
+    ask(&mut peer, "agent.delegate", relative).await;
+    assert_eq!(peer.first("nack").await["payload"]["code"], "INVALID_ARGUMENT");
+}

@@ -137,6 +137,15 @@ impl Home {
         client.sessions(SessionFilter::default()).await.unwrap().len()
     }
 
+    /// The folders of the engine's sessions.
+    pub(crate) async fn folders(&self) -> Vec<String> {
+        let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
+        let sessions = client.sessions(SessionFilter::default()).await.unwrap();
+        let mut folders: Vec<_> = sessions.into_iter().map(|session| session.working_directory).collect();
+        folders.sort();
+        folders
+    }
+
     /// The id of the one session of the engine.
     pub(crate) async fn only_session(&self) -> String {
         let client = self.daemon.as_ref().unwrap().engine.attach(Access::local(), "test");
