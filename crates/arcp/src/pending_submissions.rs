@@ -40,6 +40,21 @@ pub(crate) enum Refusal {
     Engine(Error),
     /// Its agent cannot be given a job.
     Agent { agent: String, why: AgentRefused },
+    /// Its session is that of the job which gives the task.
+    BehindParent { agent: String },
+}
+
+impl Refusal {
+    /// What there is to do about a task whose session is that of the job which gives it.
+    pub(crate) const ELSEWHERE: &'static str =
+        "Name another `session` or `working_directory`, or give the task without the `job_id` of a job.";
+
+    /// Why a task for an agent whose session is that of the job which gives it is refused.
+    pub(crate) fn behind_parent(agent: &str) -> String {
+        format!(
+            "the task would wait for the job that gives it: the session of {agent} does one job after the other, and that job runs in it"
+        )
+    }
 }
 
 impl From<Error> for Refusal {

@@ -306,9 +306,21 @@ async fn try_submit(
     let is_agent = capabilities.has(Capability::Conversation);
     let work = order.work(&found)?;
     let body = work.clone().command(kind, capabilities)?;
+    let there = match &order.submit.delegation {
+        Some(_) => work.found_session(daemon, client, kind).await?,
+        None => None,
+    };
+    if let (Some(delegation), Some(place)) = (&order.submit.delegation, there)
+        && delegation.is_within(client, place).await?
+    {
+        return Ok(Found::Refused(Refusal::BehindParent { agent: order.submit.agent }));
+    }
     // All that can be refused for its form has been: what is decided now takes a part of the other job's budget.
     let _task = order.decide_delegation(client).await?;
-    let place = work.session(daemon, client, kind).await?;
+    let place = match there {
+        Some(place) => place,
+        None => work.session(daemon, client, kind).await?,
+    };
     let grants = order.grants(is_agent);
     let Order { job, key, submit, .. } = order;
     let command = Command {

@@ -136,6 +136,38 @@ impl Work {
         }
     }
 
+    /// The session that does it, where it is there already.
+    ///
+    /// # Errors
+    /// As [`Work::session`].
+    pub(crate) async fn found_session(
+        &self,
+        daemon: &Daemon,
+        client: &Client,
+        kind: &SessionKind,
+    ) -> Result<Option<SessionId>, Error> {
+        if let Some(reference) = &self.session {
+            let session = client.resolve(reference).await?;
+            let found = client.status(session).await?.session;
+            return match found.kind == *kind {
+                true => Ok(Some(session)),
+                false => Err(other_kind(&found, kind)),
+            };
+        }
+        match client.choose_session(self.search(client, kind), &daemon.kind_resolver).await? {
+            SessionChoice::Found(found) => Ok(Some(found.id)),
+            SessionChoice::New(_) => Ok(None),
+        }
+    }
+
+    fn search(&self, client: &Client, kind: &SessionKind) -> SessionSearch {
+        SessionSearch {
+            working_directory: Some(self.working_directory.clone().unwrap_or_else(|| client.usual_folder())),
+            kinds: vec![kind.clone()],
+            ..SessionSearch::default()
+        }
+    }
+
     /// The session that does it. One is created where none is meant.
     ///
     /// # Errors
@@ -147,25 +179,12 @@ impl Work {
         client: &Client,
         kind: &SessionKind,
     ) -> Result<SessionId, Error> {
-        if let Some(reference) = &self.session {
-            let session = client.resolve(reference).await?;
-            let found = client.status(session).await?.session;
-            return match found.kind == *kind {
-                true => Ok(session),
-                false => Err(other_kind(&found, kind)),
-            };
-        }
-        let search = || SessionSearch {
-            working_directory: Some(self.working_directory.clone().unwrap_or_else(|| client.usual_folder())),
-            kinds: vec![kind.clone()],
-            ..SessionSearch::default()
-        };
-        if let SessionChoice::Found(found) = client.choose_session(search(), &daemon.kind_resolver).await? {
-            return Ok(found.id);
+        if let Some(found) = self.found_session(daemon, client, kind).await? {
+            return Ok(found);
         }
         let _turn = client.creation_turn().await;
         // Another client may have created it since.
-        match client.choose_session(search(), &daemon.kind_resolver).await? {
+        match client.choose_session(self.search(client, kind), &daemon.kind_resolver).await? {
             SessionChoice::Found(found) => Ok(found.id),
             SessionChoice::New(create) => match client.create(anonymous(), create).await? {
                 Outcome::Done { response: Response::Created { session } } => Ok(session),

@@ -57,6 +57,9 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Nack {
     match refusal {
         Refusal::Engine(error) => of_error(error),
         Refusal::Agent { agent, why } => nack(ErrorCode::NotFound, why.about(agent)),
+        Refusal::BehindParent { agent } => {
+            nack_with_step(ErrorCode::FailedPrecondition, Refusal::behind_parent(agent), Refusal::ELSEWHERE)
+        }
     }
 }
 

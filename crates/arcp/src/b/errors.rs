@@ -30,6 +30,10 @@ pub(super) fn of_refusal(refusal: &Refusal) -> ErrorPayload {
             };
             ErrorPayload::new(code, why.about(agent))
         }
+        // Clients of this dialect give no tasks.
+        Refusal::BehindParent { agent } => {
+            ErrorPayload::new(ErrorCode::InvalidRequest, Refusal::behind_parent(agent))
+        }
     }
 }
 

@@ -280,3 +280,26 @@ async fn a_task_has_the_folder_or_the_session_that_it_names() {
     ask(&mut peer, "agent.delegate", relative).await;
     assert_eq!(peer.first("nack").await["payload"]["code"], "INVALID_ARGUMENT");
 }
+
+#[tokio::test]
+async fn a_task_that_would_wait_for_the_job_that_gives_it_is_refused_at_once() {
+    let mut home = AgentHome::new().await;
+    let mut peer = opened(&home.home).await;
+    let arguments = json!({ "prompt": "go", "working_directory": home.home.folder() });
+    ask(&mut peer, "tool.invoke", json!({ "tool": "pi", "arguments": arguments })).await;
+    let parent = peer.first("job.accepted").await["payload"]["job_id"].clone();
+    home.script.work().await;
+    let delegate = |target: &str, task: &str, folder: &str| {
+        let payload = json!({ "target": target, "task": task, "working_directory": folder });
+        json!({ "arcp": "1.0", "type": "agent.delegate", "job_id": parent, "payload": payload })
+    };
+    peer.send(delegate("pi", "help", &home.home.folder())).await;
+    let refused = peer.first("nack").await["payload"].clone();
+    assert_eq!(refused["code"], "FAILED_PRECONDITION");
+    let step = refused["details"]["next_step"].as_str().unwrap();
+    assert!(step.starts_with("Name another `session` or `working_directory`"), "{step}");
+    let folder = format!("{}/sub", home.home.folder());
+    std::fs::create_dir(&folder).unwrap();
+    peer.send(delegate("pi", "help", &folder)).await;
+    peer.first("job.accepted").await;
+}
