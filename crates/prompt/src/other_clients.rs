@@ -10,7 +10,7 @@ use mainstay_terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
 };
 use mainstay_terminal_client::ask::question_text;
-use mainstay_terminal_client::events::{event_line, person_name, source_name};
+use mainstay_terminal_client::events::{event_line, person_name};
 use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
@@ -288,10 +288,7 @@ impl OtherClients {
 
 /// What whoever asked is called.
 fn name_of(source: &Source) -> String {
-    match source {
-        Source::Client { name, .. } => printable(name).into_owned(),
-        Source::Worker | Source::System => source_name(source).to_owned(),
-    }
+    printable(&person_name(source)).into_owned()
 }
 
 /// Why code did not run to its end, where the diagnostics do not say it.
