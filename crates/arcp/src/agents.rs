@@ -85,7 +85,7 @@ pub(crate) async fn inventory(daemon: &Daemon, client: &Client) -> Result<Vec<In
 }
 
 fn tool_entry(kind: &SessionKind, tool: &KnownTool) -> InventoryEntry {
-    let KnownTool { name, versions, default } = tool;
+    let KnownTool { name, versions, default, .. } = tool;
     let name = format!("{kind}.{name}");
     match versions.as_slice() {
         [] => InventoryEntry { name, versions: vec![VERSION.to_owned()], default: Some(VERSION.to_owned()) },
@@ -147,6 +147,19 @@ impl AgentCache {
         }
         Ok(Ok(agent))
     }
+}
+
+/// Whether a name is that of a tool whose input is an object, as far as that is known.
+///
+/// # Errors
+/// [`Error::StoreFailed`].
+pub(crate) async fn takes_objects(daemon: &Daemon, client: &Client, name: &str) -> Result<bool, Error> {
+    let known = daemon.kinds.known(client, None).await?;
+    let is_it = |kind: &SessionKind, tool: &KnownTool| {
+        let rest = name.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        tool.takes_objects && rest == Some(tool.name.as_str())
+    };
+    Ok(known.iter().any(|known| known.tools.iter().flatten().any(|tool| is_it(&known.kind, tool))))
 }
 
 /// What a name means, and whether that is known to be there: a tool that is not known may be there once its worker has started, which says
@@ -211,6 +224,7 @@ mod tests {
             name: name.to_owned(),
             versions: versions.iter().map(ToString::to_string).collect(),
             default: versions.first().map(ToString::to_string),
+            takes_objects: false,
         };
         vec![
             (kind("python3"), None),

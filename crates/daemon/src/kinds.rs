@@ -30,7 +30,10 @@ pub(crate) fn known_kinds(home: Home, config: &Config) -> Kinds {
 /// A tool worker, with the tools that it had when it was started last.
 fn tool_worker(kind: &SessionKind, inventories: &Path) -> KnownKind {
     let tools = mainstay_tool_worker::known_tools(inventories, kind).into_iter();
-    let tool = |mainstay_tool_worker::Tool { name, versions, default }| KnownTool { name, versions, default };
+    let tool = |tool: mainstay_tool_worker::Tool| {
+        let mainstay_tool_worker::Tool { name, versions, default, takes_objects } = tool;
+        KnownTool { name, versions, default, takes_objects }
+    };
     KnownKind {
         kind: kind.clone(),
         name: format!("{kind}, a tool worker"),

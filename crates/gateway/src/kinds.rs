@@ -43,6 +43,9 @@ pub struct KnownTool {
     /// The version that its bare name means, where it has versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Whether its input is an object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_objects: bool,
 }
 
 /// What a kind of session lacks.

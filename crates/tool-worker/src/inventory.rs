@@ -20,7 +20,13 @@ pub struct Tool {
     /// The version that its bare name means, where it has versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Whether its input is an object, as that of each tool of an MCP server is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_objects: bool,
 }
+
+/// Where an entry of a welcome says which form the input of a tool has: a field of this runtime.
+const INPUT: &str = "x-mainstay.input";
 
 /// The version of a tool that has no versions.
 pub(crate) const ONLY_VERSION: &str = "1";
@@ -36,10 +42,13 @@ impl Tool {
 pub(crate) fn tools_of(agents: Option<&Value>) -> Vec<Tool> {
     let all = agents.and_then(Value::as_array).into_iter().flatten();
     let tool = |entry: &Value| match entry {
-        Value::String(name) => Some(Tool { name: name.clone(), versions: Vec::new(), default: None }),
+        Value::String(name) => {
+            Some(Tool { name: name.clone(), versions: Vec::new(), default: None, takes_objects: false })
+        }
         other => {
             let entry = InventoryEntry::deserialize(other).ok()?;
-            Some(Tool { name: entry.name, versions: entry.versions, default: entry.default })
+            let InventoryEntry { name, versions, default } = entry;
+            Some(Tool { name, versions, default, takes_objects: other[INPUT] == "object" })
         }
     };
     all.filter_map(tool).collect()
@@ -76,14 +85,17 @@ mod tests {
 
     #[test]
     fn names_and_entries_are_read_and_what_is_neither_is_left_out() {
-        let agents = json!(["quote", 7, { "name": "search", "versions": ["1", "2"], "default": "2" }, { "versions": [] }]);
+        let agents = json!(["quote", 7, { "name": "search", "versions": ["1", "2"], "default": "2", "x-mainstay.input": "object" }, { "versions": [] }]);
         let tools = tools_of(Some(&agents));
         let search = Tool {
             name: "search".to_owned(),
             versions: vec!["1".to_owned(), "2".to_owned()],
             default: Some("2".to_owned()),
+            takes_objects: true,
         };
-        assert_eq!(tools, [Tool { name: "quote".to_owned(), versions: Vec::new(), default: None }, search]);
+        let quote =
+            Tool { name: "quote".to_owned(), versions: Vec::new(), default: None, takes_objects: false };
+        assert_eq!(tools, [quote, search]);
         assert_eq!(tools_of(None), []);
     }
 

@@ -11,6 +11,7 @@ use mainstay_model::{CommandId, Error, EventBody, JobSpec, SessionCommand, Times
 use serde_json::{Map, Value, json};
 
 use super::{A, errors, results};
+use crate::agents::takes_objects;
 use crate::delegation::Delegation;
 use crate::session::Session;
 use crate::submissions::Submit;
@@ -36,6 +37,10 @@ impl Session<A> {
             None => (None, None, None),
         };
         let message = submit.message.clone();
+        if let Some(nack) = self.refuse_text(&submit.agent).await? {
+            self.nack(&message, nack).await;
+            return Ok(());
+        }
         let input = match memory {
             Some(_) if self.is_tool(&submit.agent).await? => {
                 let reason = "shared_memory_ref: a tool takes none; put what it needs into the task";
@@ -107,6 +112,16 @@ impl Session<A> {
         let behind = prompt.text.strip_prefix(&before_memory(task)).and_then(|rest| rest.lines().next());
         let is_it = behind.is_some_and(|line| line.ends_with(heading.trim_end()));
         Ok(is_it.then(|| json!({ "code": task, "prompt": prompt.text })))
+    }
+
+    /// Why a task, which is a text, is not given to a tool that takes objects.
+    pub(super) async fn refuse_text(&self, agent: &str) -> Result<Option<Nack>, Error> {
+        if !self.is_tool(agent).await? || !takes_objects(&self.daemon, &self.client, agent).await? {
+            return Ok(None);
+        }
+        let reason = format!("a task is a text, and {agent} takes an object");
+        let step = "Name the worker as the target and write the call as the task, as `TOOL {\"name\": \"value\"}`; or use `tool.invoke`.";
+        Ok(Some(errors::nack_with_step(ErrorCode::InvalidArgument, reason, step)))
     }
 
     async fn is_tool(&self, agent: &str) -> Result<bool, Error> {

@@ -63,11 +63,15 @@ impl Session<A> {
             return Err(errors::nack(ErrorCode::FailedPrecondition, reason));
         }
         let JobSchedule { job, when } = schedule;
+        let is_task = job.r#type == "agent.delegate";
         if asked.parent.is_some() {
             let reason = "a job gives a task now, not later: leave out `job_id`";
             return Err(errors::nack(ErrorCode::Unimplemented, reason));
         }
         let Scheduled { agent, input, kinds } = command_of(job)?;
+        if is_task && let Some(nack) = self.refuse_text(&agent).await.map_err(refused)? {
+            return Err(nack);
+        }
         let when = moments_of(when)?;
         let told_apart = match &asked.key {
             Some(key) => Submission::Key(key),

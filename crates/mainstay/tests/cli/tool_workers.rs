@@ -122,6 +122,30 @@ fn the_tools_of_an_mcp_server_are_called_in_sessions_and_by_clients_of_arcp() {
     let submitted = world.run(["arcp", "submit", "--agent", "live.send_code", "--input", &input]);
     assert_eq!(submitted.code, 0, "{submitted:?}");
     assert!(submitted.stdout.contains("43"), "{submitted:?}");
+    // A task is a text, and so nothing that such a tool takes; the worker takes it as a call.
+    let message = |id: &str, kind: &str, payload: Value| {
+        let timestamp = "2026-05-09T13:00:00Z";
+        json!({ "arcp": "1.0", "id": id, "type": kind, "timestamp": timestamp, "payload": payload })
+    };
+    let open = json!({ "capabilities": { "durable_jobs": true } });
+    let told: String = [
+        message("m1", "session.open", open),
+        message("m2", "agent.delegate", json!({ "target": "live.send_code", "task": "kept + 3" })),
+        message(
+            "m3",
+            "agent.delegate",
+            json!({ "target": "live", "task": r#"send_code {"code": "kept + 3"}"# }),
+        ),
+    ]
+    .map(|message| format!("{message}\n"))
+    .concat();
+    let answers = world.run_with_input(["arcp"], told.as_bytes()).stdout;
+    let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answer = |to: &str| answers.iter().find(|answer| answer["correlation_id"] == to).unwrap();
+    assert_eq!(answer("m2")["payload"]["code"], "INVALID_ARGUMENT", "{answers:?}");
+    let step = answer("m2")["payload"]["details"]["next_step"].as_str().unwrap();
+    assert!(step.starts_with("Name the worker as the target"), "{step}");
+    assert!(answers.iter().any(|answer| answer.to_string().contains("44")), "{answers:?}");
     let failed = world.run(["eval", "--kind", "live", "nothing {}"]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.stderr.contains("there is no tool nothing"), "{failed:?}");

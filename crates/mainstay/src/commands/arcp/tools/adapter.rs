@@ -145,7 +145,13 @@ impl Adapter {
             versions: version.iter().cloned().collect(),
             default: version.clone(),
         };
-        let agents: Vec<_> = self.tools.iter().map(entry).collect();
+        let takes_objects = |entry: InventoryEntry| {
+            let mut entry = json!(entry);
+            // A task that is a text is none for it: that is said to whoever gives it one before a call is made.
+            entry["x-mainstay.input"] = json!("object");
+            entry
+        };
+        let agents: Vec<_> = self.tools.iter().map(entry).map(takes_objects).collect();
         let welcome = Welcome {
             runtime: self.server.clone(),
             session_id: session,

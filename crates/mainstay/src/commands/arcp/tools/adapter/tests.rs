@@ -91,7 +91,7 @@ fn the_tools_of_a_server_are_agents_in_its_version() {
     assert_eq!(play.server[3]["params"], json!({ "cursor": "more" }));
     let welcome = &play.client[0]["payload"];
     assert_eq!(welcome["runtime"], json!({ "name": "maths", "version": "2.1" }));
-    let agent = |name: &str| json!({ "name": name, "versions": ["2.1"], "default": "2.1" });
+    let agent = |name: &str| json!({ "name": name, "versions": ["2.1"], "default": "2.1", "x-mainstay.input": "object" });
     assert_eq!(welcome["capabilities"]["agents"], json!([agent("add"), agent("draw")]));
 }
 
