@@ -148,10 +148,12 @@ fn rebuild(session: &Session, names: Names) -> String {
 }
 
 fn faulted(message: &str, names: Names) -> Problem {
-    let unavailable = Error::KernelUnavailable { reason: String::new() };
-    let next_step = match message.starts_with(&unavailable.to_string()) {
-        true => unavailable.next_step(),
-        false => format!("Call {}, then {}.", names.of::<StopSession>(), names.of::<SendCode>()),
+    let kernel = Error::KernelUnavailable { reason: String::new() };
+    let tool_worker = Error::ToolWorkerUnavailable { reason: String::new() };
+    let unavailable = [kernel, tool_worker].into_iter().find(|error| message.starts_with(&error.to_string()));
+    let next_step = match unavailable {
+        Some(error) => error.next_step(),
+        None => format!("Call {}, then {}.", names.of::<StopSession>(), names.of::<SendCode>()),
     };
     // A fault may say its next step itself.
     let what = message.trim_end_matches(&next_step).trim_end_matches([' ', '.']);

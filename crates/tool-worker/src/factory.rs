@@ -40,7 +40,7 @@ impl ToolWorkers {
 
     fn launch(&self, spec: &RunnerSpec, token: &str) -> Result<Launch, Error> {
         let kind = &spec.kind;
-        let missing = || Error::KernelUnavailable {
+        let missing = || Error::ToolWorkerUnavailable {
             reason: format!("`config.toml` has no `command` in `[tool-workers.{kind}]`"),
         };
         let (command, environment) = self.settings.workers.get(kind).ok_or_else(missing)?;

@@ -285,7 +285,7 @@ fn versions(tool: &Tool) -> Option<String> {
 /// That a worker cannot run as the settings have it.
 fn cannot_run(kind: &SessionKind, reason: &impl std::fmt::Display) -> Error {
     let settings = format!("`[tool-workers.{kind}]` in Mainstay's `config.toml` says how it is started");
-    Error::KernelUnavailable { reason: format!("{reason}; {settings}") }
+    Error::ToolWorkerUnavailable { reason: format!("{reason}; {settings}") }
 }
 
 /// Why a worker ended before it took calls. Where it ended by itself and said why, the next start would end in the same way.
@@ -294,7 +294,7 @@ fn not_started(kind: &SessionKind, exit: WorkerExit, said: Option<String>) -> Er
     let is_its_own = matches!(exit, WorkerExit::Code(_)) && !exit.is_from_outside();
     match said.trim() {
         said if is_its_own && !said.is_empty() => {
-            cannot_run(kind, &format!("the tool worker ended with {exit}: {}", said.trim_end_matches('.')))
+            cannot_run(kind, &format!("it ended with {exit}: {}", said.trim_end_matches('.')))
         }
         said => died_early(exit, said),
     }
@@ -331,8 +331,8 @@ impl Reader {
                 match output {
                     Output::Ready => return Ok(()),
                     Output::Refused(reason) => {
-                        let reason = format!("the tool worker does not take calls: {reason}");
-                        return Err(Error::KernelUnavailable { reason });
+                        let reason = format!("it does not take calls: {reason}");
+                        return Err(Error::ToolWorkerUnavailable { reason });
                     }
                     // What it prints before it is there, nobody hears.
                     Output::Tell(_) | Output::Send(_) | Output::Kill => {}

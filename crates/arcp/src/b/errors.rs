@@ -44,7 +44,9 @@ pub(crate) fn code_of(error: &Error) -> ErrorCode {
         Error::CommandConflict { .. } | Error::KeyConflict { .. } => ErrorCode::DuplicateKey,
         Error::Cancelled | Error::ParentEnded { .. } => ErrorCode::Cancelled,
         Error::TimedOut { .. } => ErrorCode::Timeout,
-        Error::KernelUnknown { .. } | Error::KernelUnavailable { .. } => ErrorCode::AgentNotAvailable,
+        Error::KernelUnknown { .. }
+        | Error::KernelUnavailable { .. }
+        | Error::ToolWorkerUnavailable { .. } => ErrorCode::AgentNotAvailable,
         Error::CommandNotFound { .. } => ErrorCode::JobNotFound,
         Error::GrantExpired { .. } => ErrorCode::LeaseExpired,
         Error::BudgetExhausted { .. } => ErrorCode::BudgetExhausted,

@@ -101,6 +101,8 @@ fn a_worker_that_cannot_run_says_which_settings_start_it() {
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.stderr.contains(says), "{refused:?}");
         assert!(refused.stderr.contains(&format!("`[tool-workers.{kind}]`")), "{refused:?}");
+        assert!(refused.stderr.contains("the tool worker cannot be used: "), "{refused:?}");
+        assert!(!refused.stderr.contains("kernel"), "{refused:?}");
     }
 }
 

@@ -1,5 +1,4 @@
 //! Every error that a client can meet. `table.rs` has each one's class, stable code and next step.
-//!
 //! `docs/errors/<code>.md` explains each; `mainstay explain <code>` prints it.
 
 mod rate_scope;
@@ -10,17 +9,13 @@ pub use rate_scope::RateScope;
 pub use table::{ErrorClass, ErrorCode};
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error as ThisError;
 
-use self::words::{colon, unavailable};
-use crate::Timestamp;
 use crate::affordance::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
-use crate::parent_ending::ParentEnding;
 use crate::state::{SessionState, Transition};
 
 /// What went wrong, as a stable code with fields.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "error", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Error {
     /// No session answers to the reference.
@@ -44,7 +39,7 @@ pub enum Error {
         reference: String,
     },
     /// The session's state does not offer the action.
-    #[error("cannot {action}: the session is {state}{}", colon(fault.as_deref()))]
+    #[error("cannot {action}: the session is {state}{}", words::colon(fault.as_deref()))]
     NotOffered {
         /// The action that was asked for.
         action: Action,
@@ -164,7 +159,7 @@ pub enum Error {
         what: String,
     },
     /// No pattern of the job's grant covers the operation, or its target cannot be compared with patterns.
-    #[error("the operation `{operation}` on `{target}` is not granted{}", colon(reason.as_deref()))]
+    #[error("the operation `{operation}` on `{target}` is not granted{}", words::colon(reason.as_deref()))]
     GrantDenied {
         /// The kind of the operation, as in `fs.write`.
         operation: String,
@@ -178,7 +173,7 @@ pub enum Error {
     #[error("the grant expired at {at}")]
     GrantExpired {
         /// When the grant expired.
-        at: Timestamp,
+        at: crate::Timestamp,
     },
     /// The job's grant was taken back before it expired.
     #[error("the grant was revoked: {reason}")]
@@ -212,11 +207,10 @@ pub enum Error {
         /// The command whose job had given the task.
         parent: CommandId,
         /// How that job came to its end.
-        ending: ParentEnding,
+        ending: crate::parent_ending::ParentEnding,
     },
-    /// Runners of this kind failed to start too often in a row, and none is started for a while; or agents' turns failed with this provider,
-    /// and no other begins with it for a while.
-    #[error("{}: {reason}", unavailable(kind, provider.as_deref()))]
+    /// Runners of this kind failed to start too often in a row, or agents' turns with this provider: none is begun for a while.
+    #[error("{}: {reason}", words::unavailable(kind, provider.as_deref()))]
     RunnerUnavailable {
         /// The kind of the session.
         kind: SessionKind,
@@ -351,6 +345,12 @@ pub enum Error {
     #[error("the kernel cannot be started: {reason}")]
     KernelUnavailable {
         /// The reason why the kernel is unavailable.
+        reason: String,
+    },
+    /// The tool worker of this kind cannot be started as the settings say, or does not take calls.
+    #[error("the tool worker cannot be used: {reason}")]
+    ToolWorkerUnavailable {
+        /// The reason why the tool worker is unavailable.
         reason: String,
     },
     /// The worker does not answer, or not as it should.

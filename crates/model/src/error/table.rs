@@ -121,6 +121,8 @@ table! {
     KernelUnknown { kind } => Invalid, "kernel_unknown", find_kernel(kind);
     KernelUnavailable => Unavailable, "kernel_unavailable",
         "`mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.";
+    ToolWorkerUnavailable => Unavailable, "tool_worker_unavailable",
+        "Correct `command` in `[tool-workers.NAME]` of `config.toml`, or what that command lacks; restart the daemon where you have changed the settings.";
     WorkerFailed => Unavailable, "worker_failed", "Stop the session and use it again; see the daemon's log for more.";
     Timeout => Unavailable, "timeout", "Try again; cancel the running job if it starves the worker.";
     StoreFailed => Internal, "store_failed", "See the daemon's log, and whether the disk is full or read-only.";

@@ -97,7 +97,7 @@ impl Tools {
     /// What is wrong with the server. Its arguments may hold secrets, and what is said here is stored.
     fn failed(&self, reason: &str) -> Error {
         let program = self.command.first().map_or("", String::as_str);
-        Error::KernelUnavailable { reason: format!("the MCP server `{program}`: {reason}") }
+        Error::ToolWorkerUnavailable { reason: format!("the MCP server `{program}`: {reason}") }
     }
 
     /// Starts the server in this process's group, so that it ends with it.
