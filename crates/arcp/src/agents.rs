@@ -42,6 +42,17 @@ impl AgentRefused {
             }
         }
     }
+
+    /// What the client can do about it.
+    pub(crate) const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Unknown(names) if names.is_empty() => {
+                "Begin a session with `mainstay`, or speak over `mainstay arcp`."
+            }
+            Self::Unknown(_) => "Name one of the agents that there are.",
+            Self::OtherVersion { .. } => "Name a version that is there, or none.",
+        }
+    }
 }
 
 /// What the name of an agent means: a kind of session, or a tool of a tool worker.

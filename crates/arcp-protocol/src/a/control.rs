@@ -78,6 +78,8 @@ payloads! {
         code: ErrorCode,
         /// The same for people.
         message: String,
+        /// More about it, such as what to do next. Source: draft-arcp-01, 18.1.
+        details: Value,
     }
 
     /// A client wants a job to pause and to ask. Source: draft-arcp-01, 10.5.

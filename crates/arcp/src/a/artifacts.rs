@@ -40,15 +40,20 @@ impl Session<A> {
     async fn put_artifact(&mut self, id: &str, mut put: ArtifactPut) -> Result<(), Error> {
         // What waits for its content is kept, so it may not be large itself.
         if let Err(reason) = check(&put) {
-            return self.refused_artifact(id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+            let nack = errors::nack(ErrorCode::InvalidArgument, reason, "Put it again with that corrected.");
+            return self.refused_artifact(id, nack).await;
         }
         let nack = match put.data.take().map(|data| Base64::new(&data)) {
             Some(Some(data)) => return self.store_artifact(id, put, data.bytes()).await,
-            Some(None) => errors::nack(ErrorCode::InvalidArgument, "`data` is no base64"),
+            Some(None) => {
+                let step = "Encode the content as base64 with the alphabet of RFC 4648, 4 and with padding.";
+                errors::nack(ErrorCode::InvalidArgument, "`data` is no base64", step)
+            }
             None if !self.dialect.terms.sidecar => {
                 let reason =
                     "the content must be in `data`, in base64: this connection has no sidecar frames";
-                errors::nack(ErrorCode::Unimplemented, reason)
+                let step = "Put it again with `data`, or open a session with `binary_encoding` `sidecar`.";
+                errors::nack(ErrorCode::Unimplemented, reason, step)
             }
             None => match self.dialect.uploads.announce(id, put) {
                 None => return Ok(()),
@@ -64,8 +69,8 @@ impl Session<A> {
         let frame = match SidecarFrame::decode(frame) {
             Ok(frame) => frame,
             Err(error) => {
-                let step = "send frames of bytes with the header that the protocol says";
-                let nack = errors::nack_with_step(ErrorCode::InvalidArgument, error.to_string(), step);
+                let step = "Send frames of bytes with the header that the protocol says.";
+                let nack = errors::nack(ErrorCode::InvalidArgument, error.to_string(), step);
                 self.send_frame(encoded(&self.envelope(None, Message::Nack(nack)))).await;
                 return Ok(());
             }
@@ -79,7 +84,7 @@ impl Session<A> {
 
     /// Refuses an artifact, or a frame of one, as an answer to the message that announced it, where one did.
     async fn refuse_upload(&self, error: &UploadError) -> Result<(), Error> {
-        let nack = errors::nack_with_step(code_of(error), error.to_string(), error.next_step());
+        let nack = errors::nack(code_of(error), error.to_string(), error.next_step());
         self.send_frame(encoded(&self.envelope(error.message(), Message::Nack(nack)))).await;
         Ok(())
     }
@@ -104,10 +109,11 @@ impl Session<A> {
 
     /// What is to be stored, where it is what its client says it is.
     fn content(&self, put: ArtifactPut, bytes: Vec<u8>) -> Result<ArtifactContent, Nack> {
-        let invalid = |reason: &str| errors::nack(ErrorCode::InvalidArgument, reason);
         let ArtifactPut { media_type, data: _, size, sha256, retention_seconds } = put;
         if size.is_some_and(|size| size != bytes.len() as u64) {
-            return Err(invalid("the content has not as many bytes as `size` says"));
+            let reason = "the content has not as many bytes as `size` says";
+            let step = "Put it again with the `size` of the content, or without.";
+            return Err(errors::nack(ErrorCode::InvalidArgument, reason, step));
         }
         let most = self.settings.artifact_most_sec();
         let seconds = retention_seconds.unwrap_or(self.settings.artifact_sec()).clamp(1, most);
@@ -117,7 +123,11 @@ impl Session<A> {
         let said = sha256.as_deref().map(digits_of);
         match said.is_none_or(|said| said.eq_ignore_ascii_case(content.sha256())) {
             true => Ok(content),
-            false => Err(errors::nack(ErrorCode::DataLoss, "the content has another sha256 than was said")),
+            false => {
+                let reason = "the content has another sha256 than was said";
+                let step = "Put it again, with the sha256 of the bytes that are sent.";
+                Err(errors::nack(ErrorCode::DataLoss, reason, step))
+            }
         }
     }
 
@@ -141,7 +151,7 @@ impl Session<A> {
                 Ok(())
             }
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
-                let nack = errors::nack(ErrorCode::DataLoss, error.to_string());
+                let nack = errors::of_error_as(ErrorCode::DataLoss, &error);
                 self.refused_artifact(id, nack).await
             }
             Err(error) => Err(error),
@@ -176,7 +186,8 @@ impl Session<A> {
 
     async fn no_artifact(&self, id: &str, artifact: &str) -> Result<(), Error> {
         let reason = format!("there is no artifact {artifact}, or it is kept no more");
-        self.refused_artifact(id, errors::nack(ErrorCode::NotFound, reason)).await
+        let step = "Name an artifact of this principal before its `expires_at`, or put it again.";
+        self.refused_artifact(id, errors::nack(ErrorCode::NotFound, reason, step)).await
     }
 
     async fn refused_artifact(&self, id: &str, nack: Nack) -> Result<(), Error> {

@@ -21,8 +21,8 @@ impl Session<A> {
         let is_of_job = |stream: &str| prefixes.iter().any(|prefix| stream.starts_with(prefix.as_str()));
         let Some(stream) = stream.filter(|stream| is_of_job(stream)) else {
             let reason = "the stream_id names no stream of a job that is told of in this session";
-            let step = "name the `stream_id` of a `stream.open` whose job has not ended";
-            self.nack(id, errors::nack_with_step(ErrorCode::NotFound, reason, step)).await;
+            let step = "Name the `stream_id` of a `stream.open` whose job has not ended.";
+            self.nack(id, errors::nack(ErrorCode::NotFound, reason, step)).await;
             return Ok(());
         };
         self.held.pacing.retain(is_of_job);
@@ -31,8 +31,8 @@ impl Session<A> {
             true => self.answer(id, Message::Ack(Ack { details: None })).await,
             false => {
                 let reason = "too many streams of this connection are slowed down";
-                let step = "end another limit with `backpressure {}`";
-                self.nack(id, errors::nack_with_step(ErrorCode::ResourceExhausted, reason, step)).await;
+                let step = "End another limit with `backpressure {}`.";
+                self.nack(id, errors::nack(ErrorCode::ResourceExhausted, reason, step)).await;
             }
         }
         self.tell_held(Haste::WhenDue).await

@@ -9,6 +9,9 @@ use crate::held_jobs::Haste;
 use crate::peer::End;
 use crate::session::{Served, Session};
 
+/// What a client can do whose session is being closed.
+pub(super) const STEP: &str = "Open another session for it, or close this one with `jobs` `detach`.";
+
 /// A session that is to end once its jobs have.
 pub(super) struct Closing {
     /// The message that wants it closed.

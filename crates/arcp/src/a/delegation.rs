@@ -44,7 +44,8 @@ impl Session<A> {
         let input = match memory {
             Some(_) if self.is_tool(&submit.agent).await? => {
                 let reason = "shared_memory_ref: a tool takes none; put what it needs into the task";
-                Err(errors::nack(ErrorCode::InvalidArgument, reason))
+                let step = "Leave `shared_memory_ref` out.";
+                Err(errors::nack(ErrorCode::InvalidArgument, reason, step))
             }
             Some(memory) => match self.with_memory(&task, &memory).await? {
                 // What came of a job does not depend on what is kept now.
@@ -146,20 +147,24 @@ impl Session<A> {
         let found = match self.memory(id).await {
             Ok(found) => found,
             Err(error @ (Error::ObjectNotFound { .. } | Error::ObjectDamaged { .. })) => {
-                return Ok(Err(errors::nack(ErrorCode::DataLoss, error.to_string())));
+                return Ok(Err(errors::of_error_as(ErrorCode::DataLoss, &error)));
             }
             Err(error) => return Err(error),
         };
         let Some((media_type, content)) = found else {
             let reason = format!("shared_memory_ref: there is no artifact {id}, or it is kept no more");
-            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
+            let step = "Put the artifact again, and name that one.";
+            return Ok(Err(errors::nack(ErrorCode::NotFound, reason, step)));
         };
         Ok(match String::from_utf8(content) {
             Ok(text) => {
                 let prompt = format!("{}{media_type}{}{text}", before_memory(task), behind_media_type(id));
                 Ok(json!({ "code": task, "prompt": prompt }))
             }
-            Err(_) => Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text")),
+            Err(_) => {
+                let step = "Share an artifact that is text in UTF-8.";
+                Err(errors::nack(ErrorCode::InvalidArgument, "shared_memory_ref: it is no text", step))
+            }
         })
     }
 }

@@ -39,7 +39,8 @@ impl Session<A> {
             Ok((home, Outcome::Done { response: Response::Recorded { seq } })) => Ok((home, seq)),
             Ok((_, Outcome::Failed { error })) => Err(errors::of_error(&error)),
             Ok((_, Outcome::Done { .. })) => {
-                Err(errors::nack(ErrorCode::AlreadyExists, "the message asked for something else"))
+                let step = "Ask again with an `id` that no message of the session has had.";
+                Err(errors::nack(ErrorCode::AlreadyExists, "the message asked for something else", step))
             }
             Err(nack) => Err(nack),
         };
@@ -58,17 +59,21 @@ impl Session<A> {
             request;
         let Some(level) = permission.strip_prefix(PERMISSION) else {
             let reason = format!("a client asks for `{PERMISSION}` and a level; a job asks for all else");
-            return Err(errors::nack(ErrorCode::Unimplemented, reason));
+            let step = format!("Ask for `{PERMISSION}trusted`, or let the job ask.");
+            return Err(errors::nack(ErrorCode::Unimplemented, reason, &step));
         };
         let refused = |error: Error| errors::of_error(&error);
-        let missing = |what: &str| errors::nack(ErrorCode::InvalidArgument, format!("{what} is missing"));
-        let kind = operation.ok_or_else(|| missing("the operation"))?;
+        let missing = |field: &str| {
+            let step = format!("Ask again with `{field}` in the payload.");
+            errors::nack(ErrorCode::InvalidArgument, format!("the {field} is missing"), &step)
+        };
+        let kind = operation.ok_or_else(|| missing("operation"))?;
         let seconds = requested_lease_seconds.unwrap_or(news::ASKED_FOR_SECONDS);
         let duration = Duration::from_secs(seconds).as_millis();
         Ok(Elevation {
             level: level.parse().map_err(refused)?,
             kind: delegation::kind_of(&kind).map_err(refused)?,
-            pattern: resource.ok_or_else(|| missing("the resource"))?,
+            pattern: resource.ok_or_else(|| missing("resource"))?,
             duration_ms: u64::try_from(duration).unwrap_or(u64::MAX),
             reason,
             asker: Some(self.stored.id.clone()),
@@ -84,16 +89,18 @@ impl Session<A> {
     ) -> Result<Result<(SessionId, Outcome), Nack>, Error> {
         let Some(job) = job else {
             let reason = "the job_id of the envelope names the job that is to be trusted";
-            return Ok(Err(errors::nack(ErrorCode::InvalidArgument, reason)));
+            let step = "Ask again with the `job_id` of the job in the envelope.";
+            return Ok(Err(errors::nack(ErrorCode::InvalidArgument, reason, step)));
         };
-        let unknown = || errors::nack(ErrorCode::NotFound, "there is no such job");
-        let Ok(target) = CommandId::new(job) else { return Ok(Err(unknown())) };
-        let Some((home, has_ended)) = self.place_of(&target).await? else { return Ok(Err(unknown())) };
+        let Ok(target) = CommandId::new(job) else { return Ok(Err(errors::no_such_job())) };
+        let Some((home, has_ended)) = self.place_of(&target).await? else {
+            return Ok(Err(errors::no_such_job()));
+        };
         let command = self.command_of(id)?;
         let outcome = match self.outcome_of(&command).await {
             Some(outcome) => outcome,
             None if has_ended => {
-                return Ok(Err(errors::nack(ErrorCode::FailedPrecondition, "the job has ended")));
+                return Ok(Err(errors::job_has_ended()));
             }
             None => {
                 let body = SessionCommand::Elevate(Elevate { target, elevation });
@@ -179,5 +186,6 @@ const fn denied_since(ending: &AskEnding) -> &'static str {
 }
 
 fn lost() -> Nack {
-    errors::nack(ErrorCode::DataLoss, "what came of it is no longer in the log")
+    let step = "Ask again in a new message.";
+    errors::nack(ErrorCode::DataLoss, "what came of it is no longer in the log", step)
 }

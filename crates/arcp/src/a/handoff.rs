@@ -49,11 +49,12 @@ impl Session<A> {
             let reason = "the runtime that is to go on with the job is another, or is not named";
             let step =
                 "Name the `fingerprint` that `session.accepted` has in `runtime`, once you have verified it.";
-            return Ok(Err(errors::nack_with_step(ErrorCode::FailedPrecondition, reason, step)));
+            return Ok(Err(errors::nack(ErrorCode::FailedPrecondition, reason, step)));
         }
         let Some(Ok(job)) = job.map(CommandId::new) else {
             let reason = "only a job is handed over: name it in the `job_id` of the envelope";
-            return Ok(Err(errors::nack(ErrorCode::InvalidArgument, reason)));
+            let step = "Send it again with the `job_id` that `job.accepted` has.";
+            return Ok(Err(errors::nack(ErrorCode::InvalidArgument, reason, step)));
         };
         if let Err(nack) = self.may_go_on(target).await? {
             return Ok(Err(nack));
@@ -62,16 +63,13 @@ impl Session<A> {
         self.reach_the_end().await?;
         let known = self.fold.job(&job).map(|known| (known.home, known.is_own, known.state));
         Ok(match known {
-            Some((_, true, state)) if state.is_terminal() => {
-                Err(errors::nack(ErrorCode::FailedPrecondition, "the job has ended"))
-            }
+            Some((_, true, state)) if state.is_terminal() => Err(errors::job_has_ended()),
             Some((home, true, _)) => Ok((home, job)),
-            None if self.place_of(&job).await?.is_none() => {
-                Err(errors::nack(ErrorCode::NotFound, "there is no such job"))
-            }
+            None if self.place_of(&job).await?.is_none() => Err(errors::no_such_job()),
             Some(_) | None => {
                 let reason = "the job is not this session's; only the session that holds it hands it over";
-                Err(errors::nack(ErrorCode::PermissionDenied, reason))
+                let step = "Have the session that holds the job hand it over.";
+                Err(errors::nack(ErrorCode::PermissionDenied, reason, step))
             }
         })
     }
@@ -81,7 +79,9 @@ impl Session<A> {
         let found = StoredSession::find(&self.client, target, Timestamp::now()).await?;
         let Some(found) = found.filter(|found| !found.is_closed) else {
             let reason = "`target`: this principal has no such session that is open or can be resumed";
-            return Ok(Err(errors::nack(ErrorCode::NotFound, reason)));
+            let step =
+                "Name the `session_id` that `session.accepted` gave the other session of this principal.";
+            return Ok(Err(errors::nack(ErrorCode::NotFound, reason, step)));
         };
         let takes_jobs = found.features.iter().any(|feature| feature == capabilities::HANDOFF);
         Ok(match found.dialect == Dialect::A && takes_jobs && target != self.stored.id {
@@ -89,7 +89,7 @@ impl Session<A> {
             false => {
                 let reason = "`target`: it is this session, or one that has not agreed on `agent_handoff`";
                 let step = "Open the other session with the capability `agent_handoff`.";
-                Err(errors::nack_with_step(ErrorCode::FailedPrecondition, reason, step))
+                Err(errors::nack(ErrorCode::FailedPrecondition, reason, step))
             }
         })
     }

@@ -47,7 +47,8 @@ impl Session<A> {
     ) -> Result<(), Error> {
         let Some(ask) = question.as_deref().and_then(ids::ask_of) else {
             let reason = "the correlation_id names no question of this runtime";
-            self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
+            let step = "Answer with the `id` of the request as the `correlation_id`.";
+            self.nack(id, errors::nack(ErrorCode::NotFound, reason, step)).await;
             return Ok(());
         };
         let command = self.command_of(id)?;

@@ -35,19 +35,20 @@ impl Session<A> {
     ) -> Result<Result<(SessionId, CommandId), Nack>, Error> {
         let job = match (interrupt.target, CommandId::new(interrupt.target_id.clone())) {
             (CancelTarget::Job, Ok(job)) => job,
-            (CancelTarget::Job, Err(_)) => return Ok(Err(unknown())),
+            (CancelTarget::Job, Err(_)) => return Ok(Err(errors::no_such_job())),
             (CancelTarget::Session | CancelTarget::Stream, _) => {
-                let reason = "only a job is interrupted; `cancel` ends a session";
-                return Ok(Err(errors::nack(ErrorCode::FailedPrecondition, reason)));
+                let step = "Interrupt the job, or end a session with `cancel`.";
+                return Ok(Err(errors::nack(
+                    ErrorCode::FailedPrecondition,
+                    "only a job is interrupted",
+                    step,
+                )));
             }
         };
         Ok(match self.place_of(&job).await? {
             Some((home, false)) => Ok((home, job)),
-            Some((_, true)) => Err(errors::nack(
-                ErrorCode::FailedPrecondition,
-                "the job has ended; nothing is to be interrupted",
-            )),
-            None => Err(unknown()),
+            Some((_, true)) => Err(errors::job_has_ended()),
+            None => Err(errors::no_such_job()),
         })
     }
 
@@ -61,8 +62,4 @@ impl Session<A> {
         let body = SessionCommand::Pause(Pause { target: Some(job), prompt });
         Ok(self.client.submit(home, Command::new(command, self.client.source(), body)).await?.outcome)
     }
-}
-
-fn unknown() -> Nack {
-    errors::nack(ErrorCode::NotFound, "there is no such job")
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use mainstay_arcp_protocol::a::control::Ack;
+use mainstay_arcp_protocol::a::control::{Ack, Nack};
 use mainstay_arcp_protocol::a::permission::{LeaseRefresh, LeaseRevoked, PermissionGrant};
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::CommandStatus;
@@ -74,7 +74,7 @@ impl Session<A> {
             _ => return Ok(()),
         };
         let Some((home, lease)) = ids::lease_of(lease_id) else {
-            self.nack(id, errors::nack(ErrorCode::NotFound, "no lease of this runtime has this id")).await;
+            self.nack(id, no_lease("no lease of this runtime has this id")).await;
             return Ok(());
         };
         let command = self.command_of(id)?;
@@ -83,7 +83,8 @@ impl Session<A> {
             None => match self.holder_of(home, lease).await? {
                 Some(job) if is_for_holder && !self.is_own(&job) => {
                     let reason = "only the session that submitted the job asks for more time";
-                    self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason)).await;
+                    let step = "Refresh it through that session, or ask for the permission anew.";
+                    self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason, step)).await;
                     return Ok(());
                 }
                 Some(_) => {
@@ -91,8 +92,7 @@ impl Session<A> {
                     self.client.submit(home, command).await.map(|answered| answered.outcome)
                 }
                 None => {
-                    let reason = "no job that runs holds this lease";
-                    self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
+                    self.nack(id, no_lease("no job that runs holds this lease")).await;
                     return Ok(());
                 }
             },
@@ -135,6 +135,11 @@ impl Session<A> {
         }
         Ok(())
     }
+}
+
+fn no_lease(reason: &str) -> Nack {
+    let step = "Name a `lease_id` of `lease.granted` whose job runs and whose time is not over.";
+    errors::nack(ErrorCode::NotFound, reason, step)
 }
 
 /// The command that changes a lease as a message says.

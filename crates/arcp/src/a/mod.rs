@@ -55,6 +55,13 @@ use crate::resume_token::ResumeToken;
 use crate::session::{Opened, Served, Session, Updates};
 use crate::stored_session::StoredSession;
 
+/// What a client can do whose session cannot be told on from where it says.
+const RESUME_STEP: &str = "Decide without what is lost: the session goes on with what happens from here on. \
+                           `subscribe` tells of the jobs that are under way.";
+/// What a client can do that names another session which it cannot resume.
+const OTHER_SESSION_STEP: &str =
+    "Go on in this session, or open one: jobs that are under way are observed with `subscribe`.";
+
 /// Dialect A on one connection.
 pub(crate) struct A {
     /// What the connection has agreed on.
@@ -199,7 +206,7 @@ async fn resumed(
         Ok(true) => None,
         Ok(false) => {
             let reason = format!("there is no session {wanted} to resume");
-            Some(errors::nack(ErrorCode::DataLoss, reason))
+            Some(errors::nack(ErrorCode::DataLoss, reason, OTHER_SESSION_STEP))
         }
         Err(error) => Some(errors::of_error(&error)),
     };
@@ -224,7 +231,7 @@ async fn resumed(
         }
         Ok(None) | Err(_) => {
             let reason = format!("there is no session {wanted} to resume any more");
-            session.nack(&message, errors::nack(ErrorCode::DataLoss, reason)).await;
+            session.nack(&message, errors::nack(ErrorCode::DataLoss, reason, OTHER_SESSION_STEP)).await;
             Err(End::Refused)
         }
     }
@@ -362,7 +369,7 @@ impl Dialect for A {
                 }
             },
             Incoming::Binary(_) if !session.dialect.terms.sidecar => {
-                errors::nack(ErrorCode::Unimplemented, "this connection has no sidecar frames")
+                errors::not_agreed("this connection has no sidecar frames", "binary_encoding: [\"sidecar\"]")
             }
             Incoming::Binary(bytes) => {
                 session.take_bytes(&bytes).await?;
@@ -421,7 +428,7 @@ impl Dialect for A {
 
     fn expired(session: &Session<Self>) -> String {
         let reason = "the session was never told this message, or events have been deleted since";
-        let nack = Message::Nack(errors::nack(ErrorCode::DataLoss, reason));
+        let nack = Message::Nack(errors::nack(ErrorCode::DataLoss, reason, RESUME_STEP));
         encoded(&session.envelope(Some(&session.dialect.opened_by), nack))
     }
 

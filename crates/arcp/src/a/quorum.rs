@@ -37,17 +37,19 @@ pub(super) fn wanted_in(
     let Some(wanted) = extensions.and_then(|fields| fields.get(QUORUM)) else { return Ok(None) };
     if !is_agreed {
         let reason = format!("this session does not have `{QUORUM}`");
-        return Err(errors::nack(ErrorCode::Unimplemented, reason));
+        return Err(errors::not_agreed(reason, QUORUM));
     }
     if !matches!(message, Message::ToolInvoke(_)) {
         let reason = format!("`{QUORUM}` goes with tool.invoke alone");
-        return Err(errors::nack(ErrorCode::Unimplemented, reason));
+        let step = "Leave the field out, or invoke the agent with `tool.invoke`.";
+        return Err(errors::nack(ErrorCode::Unimplemented, reason, step));
     }
     match Wanted::deserialize(wanted) {
         Ok(Wanted { quorum }) => Ok(Some(quorum)),
         Err(error) => {
             let reason = format!("`{QUORUM}` is not valid: {error}");
-            Err(errors::nack(ErrorCode::InvalidArgument, reason))
+            let step = "Send the field as `{ \"quorum\": 2 }`, with how many must give the same answer.";
+            Err(errors::nack(ErrorCode::InvalidArgument, reason, step))
         }
     }
 }

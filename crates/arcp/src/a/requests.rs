@@ -1,7 +1,7 @@
 //! What a client of dialect A asks in its session. Source: draft-arcp-01, 6.2 and 6.3, 9, 10.4, 14 and 19.
 
 use mainstay_arcp_protocol::a::control::{
-    Ack, Cancel, CancelAccepted, CancelRefused, CancelTarget, Nack, Pong, Resume as WireResume,
+    Ack, Cancel, CancelAccepted, CancelTarget, Nack, Pong, Resume as WireResume,
 };
 use mainstay_arcp_protocol::a::execution::ToolInvoke;
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message};
@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 
 use super::quorum::Extensions;
 use super::schedules::Asked;
-use super::{A, Resume, capabilities, errors, human, ids, quorum};
+use super::{A, Resume, capabilities, closing, errors, human, ids, quorum};
 use crate::fold_place::Reached;
 use crate::job_cancellation::CancelResult;
 use crate::session::{Served, Session};
 use crate::submissions::Submit;
+
+/// Why nothing is stopped that another session has.
+pub(super) const NOT_YOURS: &str = "not_yours";
 
 impl Session<A> {
     /// Does what a client asks; says how the serving ends where it does.
@@ -27,7 +30,8 @@ impl Session<A> {
         let is_of_another = session_id.as_ref().is_some_and(|named| *named != self.stored.id);
         if is_of_another && !matches!(message, Message::Resume(_)) {
             let reason = format!("this connection has the session {}", self.stored.id);
-            self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+            let step = "Leave `session_id` out, or send it over the connection that has that session.";
+            self.nack(&id, errors::nack(ErrorCode::InvalidArgument, reason, step)).await;
             return Ok(None);
         }
         if quorum::begins_jobs(&message) {
@@ -110,7 +114,8 @@ impl Session<A> {
             }
             _ if self.dialect.closing.is_some() => {
                 let reason = "the session is being closed, and takes no further jobs";
-                self.nack(&id, errors::nack(ErrorCode::FailedPrecondition, reason)).await;
+                let nack = errors::nack(ErrorCode::FailedPrecondition, reason, closing::STEP);
+                self.nack(&id, nack).await;
             }
             Message::ToolInvoke(ToolInvoke { tool, arguments }) => {
                 let input = Value::Object(arguments.unwrap_or_default());
@@ -142,27 +147,29 @@ impl Session<A> {
                 return self.evict(id).await;
             }
             CancelTarget::Session | CancelTarget::Stream => {
-                self.refuse_cancel(id, ErrorCode::FailedPrecondition, "not_cancellable").await;
+                let reason = "only a job or a schedule of this session, or the session itself, is cancelled";
+                let step = "Cancel the job that has the stream, or send it over the other session.";
+                let nack = errors::nack(ErrorCode::FailedPrecondition, reason, step);
+                self.refuse_cancel(id, "not_cancellable", nack).await;
                 return Ok(None);
             }
         };
-        match refused {
-            CancelResult::Begun => self.answer(id, accepted).await,
-            CancelResult::Ended => {
-                self.refuse_cancel(id, ErrorCode::FailedPrecondition, "already_terminal").await;
+        let (reason, nack) = match refused {
+            CancelResult::Begun => {
+                self.answer(id, accepted).await;
+                return Ok(None);
             }
-            CancelResult::NotOwn => self.refuse_cancel(id, ErrorCode::PermissionDenied, "not_yours").await,
-            CancelResult::Unknown => self.refuse_cancel(id, ErrorCode::NotFound, "no_such_job").await,
-            CancelResult::Refused(error) => {
-                self.refuse_cancel(id, errors::code_of(&error), error.code().0).await;
-            }
-        }
+            CancelResult::Ended => ("already_terminal", errors::job_has_ended()),
+            CancelResult::NotOwn => (NOT_YOURS, not_yours("the job")),
+            CancelResult::Unknown => ("no_such_job", errors::no_such_job()),
+            CancelResult::Refused(error) => (error.code().0, errors::of_error(&error)),
+        };
+        self.refuse_cancel(id, reason, nack).await;
         Ok(None)
     }
 
-    pub(super) async fn refuse_cancel(&self, id: &str, code: ErrorCode, reason: &str) {
-        let refused = CancelRefused { reason: reason.to_owned(), code: Some(code), message: None };
-        self.answer(id, Message::CancelRefused(refused)).await;
+    pub(super) async fn refuse_cancel(&self, id: &str, reason: &str, nack: Nack) {
+        self.answer(id, Message::CancelRefused(errors::cancel_refused(reason, nack))).await;
     }
 
     /// Goes on from where the client says, in this session or in another.
@@ -182,7 +189,7 @@ impl Session<A> {
         };
         let Some(reached) = reached else {
             let reason = "this runtime has no such message, so it cannot say what came after it";
-            self.nack(&id, errors::nack(ErrorCode::DataLoss, reason)).await;
+            self.nack(&id, errors::nack(ErrorCode::DataLoss, reason, super::RESUME_STEP)).await;
             return Ok(None);
         };
         self.dialect.resume = Some(Resume { message: id, session, reached });
@@ -200,8 +207,17 @@ impl Session<A> {
 /// Why nothing is done about a message.
 fn unserved(message: &Message) -> Nack {
     if matches!(message, Message::SessionOpen(_)) {
-        return errors::nack(ErrorCode::FailedPrecondition, "the session is open already");
+        let step = "Send what the session is to do, or open another over a connection of its own.";
+        return errors::nack(ErrorCode::FailedPrecondition, "the session is open already", step);
     }
     let reason = format!("{} is not asked of this runtime in this session", message.kind().name());
-    errors::nack(ErrorCode::Unimplemented, reason)
+    let step = "See which `capabilities` `session.accepted` has; open a session with those that are missing.";
+    errors::nack(ErrorCode::Unimplemented, reason, step)
+}
+
+/// The refusal to stop what another session has.
+pub(super) fn not_yours(what: &str) -> Nack {
+    let reason = format!("another session has {what}");
+    let step = "Cancel it through the session that has it, or have that session hand it over.";
+    errors::nack(ErrorCode::PermissionDenied, reason, step)
 }

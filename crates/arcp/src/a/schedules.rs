@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::delegation::{kind_of, of_kinds, placed};
-use super::{A, errors};
+use super::requests::{NOT_YOURS, not_yours};
+use super::{A, closing, errors};
 use crate::job_id::{Submission, job_id};
 use crate::pending_submissions::Refusal;
 use crate::session::Session;
@@ -53,20 +54,18 @@ impl Session<A> {
     async fn try_schedule(&self, asked: &Asked, schedule: JobSchedule) -> Result<Schedule, Nack> {
         let refused = |error: Error| errors::of_error(&error);
         if !self.has("scheduled_jobs") {
-            return Err(errors::nack(
-                ErrorCode::Unimplemented,
-                "this session does not have `scheduled_jobs`",
-            ));
+            let reason = "this session does not have `scheduled_jobs`";
+            return Err(errors::not_agreed(reason, "scheduled_jobs"));
         }
         if self.dialect.closing.is_some() {
             let reason = "the session is being closed, and takes no schedules";
-            return Err(errors::nack(ErrorCode::FailedPrecondition, reason));
+            return Err(errors::nack(ErrorCode::FailedPrecondition, reason, closing::STEP));
         }
         let JobSchedule { job, when } = schedule;
         let is_task = job.r#type == "agent.delegate";
         if asked.parent.is_some() {
-            let reason = "a job gives a task now, not later: leave out `job_id`";
-            return Err(errors::nack(ErrorCode::Unimplemented, reason));
+            let reason = "a job gives a task now, not later";
+            return Err(errors::nack(ErrorCode::Unimplemented, reason, "Leave out `job_id`."));
         }
         let Scheduled { agent, input, kinds } = command_of(job)?;
         if is_task && let Some(nack) = self.refuse_text(&agent).await.map_err(refused)? {
@@ -117,7 +116,7 @@ impl Session<A> {
         let Some(schedule) = self.client.schedule(id).await? else { return Ok(false) };
         let prefix = schedule.key_prefix.as_deref().unwrap_or_default();
         if prefix.split('/').next() != Some(self.stored.id.as_str()) {
-            self.refuse_cancel(message, ErrorCode::PermissionDenied, "not_yours").await;
+            self.refuse_cancel(message, NOT_YOURS, not_yours("the schedule")).await;
             return Ok(true);
         }
         self.client.remove_schedule(id).await?;
@@ -145,7 +144,10 @@ struct Scheduled {
 
 /// What a command asks that is to run later.
 fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<Scheduled, Nack> {
-    let wrong = |error: serde_json::Error| errors::nack(ErrorCode::InvalidArgument, error.to_string());
+    let wrong = |error: serde_json::Error| {
+        let step = "Send the payload of `job` as the message of that type has it.";
+        errors::nack(ErrorCode::InvalidArgument, error.to_string(), step)
+    };
     match r#type.as_str() {
         "tool.invoke" => {
             let ToolInvoke { tool, arguments } =
@@ -161,8 +163,9 @@ fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<
                 None => (None, None),
             };
             if memory.is_some() {
-                let reason = "shared_memory_ref cannot be used later; put what the agent needs into the task";
-                return Err(errors::nack(ErrorCode::Unimplemented, reason));
+                let step = "Leave it out, and put what the agent needs into the task.";
+                let reason = "shared_memory_ref cannot be used later";
+                return Err(errors::nack(ErrorCode::Unimplemented, reason, step));
             }
             let kinds = inherited.map(|names| names.iter().map(|name| kind_of(name)).collect());
             let kinds = kinds.transpose().map_err(|error: Error| errors::of_error(&error))?;
@@ -170,8 +173,8 @@ fn command_of(ScheduledCommand { r#type, payload }: ScheduledCommand) -> Result<
             Ok(Scheduled { agent: target, input, kinds })
         }
         other => {
-            let reason = format!("{other} cannot run later; tool.invoke and agent.delegate can");
-            Err(errors::nack(ErrorCode::Unimplemented, reason))
+            let step = "Schedule `tool.invoke` or `agent.delegate`.";
+            Err(errors::nack(ErrorCode::Unimplemented, format!("{other} cannot run later"), step))
         }
     }
 }
@@ -183,8 +186,10 @@ fn moments_of(when: WireWhen) -> Result<When, Nack> {
         WireWhen::After(seconds) => When::after(Timestamp::now(), Duration::from_secs(seconds))
             .map_err(|error| errors::of_error(&error)),
         WireWhen::Every(rule) => {
-            let wrong = |error| errors::nack(ErrorCode::InvalidArgument, format!("`every`: {error}"));
-            rule.parse::<Recurrence>().map(When::Every).map_err(|error| wrong(error.to_string()))
+            let step = "Give a rule of RFC 5545, such as `FREQ=DAILY;BYHOUR=6`.";
+            rule.parse::<Recurrence>()
+                .map(When::Every)
+                .map_err(|error| errors::nack(ErrorCode::InvalidArgument, format!("`every`: {error}"), step))
         }
     }
 }

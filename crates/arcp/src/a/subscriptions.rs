@@ -19,11 +19,13 @@ impl Session<A> {
         let filter = subscribe.filter.unwrap_or_default();
         if let Some(hidden) = self.hidden_session(&filter).await? {
             let reason = format!("the session {hidden} is not there, or may not be observed");
-            self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason)).await;
+            let step = "Name sessions that this principal may see, or none to observe all of those.";
+            self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason, step)).await;
             return Ok(());
         }
         if let Err(reason) = check(&filter) {
-            self.nack(id, errors::nack(ErrorCode::InvalidArgument, reason)).await;
+            let step = "Subscribe with fewer or shorter values; several subscriptions may have the rest.";
+            self.nack(id, errors::nack(ErrorCode::InvalidArgument, reason, step)).await;
             return Ok(());
         }
         let after = subscribe.since.and_then(|since| since.after_message_id);
@@ -32,7 +34,8 @@ impl Session<A> {
             Some(Some(place)) => Some(place),
             Some(None) => {
                 let reason = "`since` wants the id of a message that tells of a job, which begins with evt_";
-                self.nack(id, errors::nack(ErrorCode::DataLoss, reason)).await;
+                let step = "Subscribe from such a message on, or without `since`.";
+                self.nack(id, errors::nack(ErrorCode::DataLoss, reason, step)).await;
                 return Ok(());
             }
         };
@@ -138,7 +141,8 @@ impl Session<A> {
         let subscription = unsubscribe.subscription_id.or(named).unwrap_or_default();
         if !self.fold.observers().iter().any(|observer| observer.subscription == subscription) {
             let reason = format!("there is no subscription {subscription}");
-            self.nack(id, errors::nack(ErrorCode::NotFound, reason)).await;
+            let step = "Name a `subscription_id` that `subscribe.accepted` gave this session.";
+            self.nack(id, errors::nack(ErrorCode::NotFound, reason, step)).await;
             return Ok(());
         }
         self.store_change(None, Change::ObserverEnded { subscription }).await?;

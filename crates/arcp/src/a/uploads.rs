@@ -70,11 +70,13 @@ impl UploadError {
     /// What the client can do about it.
     pub(super) const fn next_step(&self) -> &'static str {
         match self {
-            Self::TooMany { .. } => "send the frames of the other artifacts first, then `artifact.put` again",
-            Self::Unannounced(_) => "send `artifact.put` without `data` first, and its `id` in each frame",
-            Self::OutOfOrder { .. } => "send `artifact.put` again, and its frames in order from 0",
+            Self::TooMany { .. } => {
+                "Send the frames of the other artifacts first, then `artifact.put` again."
+            }
+            Self::Unannounced(_) => "Send `artifact.put` without `data` first, and its `id` in each frame.",
+            Self::OutOfOrder { .. } => "Send `artifact.put` again, and its frames in order from 0.",
             Self::TooLarge { .. } => {
-                "wait until the other artifacts are stored, and send `artifact.put` again with a smaller content"
+                "Wait until the other artifacts are stored, and send `artifact.put` again with a smaller content."
             }
         }
     }

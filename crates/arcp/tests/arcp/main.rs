@@ -11,6 +11,7 @@ mod a_interrupts;
 mod a_leases;
 mod a_observers;
 mod a_quorum;
+mod a_refusals;
 mod a_schedules;
 mod a_streams;
 mod b;

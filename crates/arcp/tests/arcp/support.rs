@@ -309,6 +309,14 @@ pub(crate) enum Frame {
     Bytes(Vec<u8>),
 }
 
+/// No refusal of dialect A leaves its client without a next step, whatever test provokes it.
+fn check_refusal(envelope: &Value) {
+    let is_refusal = matches!(envelope["type"].as_str(), Some("nack" | "cancel.refused"));
+    let step = envelope["payload"]["details"]["next_step"].as_str().unwrap_or_default();
+    let is_sentence = step.ends_with('.') && step.starts_with(|first: char| !first.is_lowercase());
+    assert!(!is_refusal || is_sentence, "{envelope}");
+}
+
 /// The number of the last message that was sent in this test.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
@@ -354,7 +362,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
             loop {
                 match self.socket.next().await {
                     Some(Ok(Message::Text(text))) => {
-                        return Some(Frame::Envelope(serde_json::from_str(&text).unwrap()));
+                        let envelope = serde_json::from_str(&text).unwrap();
+                        check_refusal(&envelope);
+                        return Some(Frame::Envelope(envelope));
                     }
                     Some(Ok(Message::Binary(bytes))) => return Some(Frame::Bytes(bytes.to_vec())),
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
