@@ -79,6 +79,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) job: &'a CommandId,
     pub(crate) known: &'a ToldJob,
     pub(crate) event: &'a Event,
+    /// Whether something that it asks, or that is asked about it, waits for an answer behind the event.
+    pub(crate) is_blocked: bool,
 }
 
 /// The fold of what a session is told of its jobs.
@@ -216,6 +218,11 @@ impl<V: Translator> MessageFold<V> {
         self.jobs.get(job).filter(|_| self.feed.job(job).is_some())
     }
 
+    /// Whether something that a job asks, or that is asked about it, waits for an answer.
+    pub(crate) fn is_blocked(&self, job: &CommandId) -> bool {
+        self.feed.job(job).is_some_and(|known| !known.asks.is_empty())
+    }
+
     /// Whether the session is told of this job though another submitted it.
     pub(crate) fn has_joined(&self, job: &CommandId) -> bool {
         self.feed.job(job).is_some_and(|known| !known.is_own)
@@ -308,9 +315,10 @@ impl<V: Translator> MessageFold<V> {
     ) -> Vec<(bool, Vec<Option<V::Message>>)> {
         let mut said = Vec::new();
         self.note_job(job, event, agent_of);
+        let is_blocked = self.is_blocked(job);
         let Some(known) = self.jobs.get_mut(job) else { return said };
         if let Some(acceptance) = Acceptance::of(event).filter(|acceptance| acceptance.is_first) {
-            let view = JobView { job, known, event };
+            let view = JobView { job, known, event, is_blocked };
             said.push((false, self.translator.accepted(&view, !acceptance.begins)));
         }
         for news in news {
@@ -344,7 +352,7 @@ impl<V: Translator> MessageFold<V> {
                 }
                 _ => {}
             }
-            let view = JobView { job, known, event };
+            let view = JobView { job, known, event, is_blocked };
             said.push(match outcome {
                 Some(outcome) => (true, self.translator.ended(&view, outcome)),
                 None => (false, self.translator.news(&view, news)),
@@ -379,8 +387,9 @@ impl<V: Translator> MessageFold<V> {
         index: u16,
         message: V::Message,
     ) -> Vec<V::Numbered> {
+        let is_blocked = self.is_blocked(job);
         let Some(known) = self.jobs.get_mut(job) else { return Vec::new() };
-        let view = JobView { job, known, event };
+        let view = JobView { job, known, event, is_blocked };
         let told = self.translator.envelopes(&view, index, message, self.feed.observers(), self.seq);
         if let Some(last) = told.last() {
             self.seq = last.seq();

@@ -165,7 +165,8 @@ pub(super) async fn take(
         }
         match call.submit_beside(session, answer(pending, result)).await {
             // What this client may not answer is left to others.
-            Ok(_) | Err(Error::AskNotPending { .. } | Error::NotPermitted { .. }) => {}
+            Ok(_)
+            | Err(Error::AskNotPending { .. } | Error::NotPermitted { .. } | Error::TrustRefused { .. }) => {}
             Err(Error::AnswerInvalid { reason }) => {
                 invalid.insert(pending.ask.ask, reason);
             }

@@ -128,6 +128,7 @@ const fn is_refused_by_session(error: &Error) -> bool {
         Error::NotOffered { .. }
             | Error::NotOfKind { .. }
             | Error::NotPermitted { .. }
+            | Error::TrustRefused { .. }
             | Error::NotRunning { .. }
             | Error::AskNotPending { .. }
     )

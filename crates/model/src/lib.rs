@@ -61,6 +61,7 @@ pub mod tool_call;
 pub mod transcribe;
 pub mod transcript;
 mod trust;
+mod trust_refusal;
 pub mod validity;
 pub mod vote;
 
@@ -121,6 +122,7 @@ pub use testing::{
 };
 pub use tool_call::ToolCall;
 pub use transcript::{Bond, Segment, Transcript};
+pub use trust_refusal::TrustRefusal;
 pub use validity::{Validity, ValidityCounts};
 
 /// A moment, UTC, to the microsecond.

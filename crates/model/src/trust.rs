@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::id::Principal;
+use crate::trust_refusal::TrustRefusal;
 
 /// How far somebody is trusted. Source: ARCP draft 01, 15.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,17 +35,14 @@ impl TrustLevel {
         }
     }
 
-    /// Checks that a job can be elevated to it, as this principal wishes.
+    /// Checks that a job can be elevated to it.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] for the level of the daemon, [`Error::InvalidArgument`] for one that is no more than a job has.
-    pub fn check_reachable(self, principal: &Principal) -> Result<(), Error> {
+    /// [`Error::TrustRefused`] for the level of the daemon, [`Error::InvalidArgument`] for one that is no more than a job has.
+    pub fn check_reachable(self) -> Result<(), Error> {
         match self {
             Self::Trusted => Ok(()),
-            Self::Privileged => {
-                let (principal, what) = (principal.clone(), "elevate a job to `privileged`".to_owned());
-                Err(Error::NotPermitted { principal, what })
-            }
+            Self::Privileged => Err(Error::TrustRefused { refusal: TrustRefusal::Privileged }),
             Self::Untrusted | Self::Constrained => {
                 Err(invalid("level of trust", format!("`{self}` is no more than each job has")))
             }

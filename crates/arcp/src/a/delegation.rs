@@ -122,7 +122,7 @@ impl Session<A> {
         }
         let reason = format!("a task is a text, and {agent} takes an object");
         let step = "Name the worker as the target and write the call as the task, as `TOOL {\"name\": \"value\"}`; or use `tool.invoke`.";
-        Ok(Some(errors::nack_with_step(ErrorCode::InvalidArgument, reason, step)))
+        Ok(Some(errors::nack(ErrorCode::InvalidArgument, reason, step)))
     }
 
     async fn is_tool(&self, agent: &str) -> Result<bool, Error> {

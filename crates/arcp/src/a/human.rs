@@ -4,7 +4,9 @@ use mainstay_arcp_protocol::a::permission::PermissionGrant;
 use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_model::command::Answer;
 use mainstay_model::permission::Permission;
-use mainstay_model::{AskId, Channel, Command, CommandId, Error, Outcome, SessionCommand, Timestamp};
+use mainstay_model::{
+    AskId, Channel, Command, CommandId, Error, Outcome, SessionCommand, Timestamp, TrustRefusal,
+};
 use serde_json::{Value, json};
 
 use super::{A, errors, ids, leases};
@@ -66,8 +68,7 @@ impl Session<A> {
         let waiting = self.client.ask(&ask.to_string()).await?;
         let elevation = waiting.pending.elevation();
         if elevation.and_then(|elevation| elevation.asker).is_some_and(|asker| asker == self.stored.id) {
-            let what = "answer what this very session asks".to_owned();
-            return Err(Error::NotPermitted { principal: self.client.principal().clone(), what });
+            return Err(Error::TrustRefused { refusal: TrustRefusal::OwnRequest });
         }
         let lease =
             grant.map(|grant| leases::terms_of(grant, &waiting.pending, Timestamp::now())).transpose()?;

@@ -11,11 +11,12 @@ use mainstay_arcp_protocol::a::{ErrorCode, Message};
 use mainstay_engine::CommandStatus;
 
 use mainstay_model::command::{ExtendLease, RevokeLease};
-use mainstay_model::elevation::Elevation;
+use mainstay_model::elevation::{Elevation, TrustLevel};
 use mainstay_model::grant::{AskedOperation, LeaseTerms};
 use mainstay_model::permission::Permission;
 use mainstay_model::{
     Command, CommandId, Error, LeaseId, Outcome, PendingAsk, SessionCommand, SessionId, Timestamp,
+    TrustRefusal,
 };
 
 use super::awaited_elevation::PERMISSION;
@@ -81,7 +82,10 @@ impl Session<A> {
         let changed = match self.outcome_of(&command).await {
             Some(outcome) => outcome,
             None => match self.holder_of(home, lease).await? {
-                Some(job) if is_for_holder && !self.is_own(&job) => {
+                Some((_, Some(_))) if is_for_holder => {
+                    Err(Error::TrustRefused { refusal: TrustRefusal::Extension })
+                }
+                Some((job, _)) if is_for_holder && !self.is_own(&job) => {
                     let reason = "only the session that submitted the job asks for more time";
                     let step = "Refresh it through that session, or ask for the permission anew.";
                     self.nack(id, errors::nack(ErrorCode::PermissionDenied, reason, step)).await;
@@ -100,14 +104,18 @@ impl Session<A> {
         self.settle(id, changed).await
     }
 
-    /// The command of the job that runs in a session of the engine and holds this lease.
-    async fn holder_of(&self, home: SessionId, lease: LeaseId) -> Result<Option<CommandId>, Error> {
+    /// The command of the job that runs in a session of the engine and holds this lease, and the level to which that raises it.
+    async fn holder_of(
+        &self,
+        home: SessionId,
+        lease: LeaseId,
+    ) -> Result<Option<(CommandId, Option<TrustLevel>)>, Error> {
         let session = self.client.seen_session(home).await?;
         let running = session.as_ref().and_then(|session| session.running());
-        let holds = running.filter(|running| {
-            running.grants.as_ref().is_some_and(|grants| grants.leases().contains_key(&lease))
-        });
-        Ok(holds.map(|running| running.command.clone()))
+        Ok(running.and_then(|running| {
+            let held = running.grants.as_ref()?.leases().get(&lease)?;
+            Some((running.command.clone(), held.level()))
+        }))
     }
 
     /// The command that a message is: the same one, however often the message comes.

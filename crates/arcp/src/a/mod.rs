@@ -443,7 +443,10 @@ impl Dialect for A {
             .fold
             .jobs()
             .filter(|(job, known)| known.is_own && (!known.state.is_terminal() || session.held.has(job)))
-            .map(|(job, known)| (job.clone(), live_state(known.state), known.origin.trace.clone()))
+            .map(|(job, known)| {
+                let state = live_state(known.state, session.fold.is_blocked(job));
+                (job.clone(), state, known.origin.trace.clone())
+            })
             .collect();
         session.dialect.heartbeats.retain(|job, _| running.iter().any(|(runs, ..)| runs == job));
         let deadline = session.dialect.terms.heartbeat * 2;
@@ -473,8 +476,12 @@ impl Dialect for A {
 }
 
 /// How far a job is of which the end was not told yet.
-const fn live_state(state: JobState) -> WireState {
-    wire_state(if state.is_terminal() { JobState::Runs } else { state })
+const fn live_state(state: JobState, is_blocked: bool) -> WireState {
+    match state {
+        JobState::Waits => WireState::Queued,
+        _ if is_blocked => WireState::Blocked,
+        _ => WireState::Running,
+    }
 }
 
 /// How a session of this name is told that has these capabilities.

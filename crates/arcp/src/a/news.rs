@@ -76,7 +76,10 @@ pub(super) fn messages_of(
             vec![progress(WireState::Blocked, format!("{who} answered; {missing} more must answer the same"))]
         }
         JobNews::AskEnded { ask, ending, by } => {
-            let goes_on = progress(WireState::Running, "the question needs no answer any more");
+            let goes_on = match view.is_blocked {
+                true => progress(WireState::Blocked, "another question waits for an answer"),
+                false => progress(WireState::Running, "the question needs no answer any more"),
+            };
             let by = by.as_ref().map(|by| by.told_to(&translator.principal));
             return vec![asked(question_ended(ids::of_ask(*ask), ending, by)), Some(goes_on)];
         }
@@ -148,7 +151,7 @@ fn told_of(translator: &ATranslator, view: &JobView<'_>, news: &JobNews<'_>) -> 
             vec![emitted("delegate", json!({ "job_id": child, "agent": agent }))]
         }
         JobNews::HandedOver { from, to } => {
-            let state = wire_state(view.known.state);
+            let state = if view.is_blocked { WireState::Blocked } else { wire_state(view.known.state) };
             vec![emitted("handoff", json!({ "from": from, "to": to, "state": state }))]
         }
         JobNews::Cancelling => vec![progress(WireState::Running, "the job is being cancelled")],

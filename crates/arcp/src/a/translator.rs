@@ -204,7 +204,7 @@ impl Translator for ATranslator {
         observers: &[Observer],
         seq: u64,
     ) -> Vec<Delivery> {
-        let JobView { job, known, event } = view;
+        let JobView { job, known, event, .. } = view;
         let JobMessage { message, stream, answers, id, priority, extensions, bytes } = said;
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
@@ -316,7 +316,7 @@ impl ATranslator {
     fn last(&self, view: &JobView<'_>, outcome: JobOutcome) -> Message {
         match outcome {
             JobOutcome::Done(result) => {
-                let JobView { job, known, event } = view;
+                let JobView { job, known, event, .. } = view;
                 let result_ref = self
                     .results
                     .and_then(|results| results.reference(&known.origin.session, job, &result, event.at));

@@ -66,7 +66,14 @@ impl Translator for BTranslator {
 
     fn news(&self, job: &JobView<'_>, news: &JobNews<'_>) -> Vec<Option<Message>> {
         let told = |kind| Some(Message::JobEvent(WireEvent { kind, ts: job.event.at }));
-        self.kinds(news).into_iter().chain(self.left(job, news)).map(told).collect()
+        let kinds = match news {
+            JobNews::AskEnded { .. } if job.is_blocked => {
+                let message = Some("another question waits for an answer".to_owned());
+                vec![EventKind::Status { phase: "waiting_for_input".to_owned(), message }]
+            }
+            news => self.kinds(news),
+        };
+        kinds.into_iter().chain(self.left(job, news)).map(told).collect()
     }
 
     fn ended(&self, job: &JobView<'_>, outcome: JobOutcome) -> Vec<Option<Message>> {
@@ -78,7 +85,7 @@ impl Translator for BTranslator {
 
     fn envelopes(
         &self,
-        JobView { job, known, event }: &JobView<'_>,
+        JobView { job, known, event, .. }: &JobView<'_>,
         index: u16,
         message: Message,
         _: &[Observer],

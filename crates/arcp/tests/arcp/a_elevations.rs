@@ -51,6 +51,12 @@ async fn reply(peer: &mut Peer, kind: &str, question: &Value, payload: Value) ->
     said.last().unwrap().clone()
 }
 
+/// The next step of a refusal with this code.
+fn refused_with<'a>(refused: &'a Value, code: &str) -> &'a str {
+    assert_eq!(refused["payload"]["code"], code, "{refused}");
+    refused["payload"]["details"]["next_step"].as_str().unwrap()
+}
+
 /// What the agent is told about a file that it is about to write.
 async fn told(home: &mut AgentHome, check: u128, target: &str) -> Value {
     let (kind, target) = (OperationKind::FS_WRITE, target.to_owned());
@@ -80,10 +86,12 @@ async fn who_may_do_everything_trusts_a_job_with_more_for_a_time_and_that_is_on_
     assert!(reason.contains("bob") && reason.contains("the build writes there"), "{reason}");
     for answer in ["permission.grant", "permission.deny"] {
         let refused = reply(&mut bob, answer, &question, json!({})).await;
-        assert_eq!(refused["payload"]["code"], "PERMISSION_DENIED", "{refused}");
+        let step = refused_with(&refused, "PERMISSION_DENIED");
+        assert_eq!(step, "Have a principal with the right to everything answer it.");
     }
     let own = reply(&mut other, "permission.grant", &question, json!({})).await;
-    assert_eq!(own["payload"]["code"], "PERMISSION_DENIED");
+    let step = refused_with(&own, "PERMISSION_DENIED");
+    assert_eq!(step, "Have a principal with the right to everything answer it, through another session.");
     for wrong in [json!({ "resource": "/**" }), json!({ "permission": "fs.write" })] {
         let refused = reply(&mut user, "permission.grant", &question, wrong).await;
         assert_eq!(refused["payload"]["code"], "INVALID_ARGUMENT", "{refused}");
@@ -106,8 +114,11 @@ async fn who_may_do_everything_trusts_a_job_with_more_for_a_time_and_that_is_on_
     assert_eq!(told(&mut home, 1, "/project/a").await, Value::Null, "nobody is asked");
 
     let refresh = json!({ "lease_id": granted["payload"]["lease_id"] });
-    ask(&mut bob, "lease.refresh", refresh).await;
-    assert_eq!(bob.first("nack").await["payload"]["code"], "PERMISSION_DENIED", "it is asked for anew");
+    for peer in [&mut bob, &mut other] {
+        ask(peer, "lease.refresh", refresh.clone()).await;
+        let refused = peer.first("nack").await;
+        assert!(refused_with(&refused, "PERMISSION_DENIED").starts_with("Ask for it anew"), "{refused}");
+    }
     // What was decided is told again.
     let mut again = request(&job, wish());
     again["id"] = json!(id);
@@ -146,6 +157,26 @@ async fn the_user_denies_it_and_does_not_answer_through_the_session_that_asks() 
 }
 
 #[tokio::test]
+async fn a_job_is_blocked_until_nothing_waits_for_an_answer() {
+    let mut home = AgentHome::new().await;
+    let mut open = open("his");
+    open["payload"]["capabilities"]["permissions"] = json!(true);
+    open["payload"]["capabilities"]["heartbeat_interval_seconds"] = json!(1);
+    let (mut bob, mut user) = (opened_with(&home.home, open).await.0, opened(&home.home, "secret").await);
+    let job = begun(&mut home, &mut bob).await;
+    let mut questions = Vec::new();
+    for _ in 0..2 {
+        bob.send(request(&job, wish())).await;
+        questions.push(bob.first("permission.request").await);
+    }
+    assert_eq!(bob.first("job.heartbeat").await["payload"]["state"], "blocked");
+    for (question, state) in questions.iter().zip(["blocked", "running"]) {
+        reply(&mut user, "permission.deny", question, json!({})).await;
+        assert_eq!(bob.first("job.progress").await["payload"]["state"], state);
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_elevated_is_refused() {
     let mut home = AgentHome::new().await;
     let mut bob = opened(&home.home, "his").await;
@@ -162,7 +193,13 @@ async fn what_cannot_be_elevated_is_refused() {
         (with("requested_lease_seconds", json!(0)), "INVALID_ARGUMENT"),
     ] {
         bob.send(request(&job, wrong.clone())).await;
-        assert_eq!(bob.first("nack").await["payload"]["code"], code, "{wrong}");
+        let refused = bob.first("nack").await;
+        let step = refused_with(&refused, code);
+        assert_eq!(
+            step.contains("`trusted`"),
+            wrong["permission"] == "trust.elevate.privileged",
+            "{refused}"
+        );
     }
     bob.send(request(&Value::Null, wish())).await;
     assert_eq!(bob.first("nack").await["payload"]["code"], "INVALID_ARGUMENT", "no job is named");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::{AskId, Error, PendingAsk, Rights, Session, SessionId};
+use mainstay_model::{AskId, Error, PendingAsk, Rights, Session, SessionId, TrustRefusal};
 
 use super::Client;
 
@@ -123,7 +123,7 @@ impl Client {
         }
         let found = self.engine.stored(session).await?;
         match found.ask(ask).and_then(PendingAsk::elevation) {
-            Some(_) => Err(self.not_permitted("say how far a job is trusted")),
+            Some(_) => Err(Error::TrustRefused { refusal: TrustRefusal::NotAllRights }),
             None => Ok(()),
         }
     }

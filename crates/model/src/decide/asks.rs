@@ -94,7 +94,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// [`Error::NotRunning`] where the target does not run, [`Error::NotElevated`] where nothing bounds it, it asks nobody, or it can hold no
-    /// lease; what its grant refuses, [`Error::NotPermitted`] and [`Error::InvalidArgument`] for another level; and as [`Draft::pause`].
+    /// lease; what its grant refuses, [`Error::TrustRefused`] and [`Error::InvalidArgument`] for another level; and as [`Draft::pause`].
     pub(crate) fn elevate(
         &mut self,
         metadata: Metadata,
@@ -102,8 +102,8 @@ impl Draft<'_> {
         target: &CommandId,
         elevation: &Elevation,
     ) -> Result<Response, Error> {
+        elevation.level.check_reachable()?;
         let principal = metadata.source.principal();
-        elevation.level.check_reachable(&principal)?;
         let running = self.session.running().filter(|running| running.answers(&principal, target)).cloned();
         let running = running.ok_or_else(|| Error::NotRunning { command: target.clone() })?;
         let refused = |reason: &str| Err(Error::NotElevated { reason: reason.to_owned() });

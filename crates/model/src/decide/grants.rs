@@ -136,13 +136,13 @@ impl Draft<'_> {
         if !is_holder {
             return Err(not_held(lease));
         }
+        let expires_at = self.lease(lease)?.extension(duration_ms, self.now, self.limits)?;
         let held = self.session.running().and_then(|running| running.grants.as_ref());
         if held.and_then(|held| held.quorum()).is_some_and(|quorum| quorum > 1) {
             // One would give what several have to agree on.
             let reason = "several people gave it together; they are asked again once it has ended".to_owned();
             return Err(Error::InvalidArgument { argument: "lease".to_owned(), reason });
         }
-        let expires_at = self.lease(lease)?.extension(duration_ms, self.now, self.limits)?;
         self.change_lease(metadata.source, None, lease, LeaseChange::Extended { expires_at })
             .ok_or_else(|| not_held(lease))
     }

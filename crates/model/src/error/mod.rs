@@ -1,5 +1,4 @@
-//! Every error that a client can meet. `table.rs` has each one's class, stable code and next step.
-//! `docs/errors/<code>.md` explains each; `mainstay explain <code>` prints it.
+//! Every error that a client can meet. `table.rs` has each one's class, stable code and next step; `docs/errors/<code>.md` explains each.
 
 mod rate_scope;
 mod table;
@@ -10,9 +9,9 @@ pub use table::{ErrorClass, ErrorCode};
 
 use serde::{Deserialize, Serialize};
 
-use crate::affordance::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
 use crate::state::{SessionState, Transition};
+use crate::{Action, Timestamp};
 
 /// What went wrong, as a stable code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, schemars::JsonSchema)]
@@ -193,6 +192,12 @@ pub enum Error {
         /// The reason why it cannot be.
         reason: String,
     },
+    /// No job is trusted with more in this way.
+    #[error("{refusal}")]
+    TrustRefused {
+        /// What stands against it.
+        refusal: crate::trust_refusal::TrustRefusal,
+    },
     /// A job asked for a child's grant that its own does not cover.
     #[error("the grant asks for more than is held: {capability} `{asked}`")]
     GrantExceeded {
@@ -209,7 +214,7 @@ pub enum Error {
         /// How that job came to its end.
         ending: crate::parent_ending::ParentEnding,
     },
-    /// Runners of this kind failed to start too often in a row, or agents' turns with this provider: none is begun for a while.
+    /// Runners of this kind failed to start, or agents' turns failed with this provider, too often in a row: none begins for a while.
     #[error("{}: {reason}", words::unavailable(kind, provider.as_deref()))]
     RunnerUnavailable {
         /// The kind of the session.

@@ -96,6 +96,7 @@ table! {
     GrantRevoked => NotPermitted, "grant_revoked", "Ask whoever revoked it for a new grant.";
     BudgetExhausted => NotPermitted, "budget_exhausted", "Submit the job again with a larger budget for what is left to do.";
     NotElevated => Conflict, "not_elevated", "Name a job of an agent that runs and that a grant bounds; one that holds too many leases can be trusted again once one has ended.";
+    TrustRefused { refusal } => NotPermitted, "trust_refused", refusal.next_step();
     GrantExceeded => NotPermitted, "grant_exceeded", "Ask for no more than the job's own grant has, and than remains of its budget.";
     ParentEnded => Conflict, "parent_ended", "Send it again under a new id if it should run by itself.";
     RunnerUnavailable { retry_after_ms } => Unavailable, "runner_unavailable",

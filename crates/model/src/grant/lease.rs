@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event::Deadline;
 use crate::limits::Limits;
 use crate::trust::TrustLevel;
+use crate::trust_refusal::TrustRefusal;
 
 /// For how long somebody gives a permission, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -174,7 +175,8 @@ impl Lease {
     /// for no longer than `lease-longest-ms`. One that raises the trust in its job is not extended: who may do everything gives it anew.
     ///
     /// # Errors
-    /// [`Error::GrantExpired`] where it has ended, [`Error::GrantExceeded`] where it may last no longer than it does.
+    /// [`Error::GrantExpired`] where it has ended, [`Error::GrantExceeded`] where it may last no longer than it does,
+    /// [`Error::TrustRefused`] where it raises the trust in its job.
     pub fn extension(
         &self,
         duration_ms: Option<u64>,
@@ -184,9 +186,12 @@ impl Lease {
         if !self.is_live(now) {
             return Err(Denial::Expired { at: self.expires_at }.into());
         }
+        if self.level.is_some() {
+            return Err(Error::TrustRefused { refusal: TrustRefusal::Extension });
+        }
         let wanted = after(now, duration_ms.unwrap_or(self.duration_ms).min(self.duration_ms));
         let until = wanted.min(after(self.granted_at, limits.lease_longest_ms));
-        match self.level.is_none() && until > self.expires_at {
+        match until > self.expires_at {
             true => Ok(until),
             false => Err(Error::GrantExceeded { capability: "expiry".to_owned(), asked: wanted.to_string() }),
         }

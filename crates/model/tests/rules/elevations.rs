@@ -5,7 +5,7 @@ use mainstay_model::elevation::{Elevation, TrustLevel};
 use mainstay_model::grant::{AskedOperation, Grants, Lease, LeaseTerms, OperationKind};
 use mainstay_model::{
     AskEnding, Command, Effect, Error, EventBody, Input, LeaseId, Limits, Notice, Principal, Question,
-    RunnerNotice, SessionCommand, SessionKind, Source,
+    RunnerNotice, SessionCommand, SessionKind, Source, TrustRefusal,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -88,7 +88,7 @@ fn a_bounded_job_does_for_a_time_what_somebody_trusts_it_with() {
         SessionCommand::ExtendLease(ExtendLease { lease: LeaseId::from(ask_id(ASK)), duration_ms: None });
     story.steps = 120;
     let refused = send(&mut story, 3, client(), more).unwrap_err();
-    assert!(matches!(refused, Error::GrantExceeded { .. }), "it is asked for anew: {refused}");
+    assert_eq!(refused, Error::TrustRefused { refusal: TrustRefusal::Extension }, "it is asked for anew");
     story.steps = 159;
     assert!(may_write(&mut story, 4, "/work/a"));
     story.steps = 160;
@@ -141,7 +141,8 @@ fn what_cannot_be_elevated_is_refused() {
     let refused = |elevation, story: &mut SessionHistory| elevate(story, 1, elevation).unwrap_err();
     let mut story = bounded();
     let privileged = Elevation { level: TrustLevel::Privileged, ..elevation() };
-    assert!(matches!(refused(privileged, &mut story), Error::NotPermitted { .. }));
+    let privileged = refused(privileged, &mut story);
+    assert_eq!(privileged, Error::TrustRefused { refusal: TrustRefusal::Privileged });
     for wrong in [
         Elevation { level: TrustLevel::Constrained, ..elevation() },
         Elevation { pattern: "work".to_owned(), ..elevation() },

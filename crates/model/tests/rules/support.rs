@@ -22,7 +22,7 @@ use mainstay_model::{
     OutputStream, ParentEnding, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question,
     QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq,
     Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
-    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Transition, TrustRefusal, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -792,6 +792,10 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::GrantRevoked { reason: text("the review is over") },
         Error::BudgetExhausted { currency: text("USD") },
         Error::NotElevated { reason: text("nothing bounds it, so it is trusted already") },
+        Error::TrustRefused { refusal: TrustRefusal::NotAllRights },
+        Error::TrustRefused { refusal: TrustRefusal::OwnRequest },
+        Error::TrustRefused { refusal: TrustRefusal::Privileged },
+        Error::TrustRefused { refusal: TrustRefusal::Extension },
         Error::GrantExceeded { capability: text("fs.write"), asked: text("/**") },
         Error::ParentEnded { parent: command_id(1), ending: ParentEnding::Cancelled },
         Error::RunnerUnavailable {
