@@ -100,7 +100,7 @@ macro_rules! messages {
             ///
             /// # Errors
             /// What is wrong with the payload.
-            pub fn read(self, payload: Map<String, Value>) -> Result<Message, serde_json::Error> {
+            pub fn read(self, payload: Map<String, Value>) -> Result<Message, PayloadError> {
                 match self { $(Self::$variant => read(payload).map(Message::$variant),)* }
             }
         }
@@ -202,8 +202,11 @@ messages! {
     TraceSpan TraceSpan = "trace.span", Telemetry, Both;
 }
 
-fn read<P: DeserializeOwned>(payload: Map<String, Value>) -> Result<P, serde_json::Error> {
-    serde_json::from_value(Value::Object(payload))
+/// What is wrong with a payload, and in which field.
+pub type PayloadError = serde_path_to_error::Error<serde_json::Error>;
+
+fn read<P: DeserializeOwned>(payload: Map<String, Value>) -> Result<P, PayloadError> {
+    serde_path_to_error::deserialize(Value::Object(payload))
 }
 
 fn written(payload: &impl Serialize) -> Result<Value, serde_json::Error> {

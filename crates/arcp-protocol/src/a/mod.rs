@@ -21,4 +21,4 @@ pub use capabilities::{ArtifactRetention, Capabilities, HeartbeatRecovery};
 pub use envelope::{DecodeError, Envelope, Priority, VERSION, decode};
 pub use error::ErrorCode;
 pub use extension::{OnUnknown, on_unknown};
-pub use message::{Group, Message, MessageType, Sender};
+pub use message::{Group, Message, MessageType, PayloadError, Sender};

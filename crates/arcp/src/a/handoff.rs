@@ -4,9 +4,11 @@ use mainstay_arcp_protocol::Dialect;
 use mainstay_arcp_protocol::a::ErrorCode;
 use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::AgentHandoff;
+use mainstay_arcp_protocol::a::session::Identity;
 use mainstay_model::command::HandOver;
 use mainstay_model::{Command, CommandId, Error, SessionCommand, SessionId, Timestamp};
 
+use super::handshake::RUNTIME;
 use super::{A, capabilities, errors};
 use crate::session::Session;
 use crate::stored_session::StoredSession;
@@ -45,11 +47,8 @@ impl Session<A> {
         job: Option<String>,
         AgentHandoff { target, runtime, .. }: &AgentHandoff,
     ) -> Result<Result<(SessionId, CommandId), Nack>, Error> {
-        if runtime.fingerprint.as_deref() != Some(&*self.daemon.fingerprint) {
-            let reason = "the runtime that is to go on with the job is another, or is not named";
-            let step =
-                "Name the `fingerprint` that `session.accepted` has in `runtime`, once you have verified it.";
-            return Ok(Err(errors::nack(ErrorCode::FailedPrecondition, reason, step)));
+        if let Err(nack) = self.is_this(runtime) {
+            return Ok(Err(nack));
         }
         let Some(Ok(job)) = job.map(CommandId::new) else {
             let reason = "only a job is handed over: name it in the `job_id` of the envelope";
@@ -72,6 +71,20 @@ impl Session<A> {
                 Err(errors::nack(ErrorCode::PermissionDenied, reason, step))
             }
         })
+    }
+
+    /// Whether the runtime that is to go on with a job is this one; else in which field it is another.
+    fn is_this(&self, Identity { kind, fingerprint, .. }: &Identity) -> Result<(), Nack> {
+        let reason = match fingerprint.as_deref() {
+            _ if kind != RUNTIME => format!("`runtime.kind`: `{kind}` is another runtime"),
+            None => "`runtime.fingerprint` is missing".to_owned(),
+            Some(named) if named != &*self.daemon.fingerprint => {
+                format!("`runtime.fingerprint`: `{named}` is another runtime")
+            }
+            Some(_) => return Ok(()),
+        };
+        let step = "Name the `kind` and the `fingerprint` that `session.accepted` has in `runtime`, once you have verified them.";
+        Err(errors::nack(ErrorCode::FailedPrecondition, reason, step))
     }
 
     /// Whether a session can hold a job in the place of this one; else why not.

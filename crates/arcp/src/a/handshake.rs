@@ -20,6 +20,9 @@ use crate::peer::{AdmittedClient, Peer};
 use crate::session::{Opened, Session};
 use crate::stored_session::{Opening, StoredSession};
 
+/// The kind of this runtime, as it says of itself.
+pub(super) const RUNTIME: &str = "mainstay";
+
 /// What a connection has agreed on for itself, whichever sessions it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Terms {
@@ -191,7 +194,7 @@ pub(super) fn accepted(session: &Session<super::A>) -> SessionAccepted {
     SessionAccepted {
         session_id: session.stored.id.clone(),
         runtime: Some(Identity {
-            kind: "mainstay".to_owned(),
+            kind: RUNTIME.to_owned(),
             version: Some(session.daemon.version.to_owned()),
             fingerprint: Some(session.daemon.fingerprint.to_string()),
             principal: None,

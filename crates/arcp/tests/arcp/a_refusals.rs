@@ -117,6 +117,10 @@ async fn each_refusal_says_what_can_be_done_next() {
     let job = peer.first("job.started").await["job_id"].clone();
     let runtime = json!({ "kind": "mainstay", "fingerprint": "sha256:0" });
     for wrong in [
+        message("agent.handoff", json!({ "target": target })),
+        handoff(&job, &target, json!({ "fingerprint": "sha256:0" })),
+        handoff(&job, &target, json!("sha256:0")),
+        handoff(&job, &target, json!({ "kind": "other", "fingerprint": "sha256:0" })),
         handoff(&job, &target, json!({ "kind": "mainstay" })),
         handoff(&job, &target, json!({ "kind": "mainstay", "fingerprint": "sha256:1" })),
         handoff(&job, "sess_none", runtime.clone()),
