@@ -145,9 +145,8 @@ impl Feed {
         match &event.body {
             EventBody::AskRaised(ask) => known.asks.push(ask.ask),
             EventBody::AskEnded { ask, .. } => known.asks.retain(|waits| waits != ask),
-            EventBody::JobHandedOver { from, to, .. } => {
-                known.is_own = *to == self.session || (known.is_own && *from != self.session);
-            }
+            // Whoever else submitted it under the same key holds it no more, either.
+            EventBody::JobHandedOver { to, .. } => known.is_own = *to == self.session,
             _ => {}
         }
         (!news.is_empty()).then_some(Told { job, event, news })

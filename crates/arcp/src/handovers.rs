@@ -41,8 +41,8 @@ impl<D: Dialect> Session<D> {
         self.load_agent_names().await
     }
 
-    /// Whether this session was given a job by another, or gave it to another; none where neither, or where the events of that were deleted. The last
-    /// time counts.
+    /// Whether this session holds a job that was handed over, by the last time that it was; none of a job that never was, or where the events of that
+    /// were deleted.
     pub(crate) async fn holds_by_handover(
         &self,
         job: &CommandId,
@@ -54,7 +54,7 @@ impl<D: Dialect> Session<D> {
         };
         let own = &self.stored.id;
         Ok(history.iter().rev().find_map(|event| match &event.body {
-            EventBody::JobHandedOver { from, to, .. } if from == own || to == own => Some(to == own),
+            EventBody::JobHandedOver { to, .. } => Some(to == own),
             _ => None,
         }))
     }

@@ -81,6 +81,17 @@ pub(crate) struct JobView<'a> {
     pub(crate) event: &'a Event,
     /// Whether something that it asks, or that is asked about it, waits for an answer behind the event.
     pub(crate) is_blocked: bool,
+    /// What the event changes of who holds it.
+    pub(crate) handover: Option<Handover>,
+}
+
+/// How a session stands to the handover of a job that it is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// It held the job, and holds it no more.
+    Given,
+    /// It holds the job now, and did not before.
+    Taken,
 }
 
 /// The fold of what a session is told of its jobs.
@@ -318,10 +329,11 @@ impl<V: Translator> MessageFold<V> {
         let is_blocked = self.is_blocked(job);
         let Some(known) = self.jobs.get_mut(job) else { return said };
         if let Some(acceptance) = Acceptance::of(event).filter(|acceptance| acceptance.is_first) {
-            let view = JobView { job, known, event, is_blocked };
+            let view = JobView { job, known, event, is_blocked, handover: None };
             said.push((false, self.translator.accepted(&view, !acceptance.begins)));
         }
         for news in news {
+            let mut handover = None;
             let outcome = match news {
                 JobNews::Ended(end) => Some(JobOutcome::of(end, known.last_text.as_deref())),
                 _ => None,
@@ -341,7 +353,12 @@ impl<V: Translator> MessageFold<V> {
                 }
                 (JobNews::HandedOver { .. }, None) => {
                     let is_own = self.feed.job(job).is_some_and(|fed| fed.is_own);
-                    if is_own && !known.is_own {
+                    handover = match (known.is_own, is_own) {
+                        (true, false) => Some(Handover::Given),
+                        (false, true) => Some(Handover::Taken),
+                        (true, true) | (false, false) => None,
+                    };
+                    if handover == Some(Handover::Taken) {
                         // The message was another session's.
                         known.origin.message = None;
                     }
@@ -352,7 +369,7 @@ impl<V: Translator> MessageFold<V> {
                 }
                 _ => {}
             }
-            let view = JobView { job, known, event, is_blocked };
+            let view = JobView { job, known, event, is_blocked, handover };
             said.push(match outcome {
                 Some(outcome) => (true, self.translator.ended(&view, outcome)),
                 None => (false, self.translator.news(&view, news)),
@@ -389,7 +406,7 @@ impl<V: Translator> MessageFold<V> {
     ) -> Vec<V::Numbered> {
         let is_blocked = self.is_blocked(job);
         let Some(known) = self.jobs.get_mut(job) else { return Vec::new() };
-        let view = JobView { job, known, event, is_blocked };
+        let view = JobView { job, known, event, is_blocked, handover: None };
         let told = self.translator.envelopes(&view, index, message, self.feed.observers(), self.seq);
         if let Some(last) = told.last() {
             self.seq = last.seq();

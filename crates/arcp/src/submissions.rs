@@ -172,10 +172,13 @@ impl<D: Dialect> Session<D> {
             return Ok(());
         }
         self.reach_the_end().await?;
-        let is_given_away = !self.is_own(&job) && self.holds_by_handover(&job, home).await? == Some(false);
+        // How it has ended is told to whoever submits it again.
+        let goes_on = matches!(self.place_of(&job).await?, Some((_, false)));
+        let is_given_away =
+            goes_on && !self.is_own(&job) && self.holds_by_handover(&job, home).await? == Some(false);
         let runs_on =
             self.is_own(&job) && self.fold.job(&job).is_some_and(|known| !known.state.is_terminal());
-        // What it gave to another session does not become its own again by being sent again.
+        // What another session was given does not become this one's by being sent again.
         if !runs_on && !is_given_away && (submission.is_some() || !self.is_own(&job)) {
             let told = self.told_under_this(&job, home, submission.as_ref()).await?;
             let joined = Change::Joined {

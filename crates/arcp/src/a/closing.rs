@@ -87,10 +87,25 @@ impl Session<A> {
     }
 
     async fn end_closed(&mut self, id: &str, last: Message, is_closed: bool) -> Result<Served, Error> {
-        self.stored.is_closed = is_closed;
-        self.renew().await?;
+        match is_closed {
+            true => self.store_closed().await?,
+            false => self.renew().await?,
+        }
         self.answer(id, last).await;
         Ok(Served::Ended(End::Gone))
+    }
+
+    /// Stores that the session is closed. Where it was handed a job before that was stored, it stays one that can be resumed: who handed that over
+    /// took it for an open one.
+    pub(super) async fn store_closed(&mut self) -> Result<(), Error> {
+        self.stored.is_closed = true;
+        self.renew().await?;
+        self.reach_the_end().await?;
+        if !self.open_jobs().is_empty() {
+            self.stored.is_closed = false;
+            self.store().await?;
+        }
+        Ok(())
     }
 
     /// Whether nothing was asked in the session.

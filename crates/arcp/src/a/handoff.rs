@@ -6,7 +6,7 @@ use mainstay_arcp_protocol::a::control::Nack;
 use mainstay_arcp_protocol::a::execution::AgentHandoff;
 use mainstay_arcp_protocol::a::session::Identity;
 use mainstay_model::command::HandOver;
-use mainstay_model::{Command, CommandId, Error, SessionCommand, SessionId, Timestamp};
+use mainstay_model::{Command, CommandId, Error, Outcome, SessionCommand, SessionId, Timestamp};
 
 use super::handshake::RUNTIME;
 use super::{A, capabilities, errors};
@@ -22,23 +22,62 @@ impl Session<A> {
         handoff: AgentHandoff,
     ) -> Result<(), Error> {
         let command = self.command_of(id)?;
-        let outcome = match self.outcome_of(&command).await {
-            Some(outcome) => outcome,
-            None => match self.handed_off(job, &handoff).await? {
+        let refused = match self.outcome_of(&command).await {
+            Some(outcome) => Ok(outcome),
+            None => match self.handed_off(job.clone(), &handoff).await? {
                 Ok((home, target)) => {
-                    let (from, to) = (self.stored.id.clone(), handoff.target);
+                    let (from, to) = (self.stored.id.clone(), handoff.target.clone());
                     let body = SessionCommand::HandOver(HandOver { target, from, to });
-                    let command = Command::new(command, self.client.source(), body);
-                    self.client.submit(home, command).await.map(|answered| answered.outcome)
+                    let command = Command::new(command.clone(), self.client.source(), body);
+                    Ok(self.client.submit(home, command).await.map(|answered| answered.outcome))
                 }
-                Err(nack) => {
-                    self.nack(id, nack).await;
-                    return Ok(());
-                }
+                Err(nack) => Err(nack),
             },
         };
+        let refused = match (refused, job.map(CommandId::new)) {
+            (Ok(Ok(Outcome::Done { response })), Some(Ok(job))) => {
+                match self.taken_back(&command, job, &handoff.target).await? {
+                    Some(nack) => Err(nack),
+                    None => Ok(Ok(Outcome::Done { response })),
+                }
+            }
+            (refused, _) => refused,
+        };
         self.reach_the_end().await?;
-        self.settle(id, outcome).await
+        match refused {
+            Ok(outcome) => self.settle(id, outcome).await,
+            Err(nack) => {
+                self.nack(id, nack).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a job back that was handed over to a session that was closed at the same moment, since nobody would hold it; says why, where it did. A
+    /// session that learns of the job while it closes stays open instead.
+    async fn taken_back(
+        &mut self,
+        handover: &CommandId,
+        job: CommandId,
+        target: &str,
+    ) -> Result<Option<Nack>, Error> {
+        let command = handover.part(1)?;
+        if let Some(Ok(Outcome::Done { .. })) = self.outcome_of(&command).await {
+            return Ok(Some(gone()));
+        }
+        let (Err(nack), Some((home, false))) = (self.may_go_on(target).await?, self.place_of(&job).await?)
+        else {
+            return Ok(None);
+        };
+        let (from, to) = (target.to_owned(), self.stored.id.clone());
+        let body = SessionCommand::HandOver(HandOver { target: job, from, to });
+        let command = Command::new(command, self.client.source(), body);
+        match self.client.submit(home, command).await.map(|answered| answered.outcome) {
+            Ok(Outcome::Done { .. }) => Ok(Some(nack)),
+            Err(Error::DaemonStopping) => Err(Error::DaemonStopping),
+            // What has ended meanwhile needs nobody who holds it.
+            Ok(Outcome::Failed { .. }) | Err(_) => Ok(None),
+        }
     }
 
     /// The job that is handed over, and the session of the engine that has it; else why it stays.
@@ -91,10 +130,7 @@ impl Session<A> {
     async fn may_go_on(&self, target: &str) -> Result<Result<(), Nack>, Error> {
         let found = StoredSession::find(&self.client, target, Timestamp::now()).await?;
         let Some(found) = found.filter(|found| !found.is_closed) else {
-            let reason = "`target`: this principal has no such session that is open or can be resumed";
-            let step =
-                "Name the `session_id` that `session.accepted` gave the other session of this principal.";
-            return Ok(Err(errors::nack(ErrorCode::NotFound, reason, step)));
+            return Ok(Err(gone()));
         };
         let takes_jobs = found.features.iter().any(|feature| feature == capabilities::HANDOFF);
         Ok(match found.dialect == Dialect::A && takes_jobs && target != self.stored.id {
@@ -106,4 +142,11 @@ impl Session<A> {
             }
         })
     }
+}
+
+/// The refusal of a session that cannot hold a job any more, or never could.
+fn gone() -> Nack {
+    let reason = "`target`: this principal has no such session that is open or can be resumed";
+    let step = "Name the `session_id` that `session.accepted` gave the other session of this principal.";
+    errors::nack(ErrorCode::NotFound, reason, step)
 }

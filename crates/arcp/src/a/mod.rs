@@ -216,7 +216,11 @@ async fn resumed(
         return Ok(go_on(peer, session, updates, has).await);
     }
     // A session that was opened for this alone is not wanted any more.
-    session.stored.is_closed = session.is_unused();
+    if session.is_unused()
+        && let Err(error) = session.store_closed().await
+    {
+        tracing::warn!(%error, session = session.stored.id, "a session that is not wanted is not stored");
+    }
     session.gone().await;
     // It is given up first: two clients that want each other's sessions would wait for each other.
     drop(session.owned.take());

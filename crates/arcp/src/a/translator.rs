@@ -18,7 +18,7 @@ use super::{errors, ids};
 use crate::frames::Outgoing;
 use crate::job_news::JobNews;
 use crate::job_outcome::{FailureCause, JobOutcome, JobState};
-use crate::message_fold::{JobView, Numbered, Translator};
+use crate::message_fold::{Handover, JobView, Numbered, Translator};
 use crate::observer::{Observer, is_among};
 
 /// The event that separates what an observer is told of the past from what happens now. Source: draft-arcp-01, 13.3.
@@ -62,11 +62,22 @@ pub(crate) struct JobMessage {
     extensions: Option<Extensions>,
     /// The bytes of a piece of a binary stream.
     bytes: Option<Vec<u8>>,
+    /// Whether it is for the session alone, which holds the job or has held it, and for no observer.
+    is_for_session: bool,
 }
 
 impl From<Message> for JobMessage {
     fn from(message: Message) -> Self {
-        Self { message, stream: None, answers: None, id: None, priority: None, extensions: None, bytes: None }
+        Self {
+            message,
+            stream: None,
+            answers: None,
+            id: None,
+            priority: None,
+            extensions: None,
+            bytes: None,
+            is_for_session: false,
+        }
     }
 }
 
@@ -79,6 +90,11 @@ impl JobMessage {
     /// The same, a piece of a stream, with its bytes.
     pub(super) fn with_bytes(self, bytes: Vec<u8>) -> Self {
         Self { bytes: Some(bytes), ..self }
+    }
+
+    /// The same, for the session alone.
+    fn for_session(self) -> Self {
+        Self { is_for_session: true, ..self }
     }
 
     /// The same, as the answer to a message.
@@ -173,9 +189,17 @@ impl Translator for ATranslator {
             Message::StreamOpen(open)
         };
         match news {
-            // The session that has the job now was not told of the streams before.
-            JobNews::HandedOver { to, .. } => {
-                let streams = self.in_streams(view, opened).map(|said| said.filter(|_| *to == self.session));
+            // Who holds the job now was not told of its streams before, and who held it is told of them no more. Observers are, as before.
+            JobNews::HandedOver { .. } => {
+                let closed = |_| {
+                    let reason = Some("another session has the job".to_owned());
+                    Message::StreamClose(StreamClose { reason, chunks: None })
+                };
+                let open = self.in_streams(view, opened);
+                let open = open.map(|said| said.filter(|_| view.handover == Some(Handover::Taken)));
+                let close = self.in_streams(view, closed);
+                let close = close.map(|said| said.filter(|_| view.handover == Some(Handover::Given)));
+                let streams = open.chain(close).map(|said| said.map(JobMessage::for_session));
                 messages_of(self, view, news).into_iter().chain(streams).collect()
             }
             JobNews::Began => {
@@ -205,7 +229,7 @@ impl Translator for ATranslator {
         seq: u64,
     ) -> Vec<Delivery> {
         let JobView { job, known, event, .. } = view;
-        let JobMessage { message, stream, answers, id, priority, extensions, bytes } = said;
+        let JobMessage { message, stream, answers, id, priority, extensions, bytes, is_for_session } = said;
         let id = id.unwrap_or_else(|| ids::of_event(event, index));
         let original = Envelope {
             session_id: Some(known.origin.session.clone()),
@@ -217,8 +241,8 @@ impl Translator for ATranslator {
             extensions,
             ..Envelope::new(id, event.at, message)
         };
-        let watching: Vec<_> =
-            observers.iter().filter(|observer| is_wanted(observer, view, &original)).collect();
+        let is_watching = |observer: &&Observer| !is_for_session && is_wanted(observer, view, &original);
+        let watching: Vec<_> = observers.iter().filter(is_watching).collect();
         // Observers have bytes within the envelope, which is within another.
         let whole = match &bytes {
             Some(bytes) if !(self.sidecar && watching.is_empty()) => in_envelope(original.clone(), bytes),
@@ -234,7 +258,7 @@ impl Translator for ATranslator {
         };
         let mut delivered: Vec<Delivery> = Vec::new();
         let mut seq = seq;
-        if known.is_own {
+        if known.is_own || is_for_session {
             seq += 1;
             // Another session may have submitted it, and handed it over.
             let to_own = |envelope| Envelope { session_id: Some(self.session.clone()), ..envelope };

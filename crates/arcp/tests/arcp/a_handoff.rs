@@ -24,6 +24,28 @@ fn runtime() -> Value {
     json!({ "kind": "mainstay", "fingerprint": "sha256:0" })
 }
 
+/// Hands a job over, and gives all that is told up to the answer.
+async fn handed_off(peer: &mut Peer, job: &Value, target: &str) -> Vec<Value> {
+    let payload = json!({ "target": target, "runtime": runtime() });
+    let handoff = json!({ "arcp": "1.0", "type": "agent.handoff", "job_id": job, "payload": payload });
+    let id = peer.send(handoff).await;
+    peer.until_it(|envelope| envelope["correlation_id"] == json!(id)).await
+}
+
+/// Which of these messages open and close streams of the job.
+fn of_streams(told: &[Value], job: &Value) -> Vec<String> {
+    let of_job = told.iter().filter(|envelope| envelope["job_id"] == *job);
+    let kinds = of_job.filter_map(|envelope| envelope["type"].as_str());
+    kinds.filter(|kind| ["stream.open", "stream.close"].contains(kind)).map(str::to_owned).collect()
+}
+
+/// The same of what an observer is told.
+fn of_observed_streams(told: &[Value], job: &Value) -> Vec<String> {
+    let observed = told.iter().filter(|envelope| envelope["type"] == "subscribe.event");
+    let events: Vec<_> = observed.map(|envelope| envelope["payload"]["event"].clone()).collect();
+    of_streams(&events, job)
+}
+
 /// Starts a job that goes on until it is stopped.
 async fn begun(home: &Home, peer: &mut Peer) -> Value {
     invoke(peer, home.code("wait")).await;
@@ -150,4 +172,110 @@ async fn a_handoff_to_another_runtime_or_principal_or_of_the_job_of_another_is_r
     cancel(&mut first, &job).await;
     assert_eq!(first.until_it(is_end).await.pop().unwrap()["type"], "job.cancelled");
     assert_eq!(hand_off(&mut first, &job, &to, runtime()).await["payload"]["code"], "FAILED_PRECONDITION");
+}
+
+#[tokio::test]
+async fn streams_close_for_who_gives_a_job_and_open_once_for_who_is_told_of_them() {
+    let home = Home::new().await;
+    let (mut first, from) = opened_for_handoff(&home, "secret").await;
+    let (mut second, to) = opened_for_handoff(&home, "secret").await;
+    ask(&mut second, "subscribe", json!({})).await;
+    second.first("subscribe.accepted").await;
+    let job = begun(&home, &mut first).await;
+    let told = handed_off(&mut first, &job, &to).await;
+    assert_eq!(of_streams(&told, &job), ["stream.open", "stream.close"]);
+    let closed = told.iter().find(|envelope| envelope["type"] == "stream.close").unwrap();
+    assert_eq!((&closed["session_id"], &closed["job_id"]), (&json!(from), &job));
+    let mut told = second.until("stream.open").await;
+    // It is given back, and given again.
+    let back = handed_off(&mut second, &job, &from).await;
+    assert_eq!(of_streams(&back, &job), ["stream.close"]);
+    assert_eq!(of_streams(&handed_off(&mut first, &job, &to).await, &job), ["stream.open", "stream.close"]);
+    cancel(&mut second, &job).await;
+    told.extend(back);
+    told.extend(second.until_it(is_end).await);
+    assert_eq!(of_streams(&told, &job), ["stream.open", "stream.close", "stream.open", "stream.close"]);
+    assert_eq!(of_observed_streams(&told, &job), ["stream.open", "stream.close"], "{told:#?}");
+}
+
+#[tokio::test]
+async fn who_submitted_a_job_under_the_same_key_holds_it_no_more_once_it_is_handed_over() {
+    let home = Home::new().await;
+    let (mut first, _) = opened_for_handoff(&home, "secret").await;
+    let (mut second, session) = opened_for_handoff(&home, "secret").await;
+    let (mut third, to) = opened_for_handoff(&home, "secret").await;
+    let arguments = home.code("wait");
+    let invoke = json!({
+        "arcp": "1.0", "type": "tool.invoke", "idempotency_key": "k",
+        "payload": { "tool": "fsharp", "arguments": arguments },
+    });
+    first.send(invoke.clone()).await;
+    let job = first.first("job.started").await["job_id"].clone();
+    second.send(invoke.clone()).await;
+    assert_eq!(second.first("job.accepted").await["job_id"], job);
+    assert_eq!(handed_off(&mut first, &job, &to).await.pop().unwrap()["type"], "ack");
+    for submits_again in [false, true] {
+        if submits_again {
+            second.send(invoke.clone()).await;
+            assert_eq!(second.first("job.accepted").await["job_id"], job);
+        }
+        cancel(&mut second, &job).await;
+        assert_eq!(second.first("cancel.refused").await["payload"]["reason"], "not_yours");
+    }
+    ask(&mut second, "ping", json!({})).await;
+    let last = second.first("pong").await["id"].clone();
+    drop(second);
+    let mut second = resumed(&home, &session, last.as_str().unwrap()).await;
+    cancel(&mut second, &job).await;
+    assert_eq!(second.first("cancel.refused").await["payload"]["reason"], "not_yours");
+    cancel(&mut third, &job).await;
+    assert_eq!(third.until_it(is_end).await.pop().unwrap()["type"], "job.cancelled");
+    // What has ended is told to whoever submits it again.
+    second.send(invoke).await;
+    assert_eq!(second.until_it(is_end).await.pop().unwrap()["job_id"], job);
+}
+
+#[tokio::test]
+async fn a_job_is_taken_back_from_a_session_that_was_closed_as_it_was_handed_over() {
+    let home = Home::new().await;
+    let (mut first, _) = opened_for_handoff(&home, "secret").await;
+    let (mut second, to) = opened_for_handoff(&home, "secret").await;
+    let job = begun(&home, &mut first).await;
+    let payload = json!({ "target": to, "runtime": runtime() });
+    let handoff =
+        json!({ "arcp": "1.0", "type": "agent.handoff", "id": "h", "job_id": job, "payload": payload });
+    first.send(handoff.clone()).await;
+    first.first("ack").await;
+    ask(&mut second, "session.close", json!({})).await;
+    second.first("session.close").await;
+    home.change_stored(&to, |stored| stored["isClosed"] = json!(true)).await;
+    for _ in 0..2 {
+        first.send(handoff.clone()).await;
+        assert_eq!(first.first("nack").await["payload"]["code"], "NOT_FOUND");
+    }
+    cancel(&mut first, &job).await;
+    assert_eq!(first.until_it(is_end).await.pop().unwrap()["type"], "job.cancelled");
+}
+
+#[tokio::test]
+async fn a_session_holds_a_job_however_its_handover_meets_the_end_of_the_other_session() {
+    let home = Home::new().await;
+    let (mut first, _) = opened_for_handoff(&home, "secret").await;
+    for _ in 0..10 {
+        let (mut second, to) = opened_for_handoff(&home, "secret").await;
+        ask(&mut second, "ping", json!({})).await;
+        let last = second.first("pong").await["id"].clone();
+        let job = begun(&home, &mut first).await;
+        let (answer, ()) = tokio::join!(hand_off(&mut first, &job, &to, runtime()), async {
+            ask(&mut second, "session.close", json!({})).await;
+            second.first("session.close").await;
+        });
+        let mut second = match answer["type"] == "ack" {
+            true => Some(resumed(&home, &to, last.as_str().unwrap()).await),
+            false => None,
+        };
+        let holder = second.as_mut().unwrap_or(&mut first);
+        cancel(holder, &job).await;
+        assert_eq!(holder.until_it(is_end).await.pop().unwrap()["type"], "job.cancelled", "{answer}");
+    }
 }
