@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use mainstay_log::{SessionFilter, StoredOutcome};
 use mainstay_model::grant::Amounts;
-use mainstay_model::{Delegation, Error, Notice, Outcome, Response, RunningJob, Seq, Session, SessionId};
+use mainstay_model::{
+    Delegation, Error, Notice, Outcome, Position, Response, RunningJob, Seq, Session, SessionId,
+};
 use tokio::sync::{mpsc, watch};
 
 use crate::claims::CommandKey;
@@ -228,7 +230,9 @@ impl Follower {
                     visible.wait_for(|home| !has(home, &key)).await.ok();
                 })));
             }
-            (Some(home), Some(_)) => engine.unspent(home, &key, task, begun_at(&outcome.outcome)).await?,
+            (Some(home), Some(_)) => {
+                engine.unspent(home, &key, (parent.id, task), begun_at(&outcome.outcome)).await?
+            }
         };
         close(engine, parent, task, unspent).await
     }
@@ -292,14 +296,18 @@ impl Engine {
         &self,
         home: SessionId,
         (principal, command): &CommandKey,
-        task: &Delegation,
+        (parent, task): (SessionId, &Delegation),
         begun_at: Option<Seq>,
     ) -> Result<Amounts, Error> {
-        let mut after = begun_at.map_or(Seq::ZERO, |seq| Seq(seq.0.saturating_sub(1)));
-        let mut running: Option<RunningJob> = None;
         if task.given.is_empty() {
             return Ok(Amounts::new());
         }
+        // Where its outcome does not say when it began: that was not before the task was given.
+        let mut after = match begun_at {
+            Some(seq) => Seq(seq.0.saturating_sub(1)),
+            None => self.last_before(home, self.given_at(parent, task).await?).await?,
+        };
+        let mut running: Option<RunningJob> = None;
         loop {
             let page = self.events(home, after, PAGE).await?;
             let Some(last) = page.last() else { break };
@@ -320,6 +328,29 @@ impl Engine {
         }
         // It never began, or is cut off with its session.
         Ok(running.as_ref().map_or_else(|| task.given.clone(), left_of))
+    }
+
+    /// Where in the log a task was given; its beginning where the event of that is not there any more.
+    async fn given_at(&self, parent: SessionId, task: &Delegation) -> Result<Position, Error> {
+        let events = self.events(parent, Seq(task.given_at.0.saturating_sub(1)), 1).await?;
+        let given = events.first().filter(|event| event.seq == task.given_at);
+        Ok(given.map_or(Position::ZERO, |event| event.position))
+    }
+
+    /// The last event of a session before a place in the log, which is searched for: the session may be long.
+    async fn last_before(&self, session: SessionId, place: Position) -> Result<Seq, Error> {
+        let stored = self.session(session).await?;
+        let mut before = Seq::ZERO;
+        let mut behind = stored.map_or(Seq::ZERO, |stored| stored.last_seq).next();
+        while before.next() < behind {
+            let middle = Seq(before.0.midpoint(behind.0));
+            let events = self.events(session, Seq(middle.0 - 1), 1).await?;
+            match events.first().filter(|event| event.position < place) {
+                Some(event) => before = event.seq,
+                None => behind = middle,
+            }
+        }
+        Ok(before)
     }
 
     /// Whether a session knows of a task that was given with this event, and that is not to stop.

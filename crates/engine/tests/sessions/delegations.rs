@@ -231,6 +231,24 @@ async fn a_task_ends_whose_command_could_not_be_stored() {
     assert_eq!(left(&from).await.as_deref(), Some("8"));
 }
 
+#[tokio::test]
+async fn what_a_stopped_job_has_left_is_found_without_reading_its_session_from_the_start() {
+    let daemon = Daemon::start().await;
+    let (from, to) = (daemon.session().await, daemon.session().await);
+    for _ in 0..40 {
+        to.submit(eval("pure 1")).await.unwrap();
+    }
+    let _parent = begin_parent(&from, "ask which?").await;
+    from.until("askRaised").await;
+    let _child = give(&from, &to, "child", eval("ask what?")).await;
+    to.until("askRaised").await;
+    let before = daemon.store.read_of(to.id);
+    from.submit(CANCEL).await.unwrap();
+    from.until("delegationEnded").await;
+    let read = daemon.store.read_of(to.id) - before;
+    assert!(read < 40, "{read} events were read");
+}
+
 /// Kills the daemon with the append after so many, once a job is cancelled that gave tasks to others, and lets the next one go on.
 async fn kill_between_the_ends(appends: usize, last_is_stored: bool) {
     let folder = tempfile::tempdir().unwrap();

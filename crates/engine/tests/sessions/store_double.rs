@@ -1,5 +1,6 @@
 //! A store that can be told to refuse, or to keep its callers waiting.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,6 +39,7 @@ pub(crate) struct StoreDouble {
     renewals_held: watch::Sender<bool>,
     reads_of_all_held: watch::Sender<bool>,
     cut: watch::Sender<Cut>,
+    read: Mutex<BTreeMap<SessionId, usize>>,
 }
 
 /// Whether whoever appends has been cut off from the store.
@@ -78,6 +80,7 @@ impl StoreDouble {
             renewals_held: watch::Sender::new(false),
             reads_of_all_held: watch::Sender::new(false),
             cut: watch::Sender::new(Cut::Never),
+            read: Mutex::default(),
         }
     }
 
@@ -117,6 +120,11 @@ impl StoreDouble {
             true
         });
         is_stored
+    }
+
+    /// How many events of a session were read.
+    pub(crate) fn read_of(&self, session: SessionId) -> usize {
+        self.read.lock().unwrap().get(&session).copied().unwrap_or_default()
     }
 
     /// Keeps whoever reads the events of all sessions waiting, until told otherwise.
@@ -242,7 +250,9 @@ impl EventLog for StoreDouble {
     }
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
-        self.inner.events(session, after, limit).await
+        let events = self.inner.events(session, after, limit).await?;
+        *self.read.lock().unwrap().entry(session).or_default() += events.len();
+        Ok(events)
     }
 
     async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
