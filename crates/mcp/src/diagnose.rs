@@ -78,10 +78,11 @@ impl Tool for Diagnose {
             let state = SessionState::Uninitialized.name();
             return Ok(DiagnoseAnswer { session_id: None, state, problems });
         };
-        let SessionStatus { session: stored, .. } = call.client().status(session).await?;
+        let SessionStatus { session: mut stored, .. } = call.client().status(session).await?;
         let after = Seq(stored.last_seq.0.saturating_sub(EVENTS as u64));
         let events = call.client().events(session, after, EVENTS).await?;
         let validity = call.client().validity(session).await?.unwrap_or_default();
+        stored.asks.retain(|pending| call.client().may_be_asked(pending));
         let mut problems = wrong_with(&stored, &events, validity, (Timestamp::now(), call.names()));
         problems.extend(unstartable(call, &stored.kind));
         Ok(DiagnoseAnswer { session_id: Some(session.short()), state: stored.state().name(), problems })

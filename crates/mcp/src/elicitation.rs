@@ -66,7 +66,9 @@ pub(super) async fn put(call: &Call, pending: PendingAsk) {
 
 /// Puts it, and says whether it is over; else it is still asked, and its client is asked no more.
 async fn put_to_client(call: &Call, pending: &PendingAsk) -> Result<bool, Error> {
-    let Some(session) = call.session() else { return Ok(false) };
+    let Some(session) = call.session().filter(|_| call.client().may_be_asked(pending)) else {
+        return Ok(false);
+    };
     let question = &pending.ask.question;
     let mut events = call.client().subscribe(session, pending.raised).await?;
     let mut complaint = None;
@@ -132,13 +134,13 @@ pub(super) fn required(
     Ok(Some(InputRequiredResult::new(Some(requests), Some(state))))
 }
 
-/// What a client is asked, by the ask's id, with what was wrong with the answer that its call brought.
+/// What a client is asked that it may answer, by the ask's id, with what was wrong with the answer that its call brought.
 pub(super) fn requests(call: &Call, pending: &[PendingAsk]) -> InputRequests {
     let request = |pending: &PendingAsk| {
         let form = form(&pending.ask.question, call.complaint(pending.ask.ask))?;
         Some((pending.ask.ask.to_string(), InputRequest::Elicitation(ElicitRequest::new(form))))
     };
-    pending.iter().filter_map(request).collect()
+    pending.iter().filter(|pending| call.client().may_be_asked(pending)).filter_map(request).collect()
 }
 
 /// Takes a client's answers to what is still asked since then, and says which are none, and why: that is still asked. What others have

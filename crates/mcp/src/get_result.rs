@@ -219,8 +219,10 @@ pub(super) async fn still_running(
     if is_own {
         let put_out = put_out(call, session, (running.requested, status.last_seq.next())).await?;
         still.output = ending(&put_out, PRINTED_BYTES);
+        // Whether a job is trusted more does not hold it up, and may not be for this client to say.
         let (secrets, asks) = asks_of(&status, |_| true)
             .into_iter()
+            .filter(|pending| call.client().may_be_asked(pending))
             .partition(|pending: &PendingAsk| pending.ask.question.is_secret());
         let is_form =
             |pending: &PendingAsk| under_way.is_some_and(|under_way| under_way.has_form(pending.ask.ask));

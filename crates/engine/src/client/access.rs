@@ -115,6 +115,11 @@ impl Client {
         }
     }
 
+    /// Whether it may answer this ask of a session that it drives: whether a job is trusted more says only who may do everything.
+    pub fn may_be_asked(&self, pending: &PendingAsk) -> bool {
+        self.access.rights == Rights::All || pending.elevation().is_none()
+    }
+
     /// Whether a job is trusted more says only who may do everything. What is looked at is not older than any event that somebody has read: who
     /// has an ask's id from the log finds the ask here.
     pub(super) async fn may_answer(&self, session: SessionId, ask: AskId) -> Result<(), Error> {

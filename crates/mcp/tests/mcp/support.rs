@@ -34,6 +34,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use mainstay_runner::RunnerFactory;
+use mainstay_test_support::scripted_agent::{Script, ScriptedAgents};
 use mainstay_test_support::scripted_kernel::Scripted;
 
 /// The local principal's token is `secret`, and `ada`, who sees and drives her own sessions, has `hers`.
@@ -65,12 +67,22 @@ impl Home {
         Self::open(0, limits).await
     }
 
+    /// With agents, which do what the test says.
+    pub(crate) async fn of_agents() -> (Self, Script) {
+        let (agents, script) = ScriptedAgents::new();
+        (Self::open_with(0, Limits::default(), vec![Arc::new(agents)]).await, script)
+    }
+
     async fn open(port: u16, limits: Limits) -> Self {
+        Self::open_with(port, limits, vec![Arc::new(Scripted)]).await
+    }
+
+    async fn open_with(port: u16, limits: Limits, factories: Vec<Arc<dyn RunnerFactory>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let engine = Engine::open(
             Arc::new(log),
-            vec![Arc::new(Scripted)],
+            factories,
             Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits },
         )
         .await
@@ -143,7 +155,11 @@ impl Home {
     /// One of the newest protocol, which shows no forms and knows tasks.
     pub(crate) async fn newest_agent_of(&self, principal: &str) -> Agent {
         let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
-        let access = Access { principal: Principal::new(principal).unwrap(), rights };
+        self.newest_agent_with_access(Access { principal: Principal::new(principal).unwrap(), rights }).await
+    }
+
+    /// The same of a principal with these rights.
+    pub(crate) async fn newest_agent_with_access(&self, access: Access) -> Agent {
         let (theirs, _) = self.stream_of(access, Some(self.folder("work")));
         Agent::newest_over(theirs, Listener { knows_tasks: true, ..Listener::default() }).await
     }

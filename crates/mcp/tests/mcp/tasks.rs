@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use mainstay_model::Limits;
+use mainstay_model::command::Elevate;
+use mainstay_model::elevation::{Elevation, TrustLevel};
+use mainstay_model::grant::{Grants, OperationKind};
+use mainstay_model::{
+    Access, Admission, Command, CommandId, CreateSession, JobSpec, Limits, Principal, ProjectChoice, Prompt,
+    Rights, SessionCommand, SessionKind,
+};
 use rmcp::ServiceExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientRequest, GetTaskParams, Request,
@@ -195,4 +201,48 @@ async fn a_task_of_nobody_or_of_another_is_unknown() {
         }
     }
     agent.call("cancel_eval", json!({})).await;
+}
+
+#[tokio::test]
+async fn whether_a_job_is_trusted_more_is_asked_of_nobody_who_may_not_say_it() {
+    for rights in [Rights::All, Rights::Some { see: Vec::new(), drive: Vec::new() }] {
+        let (home, mut script) = Home::of_agents().await;
+        let access = Access { principal: Principal::new("ada").unwrap(), rights: rights.clone() };
+        let client = home.daemon.engine.attach(access.clone(), "test");
+        let create = CreateSession {
+            kind: SessionKind::pi(),
+            working_directory: home.folder("work"),
+            project: ProjectChoice::default(),
+            arguments: Vec::new(),
+            name: None,
+            alias: None,
+        };
+        client.create(mainstay_gateway::command::anonymous(), create).await.unwrap();
+        let session = home.session().await;
+        let turn = CommandId::new("turn").unwrap();
+        let work = SessionCommand::Work(JobSpec::Turn { prompt: Prompt::text("go") });
+        let command = Command::new(turn.clone(), client.source(), work);
+        let grants = Some(Box::new(Grants::default().asking()));
+        let command = Command { admission: Admission::Queue, grants, ..command };
+        let _begun = client.begin(session, command).await.unwrap();
+        script.work().await;
+        let elevation = Elevation {
+            level: TrustLevel::Trusted,
+            kind: OperationKind::FS_WRITE,
+            pattern: "/work/**".to_owned(),
+            duration_ms: 1_000,
+            reason: None,
+            asker: None,
+        };
+        let elevate = SessionCommand::Elevate(Elevate { target: turn, elevation });
+        let id = CommandId::new("elevate").unwrap();
+        client.submit(session, Command::new(id, client.source(), elevate)).await.unwrap();
+        let agent = home.newest_agent_with_access(access).await;
+        assert_eq!(agent.look("turn").await.unwrap(), TaskPayload::Working, "no form has its schema");
+        let still = agent.call("get_result", json!({ "id": "turn", "wait": 0 })).await.structured;
+        assert_eq!(still.get("asks").is_some(), rights == Rights::All, "{still}");
+        let diagnosed = agent.call("diagnose", json!({ "sessionId": session.to_string() })).await.structured;
+        let problems = diagnosed["problems"].as_array().map_or(0, Vec::len);
+        assert_eq!(problems > 0, rights == Rights::All, "{diagnosed}");
+    }
 }
