@@ -279,3 +279,25 @@ async fn a_session_holds_a_job_however_its_handover_meets_the_end_of_the_other_s
         assert_eq!(holder.until_it(is_end).await.pop().unwrap()["type"], "job.cancelled", "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_session_that_begins_anew_knows_who_holds_a_job_that_was_handed_over() {
+    let home = Home::new().await;
+    let (mut first, from) = opened_for_handoff(&home, "secret").await;
+    let (mut second, to) = opened_for_handoff(&home, "secret").await;
+    let job = begun(&home, &mut first).await;
+    assert_eq!(hand_off(&mut first, &job, &to, runtime()).await["type"], "ack");
+    second.first("stream.open").await;
+    for (peer, session) in [(&mut first, &from), (&mut second, &to)] {
+        // It was never told this message.
+        let after = json!({ "after_message_id": "evt_01KR5S0000000000FFFFFFFFFF" });
+        let resume = json!({ "arcp": "1.0", "type": "resume", "session_id": session, "payload": after });
+        peer.send(resume).await;
+        assert_eq!(peer.first("nack").await["payload"]["code"], "DATA_LOSS");
+    }
+    cancel(&mut first, &job).await;
+    assert_eq!(first.first("cancel.refused").await["payload"]["reason"], "not_yours");
+    cancel(&mut second, &job).await;
+    let end = second.until_it(is_end).await.pop().unwrap();
+    assert_eq!((&end["type"], &end["job_id"]), (&json!("job.cancelled"), &job));
+}
