@@ -17,6 +17,7 @@ mod conversations;
 mod creations;
 mod delegations;
 mod deletions;
+mod elevations;
 mod evals;
 mod following;
 mod forks;
