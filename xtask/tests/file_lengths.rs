@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The most lines that a source file may have.
 const MOST: usize = 500;
 
+/// Files that are one table of one kind of thing, and the most lines that they may have.
+const TABLES: [(&str, usize); 1] = [("crates/model/src/error/mod.rs", 600)];
+
 #[test]
 fn a_file_of_too_many_lines_is_refused() {
     let files = [("a.rs", MOST), ("b.rs", MOST + 1)];
@@ -56,6 +59,7 @@ fn measure(root: &Path, path: &Path, files: &mut Vec<(String, usize)>) {
 
 /// Returns what is wrong with files of so many lines.
 fn complaints(files: &[(&str, usize)]) -> Vec<String> {
-    let long = files.iter().filter(|(_, lines)| *lines > MOST);
+    let most = |name: &str| TABLES.iter().find(|(table, _)| *table == name).map_or(MOST, |(_, most)| *most);
+    let long = files.iter().filter(|(name, lines)| *lines > most(name));
     long.map(|(name, lines)| format!("{name} has {lines} lines: split it by subject")).collect()
 }
