@@ -12,6 +12,7 @@ mod elevation;
 mod errors;
 mod handoff;
 mod handshake;
+mod heartbeats;
 mod human;
 mod ids;
 mod interrupts;
@@ -32,7 +33,7 @@ use std::time::Duration;
 use futures::Stream;
 use mainstay_arcp_protocol::a::DecodeError;
 use mainstay_arcp_protocol::a::control::Nack;
-use mainstay_arcp_protocol::a::execution::{JobAccepted, JobHeartbeat, JobState as WireState};
+use mainstay_arcp_protocol::a::execution::JobAccepted;
 use mainstay_arcp_protocol::a::session::{SessionEvicted, SessionRefresh};
 use mainstay_arcp_protocol::a::{Envelope, ErrorCode, Message, OnUnknown, decode, on_unknown};
 use mainstay_model::{CommandId, Error, Event, Position, Timestamp};
@@ -48,7 +49,6 @@ use self::wanted_votes::WantedVotes;
 use crate::dialect::Dialect;
 use crate::fold_place::{Base, Reached};
 use crate::frames::{Incoming, Outbox};
-use crate::job_outcome::JobState;
 use crate::peer::{AdmittedClient, End, Peer};
 use crate::pending_submissions::{PendingSubmission, Refusal};
 use crate::resume_token::ResumeToken;
@@ -443,30 +443,7 @@ impl Dialect for A {
 
     /// A sign of life of each job that runs. Source: draft-arcp-01, 10.3.
     fn beat(session: &mut Session<Self>) -> Vec<String> {
-        let running: Vec<_> = session
-            .fold
-            .jobs()
-            .filter(|(job, known)| known.is_own && (!known.state.is_terminal() || session.held.has(job)))
-            .map(|(job, known)| {
-                let state = live_state(known.state, session.fold.is_blocked(job));
-                (job.clone(), state, known.origin.trace.clone())
-            })
-            .collect();
-        session.dialect.heartbeats.retain(|job, _| running.iter().any(|(runs, ..)| runs == job));
-        let deadline = session.dialect.terms.heartbeat * 2;
-        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
-        let mut frames = Vec::new();
-        for (job, state, trace) in running {
-            let sequence = session.dialect.heartbeats.entry(job.clone()).or_default();
-            *sequence += 1;
-            let heartbeat = JobHeartbeat { sequence: *sequence, deadline_ms, state };
-            frames.push(encoded(&Envelope {
-                job_id: Some(job.to_string()),
-                trace_id: Some(trace),
-                ..session.envelope(None, Message::JobHeartbeat(heartbeat))
-            }));
-        }
-        frames
+        session.signs_of_life()
     }
 
     fn is_held_back(session: &Session<Self>) -> bool {
@@ -476,15 +453,6 @@ impl Dialect for A {
     /// The draft has a client answer nothing.
     fn expects_answers(_: &Session<Self>) -> bool {
         false
-    }
-}
-
-/// How far a job is of which the end was not told yet.
-const fn live_state(state: JobState, is_blocked: bool) -> WireState {
-    match state {
-        JobState::Waits => WireState::Queued,
-        _ if is_blocked => WireState::Blocked,
-        _ => WireState::Running,
     }
 }
 
