@@ -75,7 +75,7 @@ impl<D: Dialect> Session<D> {
     /// Sends those of these messages that the client does not have, however it wants its streams.
     pub(crate) async fn send_told(&mut self, told: &[impl Numbered]) -> Result<(), Error> {
         for message in told {
-            if self.is_new(message) {
+            if self.is_new(message) && !self.is_cancelled(message) {
                 // Whoever resumes is welcomed with the first that is told anew.
                 self.greet().await?;
                 self.send_frame(message.encode()).await;
@@ -102,5 +102,10 @@ impl<D: Dialect> Session<D> {
             self.sent = message.seq();
         }
         is_new
+    }
+
+    /// Whether a message belongs to a stream that the client cancelled.
+    pub(crate) fn is_cancelled(&self, message: &impl Numbered) -> bool {
+        message.stream().is_some_and(|stream| self.stored.cancelled_streams.has(stream))
     }
 }

@@ -75,6 +75,12 @@ impl<V: Translator> HeldJobs<V> {
         self.jobs.contains_key(job)
     }
 
+    /// The job of which something of this stream is about to be told.
+    pub(crate) fn job_of_stream(&self, stream: &str) -> Option<&CommandId> {
+        let waits = |held: &HeldJob<V>| held.rest.iter().any(|message| message.stream() == Some(stream));
+        self.jobs.iter().find(|(_, held)| waits(held)).map(|(job, _)| job)
+    }
+
     /// When there is something to tell; none where no job waits.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Due> {
         let due_of = |held: &HeldJob<V>| held.rest.front().map_or(Due::At(now), |next| self.due(next, now));
@@ -102,7 +108,7 @@ impl<D: Dialect> Session<D> {
     ) -> Result<(), Error> {
         let mut rest = VecDeque::from(told);
         while let Some(message) = rest.pop_front() {
-            if !self.is_new(&message) {
+            if !self.is_new(&message) || self.is_cancelled(&message) {
                 continue;
             }
             self.greet().await?;
@@ -143,6 +149,10 @@ impl<D: Dialect> Session<D> {
     }
 
     async fn deliver(&mut self, message: &<D::Translator as Translator>::Numbered) {
+        // It may have been cancelled while it waited.
+        if self.is_cancelled(message) {
+            return;
+        }
         let frames = message.encode();
         if let Some(stream) = message.chunk_of() {
             self.held.pacing.note_told(stream, frames.size(), Instant::now());

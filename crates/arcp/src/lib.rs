@@ -8,6 +8,7 @@ mod a;
 mod agents;
 mod attach;
 mod b;
+mod cancelled_streams;
 mod connection;
 mod credentials;
 mod delegation;

@@ -66,6 +66,10 @@ pub(crate) trait Numbered: Send {
     fn job(&self) -> Option<&CommandId> {
         None
     }
+    /// The stream that it belongs to, opens or closes; none where that is none.
+    fn stream(&self) -> Option<&str> {
+        None
+    }
     /// The stream that it is a chunk of; none where it is none.
     fn chunk_of(&self) -> Option<&str> {
         None

@@ -10,6 +10,7 @@ use mainstay_model::{Error, Position, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::cancelled_streams::CancelledStreams;
 use crate::fold_place::{Base, Counted, Mark, Reached};
 use crate::late_spans::LateSpans;
 use crate::live_sessions::LiveSessions;
@@ -64,6 +65,9 @@ pub(crate) struct StoredSession {
     /// Which messages were told later than others of higher numbers.
     #[serde(default, skip_serializing_if = "LateSpans::is_empty")]
     pub(crate) late: LateSpans,
+    /// The streams of which its client wants to be told no more.
+    #[serde(default, skip_serializing_if = "CancelledStreams::is_empty")]
+    pub(crate) cancelled_streams: CancelledStreams,
     /// Whether its client closed it.
     #[serde(default)]
     pub(crate) is_closed: bool,
@@ -102,6 +106,7 @@ impl StoredSession {
             resumed_at: None,
             joins: Vec::new(),
             late: LateSpans::default(),
+            cancelled_streams: CancelledStreams::default(),
             is_closed: false,
         };
         (stored, token)

@@ -19,7 +19,8 @@ impl Session<A> {
     ) -> Result<(), Error> {
         let prefixes = self.stream_prefixes();
         let is_of_job = |stream: &str| prefixes.iter().any(|prefix| stream.starts_with(prefix.as_str()));
-        let Some(stream) = stream.filter(|stream| is_of_job(stream)) else {
+        let is_told = |stream: &str| is_of_job(stream) && !self.stored.cancelled_streams.has(stream);
+        let Some(stream) = stream.filter(|stream| is_told(stream)) else {
             let reason = "the stream_id names no stream of a job that is told of in this session";
             let step = "Name the `stream_id` of a `stream.open` whose job has not ended.";
             self.nack(id, errors::nack(ErrorCode::NotFound, reason, step)).await;

@@ -22,6 +22,7 @@ mod quorum;
 mod requests;
 mod results;
 mod schedules;
+mod stream_cancellation;
 mod subscriptions;
 mod translator;
 mod uploads;

@@ -16,6 +16,8 @@ use crate::job_cancellation::CancelResult;
 use crate::session::{Served, Session};
 use crate::submissions::Submit;
 
+/// Why nothing is stopped that has ended.
+pub(super) const ALREADY_TERMINAL: &str = "already_terminal";
 /// Why nothing is stopped that another session has.
 pub(super) const NOT_YOURS: &str = "not_yours";
 
@@ -130,7 +132,7 @@ impl Session<A> {
         Ok(None)
     }
 
-    /// Stops a job, or the session with all of its jobs.
+    /// Stops a job, the session with all of its jobs, or what is told of a stream.
     async fn cancel(&mut self, id: &str, cancel: Cancel) -> Result<Option<Served>, Error> {
         let Cancel { target, target_id, deadline_ms, .. } = cancel;
         let accepted = Message::CancelAccepted(CancelAccepted { deadline_ms });
@@ -146,9 +148,13 @@ impl Session<A> {
                 self.answer(id, accepted).await;
                 return self.evict(id).await;
             }
-            CancelTarget::Session | CancelTarget::Stream => {
-                let reason = "only a job or a schedule of this session, or the session itself, is cancelled";
-                let step = "Cancel the job that has the stream, or send it over the other session.";
+            CancelTarget::Stream => {
+                self.cancel_stream(id, target_id, deadline_ms).await?;
+                return Ok(None);
+            }
+            CancelTarget::Session => {
+                let reason = "over this connection no session is cancelled but its own";
+                let step = "Send it over the connection that has the other session.";
                 let nack = errors::nack(ErrorCode::FailedPrecondition, reason, step);
                 self.refuse_cancel(id, "not_cancellable", nack).await;
                 return Ok(None);
@@ -159,7 +165,7 @@ impl Session<A> {
                 self.answer(id, accepted).await;
                 return Ok(None);
             }
-            CancelResult::Ended => ("already_terminal", errors::job_has_ended()),
+            CancelResult::Ended => (ALREADY_TERMINAL, errors::job_has_ended()),
             CancelResult::NotOwn => (NOT_YOURS, not_yours("the job")),
             CancelResult::Unknown => ("no_such_job", errors::no_such_job()),
             CancelResult::Refused(error) => (error.code().0, errors::of_error(&error)),

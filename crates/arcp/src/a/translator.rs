@@ -18,11 +18,14 @@ use super::{errors, ids};
 use crate::frames::Outgoing;
 use crate::job_news::JobNews;
 use crate::job_outcome::{FailureCause, JobOutcome, JobState};
-use crate::message_fold::{Handover, JobView, Numbered, Translator};
+use crate::message_fold::{Handover, JobView, Numbered, ToldJob, Translator};
 use crate::observer::{Observer, is_among};
 
 /// The event that separates what an observer is told of the past from what happens now. Source: draft-arcp-01, 13.3.
 const BACKFILL_COMPLETE: &str = "subscription.backfill_complete";
+
+/// The kinds of the streams that a job has for as long as it runs.
+pub(super) const WHOLE_JOB: [StreamKind; 2] = [StreamKind::Text, StreamKind::Thought];
 
 /// Translates what happens to jobs for a session of dialect A.
 #[derive(Clone, Debug)]
@@ -138,8 +141,17 @@ pub(crate) struct Delivery {
     bytes: Vec<Vec<u8>>,
     /// The job that it tells of.
     job: Option<CommandId>,
-    /// The stream that it is a chunk of.
-    chunk_of: Option<String>,
+    /// The stream that it belongs to.
+    stream: Option<String>,
+    /// Whether it is a chunk of that.
+    is_chunk: bool,
+}
+
+impl Delivery {
+    /// A message that tells of no job.
+    const fn of_no_job(seq: u64, envelope: Envelope) -> Self {
+        Self { seq, envelope, bytes: Vec::new(), job: None, stream: None, is_chunk: false }
+    }
 }
 
 impl Numbered for Delivery {
@@ -155,8 +167,12 @@ impl Numbered for Delivery {
         self.job.as_ref()
     }
 
+    fn stream(&self) -> Option<&str> {
+        self.stream.as_deref()
+    }
+
     fn chunk_of(&self) -> Option<&str> {
-        self.chunk_of.as_deref()
+        self.stream().filter(|_| self.is_chunk)
     }
 
     fn encode(&self) -> Outgoing {
@@ -251,10 +267,10 @@ impl Translator for ATranslator {
         let as_json = |envelope| serde_json::from_str(&encoded(envelope)).unwrap_or(Value::Null);
         let event_of_observers = if watching.is_empty() { Value::Null } else { as_json(&whole) };
         let is_chunk = matches!(original.message, Message::StreamChunk(_));
-        let chunk_of = original.stream_id.clone().filter(|_| is_chunk);
+        let stream = original.stream_id.clone();
         let delivery = |seq, bytes, envelope| {
-            let (job, chunk_of) = (Some((*job).clone()), chunk_of.clone());
-            Delivery { seq, envelope, bytes, job, chunk_of }
+            let (job, stream) = (Some((*job).clone()), stream.clone());
+            Delivery { seq, envelope, bytes, job, stream, is_chunk }
         };
         let mut delivered: Vec<Delivery> = Vec::new();
         let mut seq = seq;
@@ -289,7 +305,7 @@ impl Translator for ATranslator {
         let text = serde_json::from_str(&encoded(&event)).unwrap_or(Value::Null);
         let id = self.numbered_id(seq + 1, observer.since);
         let envelope = self.to_observer(observer, text, observer.since, id);
-        vec![Delivery { seq: seq + 1, envelope, bytes: Vec::new(), job: None, chunk_of: None }]
+        vec![Delivery::of_no_job(seq + 1, envelope)]
     }
 
     fn closed(&self, subscription: &str, after: String, ended_at: Timestamp, seq: u64) -> Option<Delivery> {
@@ -304,7 +320,7 @@ impl Translator for ATranslator {
             subscription_id: Some(subscription.to_owned()),
             ..Envelope::new(id, ended_at, Message::SubscribeClosed(closed))
         };
-        Some(Delivery { seq, envelope, bytes: Vec::new(), job: None, chunk_of: None })
+        Some(Delivery::of_no_job(seq, envelope))
     }
 }
 
@@ -323,16 +339,21 @@ impl ATranslator {
         }
     }
 
+    /// Whether a job has a stream of this kind, from its beginning to its end.
+    pub(super) fn has_stream(&self, known: &ToldJob, kind: StreamKind) -> bool {
+        let has_it = kind == StreamKind::Text || known.is_conversation;
+        self.streams && known.has_begun && has_it
+    }
+
     /// What is said in each stream that a job can have, and has where it began.
     fn in_streams<'a>(
         &'a self,
         view: &'a JobView<'_>,
         message: impl Fn(StreamKind) -> Message + 'a,
     ) -> impl Iterator<Item = Option<JobMessage>> + 'a {
-        [StreamKind::Text, StreamKind::Thought].into_iter().map(move |kind| {
-            let has_it = kind == StreamKind::Text || view.known.is_conversation;
-            let is_told = self.streams && view.known.has_begun && has_it;
-            is_told.then(|| JobMessage::from(message(kind)).in_stream(stream_of(view.job, kind)))
+        WHOLE_JOB.into_iter().map(move |kind| {
+            self.has_stream(view.known, kind)
+                .then(|| JobMessage::from(message(kind)).in_stream(stream_of(view.job, kind)))
         })
     }
 

@@ -84,6 +84,24 @@ async fn a_stream_waits_with_its_job_and_holds_up_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_cancelled_while_it_waits_holds_up_its_job_no_more() {
+    let home = Home::new().await;
+    let mut waiting = waiting(&home).await;
+    let told = others_run(&mut waiting, &home).await;
+    let Waiting { mut peer, session, job, stream, .. } = waiting;
+    let opened = of(&told, &job)[1]["id"].as_str().unwrap().to_owned();
+    ask(&mut peer, "cancel", json!({ "target": "stream", "target_id": stream })).await;
+    let told = peer.until_it(|envelope| is_end(envelope) && envelope["job_id"] == job).await;
+    let mut expected = vec!["stream.error"];
+    expected.extend(["event.emit"; 5]);
+    expected.push("job.completed");
+    assert_eq!(kinds(&of(&told, &job)), expected);
+    let mut again = resumed(&home, &session, &opened).await;
+    let told = again.until_it(|envelope| is_end(envelope) && envelope["job_id"] == job).await;
+    assert_eq!(kinds(&of(&told, &job)), expected[1..]);
+}
+
+#[tokio::test]
 async fn what_waits_is_told_after_the_connection_is_lost_also_by_the_next_daemon() {
     let mut home = Home::new().await;
     let mut waiting = waiting(&home).await;

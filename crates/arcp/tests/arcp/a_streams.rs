@@ -241,3 +241,32 @@ async fn artifacts_that_stopped_midway_make_room_for_others() {
     peer.send_bytes(&content(&announced[64], 0, true, b"a")).await;
     assert_eq!(peer.first("artifact.ref").await["correlation_id"], announced[64]);
 }
+
+#[tokio::test]
+async fn a_picture_that_is_cancelled_while_it_waits_holds_up_its_job_no_more() {
+    let home = Home::new().await;
+    let (mut peer, _) = opened_with(&home, open_binary(&[])).await;
+    invoke(&mut peer, home.code("wait")).await;
+    let before = peer.first("stream.chunk").await["job_id"].clone();
+    invoke(&mut peer, home.code("show \"words\"")).await;
+    let job = peer.first("job.accepted").await["job_id"].clone();
+    let prefix = job.as_str().unwrap().replace("job_", "str_");
+    // Which event shows the picture is known once it does.
+    for event in 1..50 {
+        let (stream, stop) = (format!("{prefix}_{event}_0"), json!({ "desired_rate_per_second": 0 }));
+        peer.send(json!({ "arcp": "1.0", "type": "backpressure", "stream_id": stream, "payload": stop }))
+            .await;
+        peer.first("ack").await;
+    }
+    ask(&mut peer, "cancel", json!({ "target": "job", "target_id": before })).await;
+    let is_picture = |envelope: &Value| envelope["payload"]["kind"] == "binary";
+    let stream = peer.until_it(is_picture).await.pop().unwrap()["stream_id"].clone();
+    ask(&mut peer, "cancel", json!({ "target": "stream", "target_id": stream })).await;
+    let told = peer.until_it(|envelope| is_end(envelope) && envelope["job_id"] == job).await;
+    let told = of_stream(&told, &stream);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(
+        (&told[0]["type"], &told[0]["payload"]["code"]),
+        (&json!("stream.error"), &json!("CANCELLED"))
+    );
+}

@@ -13,6 +13,7 @@ mod a_observers;
 mod a_quorum;
 mod a_refusals;
 mod a_schedules;
+mod a_stream_cancellation;
 mod a_streams;
 mod b;
 mod b_bounds;
