@@ -91,7 +91,7 @@ let private runHere (computation: Async<'T>) : 'T =
     | Error e -> raise (AggregateException(e.Message, e))
 
 #if FCS_NEW
-let private messageOf (d: FSharpDiagnostic) =
+let messageOf (d: FSharpDiagnostic) =
     { Severity =
         match d.Severity with
         | FSharpDiagnosticSeverity.Error -> "error"
@@ -106,7 +106,7 @@ let private messageOf (d: FSharpDiagnostic) =
       EndLine = d.EndLine
       EndColumn = d.EndColumn }
 #else
-let private messageOf (d: FSharpErrorInfo) =
+let messageOf (d: FSharpErrorInfo) =
     { Severity = (match d.Severity with FSharpErrorSeverity.Error -> "error" | FSharpErrorSeverity.Warning -> "warning")
       Code = "FS" + d.ErrorNumber.ToString("0000")
       Text = d.Message
@@ -342,6 +342,21 @@ let parse (session: Session) (text: string) : obj option =
 #else
     if parsed.ParseHadErrors then None else parsed.ParseTree |> Option.map box
 #endif
+
+/// The untyped tree of a source file of a project, or the compiler's first complaint of it.
+let parseFile (session: Session) (path: string) (text: string) : Result<obj, CompilerMessage> =
+    let options = { FSharpParsingOptions.Default with SourceFiles = [| path |] }
+    let parsed = session.InteractiveChecker.ParseFile(path, SourceText.ofString text, options) |> runHere
+#if FCS_NEW
+    let messages, tree = parsed.Diagnostics, Some(box parsed.ParseTree)
+#else
+    let messages, tree = parsed.Errors, Option.map box parsed.ParseTree
+#endif
+    match messages |> Array.map messageOf |> Array.tryFind (fun message -> message.Severity = "error"), tree with
+    | Some message, _ -> Error message
+    | None, Some tree -> Ok tree
+    | None, None ->
+        Error { Severity = "error"; Code = ""; Text = "it cannot be parsed"; File = path; StartLine = 1; StartColumn = 0; EndLine = 1; EndColumn = 0 }
 
 /// The part of a name that stands at the end of a line, without what qualifies it.
 let partialName (line: string) = QuickParse.GetPartialLongNameEx(line, line.Length - 1).PartialIdent

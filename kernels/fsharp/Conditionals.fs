@@ -5,14 +5,17 @@ module Mainstay.Worker.Conditionals
 open System
 open System.Text
 
-/// The symbols of an interactive session.
-let mutable private defined = Set.ofList [ "INTERACTIVE" ]
-
-/// Takes the symbols of a session from what its compiler is told.
-let takeFrom (arguments: string list) =
+/// The symbols that a compiler is told of.
+let symbolsIn (arguments: string list) : Set<string> =
     let symbol (argument: string) =
         [ "--define:"; "-d:" ] |> List.tryPick (fun start -> if argument.StartsWith(start, StringComparison.Ordinal) then Some(argument.Substring start.Length) else None)
-    defined <- Set.ofList ("INTERACTIVE" :: List.choose symbol arguments)
+    arguments |> List.choose symbol |> Set.ofList
+
+/// The symbols of an interactive session.
+let mutable private ofSession = Set.ofList [ "INTERACTIVE" ]
+
+/// Takes the symbols of a session from what its compiler is told.
+let takeFrom (arguments: string list) = ofSession <- (symbolsIn arguments).Add "INTERACTIVE"
 
 /// The words and operators of a condition.
 let private tokens (condition: string) : string list =
@@ -29,7 +32,7 @@ let private tokens (condition: string) : string list =
     read 0 []
 
 /// Whether a condition holds; one that is not understood does not.
-let private holds (condition: string) : bool =
+let private holds (defined: Set<string>) (condition: string) : bool =
     let rec either tokens =
         let left, rest = both tokens
         match rest with
@@ -56,9 +59,9 @@ type private Directive =
     | Else
     | EndIf
 
-let private directiveOf (line: string) : Directive option =
+let private directiveOf (defined: Set<string>) (line: string) : Directive option =
     let text = line.Trim()
-    if text.StartsWith("#if ", StringComparison.Ordinal) then Some(If(holds (text.Substring 4)))
+    if text.StartsWith("#if ", StringComparison.Ordinal) then Some(If(holds defined (text.Substring 4)))
     elif text.StartsWith("#else", StringComparison.Ordinal) then Some Else
     elif text.StartsWith("#endif", StringComparison.Ordinal) then Some EndIf
     else None
@@ -83,8 +86,8 @@ let private startsLine (code: string) (index: int) =
     let lineStart = if index = 0 then 0 else code.LastIndexOf('\n', index - 1) + 1
     String.IsNullOrWhiteSpace(code.Substring(lineStart, index - lineStart))
 
-/// The code without its directives and without what they leave out; `afterToken` gives the index after the token at an index.
-let resolve (afterToken: string -> int -> int) (code: string) : string =
+/// The code without its directives and without what these symbols leave out; `afterToken` gives the index after the token at an index.
+let resolveWith (defined: Set<string>) (afterToken: string -> int -> int) (code: string) : string =
     let result = StringBuilder code
     let blank start stop =
         for index in start .. stop - 1 do
@@ -94,7 +97,7 @@ let resolve (afterToken: string -> int -> int) (code: string) : string =
             let isActive = stack |> List.forall (fun one -> one.Around && one.Here)
             let mayBeDirective = code.[index] = '#' && startsLine code index
             let stop = if mayBeDirective || not isActive then endOfLine code index else index
-            match (if mayBeDirective then directiveOf (code.Substring(index, stop - index)) else None) with
+            match (if mayBeDirective then directiveOf defined (code.Substring(index, stop - index)) else None) with
             | Some directive ->
                 blank index stop
                 go (enter stack directive) stop
@@ -105,3 +108,6 @@ let resolve (afterToken: string -> int -> int) (code: string) : string =
                 go stack stop
     if code.IndexOf("#if ", StringComparison.Ordinal) >= 0 then go [] 0
     result.ToString()
+
+/// The code as the session compiles it.
+let resolve (afterToken: string -> int -> int) (code: string) : string = resolveWith ofSession afterToken code

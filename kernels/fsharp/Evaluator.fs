@@ -109,16 +109,19 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let turns = Turns()
     let own = Names()
     let thread = SubmissionThread.SubmissionThread stackSize
+    let mutable silentThread = 0 // whose definitions are none of the session's
     let mutable isWithholding = false
     let mutable hasEvaluated = false
     let mutable hasNamedInput = false // as a stream, which is costly to watch
     let mutable underWay: UnderWay option = None
+    let mutable swapping: Swapping.Swapping option = None
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
         Conditionals.takeFrom hello.Arguments
         let references = hello.References |> List.map (fun path -> "-r:" + path)
-        createSession (preloaded :: references @ hello.Arguments) printed complaints definitions.Add
+        let define definition = if Thread.CurrentThread.ManagedThreadId <> silentThread then definitions.Add definition
+        createSession (preloaded :: references @ hello.Arguments) printed complaints define
 
     let interruption = Interruption.Interruption(fun () -> abortSubmission session)
     let surroundings = Surroundings session
@@ -508,6 +511,26 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 Purity.changesState own (parse session) "1 + 1" |> ignore)
             definitions.Clear()
             forgetPrinted ()
+
+    /// Takes note of the assemblies of the session's project and of what they are built from, in order, before its names are opened: their code
+    /// can change from here on.
+    member _.Begin(assemblies: string list, sources: string list) =
+        let symbols = (Conditionals.symbolsIn hello.Arguments).Add "COMPILED"
+        swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
+
+    /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
+    member _.Swap(files: string list) : Swap =
+        match swapping with
+        | None ->
+            let obstacle file = { File = file; Code = "no_project"; Name = Path.GetFileName file; Line = 1; Reason = "the session has loaded no project" }
+            { Files = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
+        | Some swapping ->
+            turns.Check(fun _ ->
+                silentThread <- Thread.CurrentThread.ManagedThreadId
+                try
+                    swapping.Swap files
+                finally
+                    silentThread <- 0)
 
     /// Releases what the session holds besides its memory.
     member _.End() =

@@ -7,9 +7,9 @@
 module Mainstay.Worker.Fragments
 
 open System
-open System.Reflection
 open Microsoft.FSharp.Reflection
 open Mainstay.Worker.Compat
+open Mainstay.Worker.Insides
 
 /// A submission as the interactive parser reads it: its declarations, which are a list, and their range.
 type Parsed = private { Declarations: obj; Range: obj }
@@ -19,105 +19,6 @@ let treeOf (parsed: Parsed) : obj = parsed.Declarations
 
 #if FCS_NEW
 open FSharp.Compiler.Syntax
-
-let private anyAccess = BindingFlags.Instance ||| BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic
-
-let private missing (kind: Type) (name: string) = raise (MissingMemberException(kind.FullName, name))
-
-let private get (name: string) (owner: obj) : obj =
-    let kind = owner.GetType()
-    match kind.GetField(name, anyAccess), kind.GetProperty(name, anyAccess) with
-    | null, null -> missing kind name
-    | null, property -> property.GetValue owner
-    | field, _ -> field.GetValue owner
-
-let private set (name: string) (owner: obj) (value: obj) : unit =
-    match owner.GetType().GetField(name, anyAccess) with
-    | null -> missing (owner.GetType()) name
-    | field -> field.SetValue(owner, value)
-
-/// Calls a method with exactly these arguments, by name.
-let private callOn (kind: Type) (owner: obj) (name: string) (arguments: (string * obj) list) : obj =
-    let takes (parameters: ParameterInfo[]) =
-        parameters.Length = List.length arguments
-        && parameters |> Array.forall (fun parameter -> arguments |> List.exists (fun (name, _) -> name = parameter.Name))
-    let fits (found: MethodInfo) = found.Name = name && takes (found.GetParameters())
-    match kind.GetMethods anyAccess |> Array.tryFind fits with
-    | None -> missing kind name
-    | Some found ->
-        let given = found.GetParameters() |> Array.map (fun parameter -> List.find (fst >> (=) parameter.Name) arguments |> snd)
-        try
-            found.Invoke(owner, given)
-        with :? TargetInvocationException as e when not (isNull e.InnerException) -> raise e.InnerException
-
-let private call (owner: obj) = callOn (owner.GetType()) owner
-
-let private typeNamed (name: string) : Type =
-    match typeof<Session>.Assembly.GetType name with
-    | null -> raise (TypeLoadException name)
-    | kind -> kind
-
-let private parts (tuple: obj) = FSharpValue.GetTupleFields tuple
-
-let private itemsOf (list: obj) = list :?> Collections.IEnumerable |> Seq.cast<obj> |> List.ofSeq
-
-/// A list like that one, of these items.
-let private listLike (model: obj) (items: obj list) : obj =
-    let kind = model.GetType()
-    let empty = kind.GetProperty("Empty", anyAccess).GetValue null
-    (items, empty) ||> List.foldBack (fun item rest -> kind.GetMethod("Cons", anyAccess).Invoke(null, [| item; rest |]))
-
-/// A union case like that one, with other values in some fields.
-let private caseWith (changes: (string * obj) list) (value: obj) : obj =
-    let case, values = FSharpValue.GetUnionFields(value, value.GetType(), anyAccess)
-    let names = case.GetFields() |> Array.map (fun field -> field.Name)
-    for name, _ in changes do
-        if not (Array.contains name names) then missing (value.GetType()) name
-    let changed = Array.map2 (fun name value -> changes |> List.tryFind (fst >> (=) name) |> Option.map snd |> Option.defaultValue value) names values
-    FSharpValue.MakeUnion(case, changed, anyAccess)
-
-let private fieldOfCase (name: string) (value: obj) : obj =
-    let case, values = FSharpValue.GetUnionFields(value, value.GetType(), anyAccess)
-    match case.GetFields() |> Array.tryFindIndex (fun field -> field.Name = name) with
-    | Some index -> values.[index]
-    | None -> missing (value.GetType()) name
-
-/// The service's own parts of a session.
-type private Steps(session: Session) =
-    let configuration = get "tcConfigB" session
-    let compiler = get "fsiDynamicCompiler" session
-    let processor = get "fsiInteractionProcessor" session
-    let statics = typeNamed "FSharp.Compiler.DiagnosticsLogger+DiagnosticsThreadStatics"
-
-    member _.Configuration = configuration
-    member _.Compiler = compiler
-    member _.Processor = processor
-
-    member _.State = get "currState" processor
-
-    member _.Settled() : obj =
-        callOn (typeNamed "FSharp.Compiler.CompilerConfig+TcConfig") null "Create" [ "builder", configuration; "validate", box false ]
-
-    /// Does work whose messages go to a logger of its own, which it is given.
-    member steps.Logging(work: obj -> 'T) : 'T =
-        let kind = typeNamed "FSharp.Compiler.Diagnostics.CompilationDiagnosticLogger"
-        let options = get "diagnosticsOptions" (steps.Settled())
-        let logger = Activator.CreateInstance(kind, anyAccess, null, [| box "replay"; options; null |], null)
-        let current name = statics.GetProperty(name, anyAccess)
-        let exchange (name: string) (value: obj) =
-            let before = (current name).GetValue null
-            (current name).SetValue(null, value)
-            before
-        let phase = typeNamed("FSharp.Compiler.DiagnosticsLogger+BuildPhase").GetProperty("Interactive", anyAccess).GetValue null
-        let loggerBefore = exchange "DiagnosticsLogger" logger
-        let phaseBefore = exchange "BuildPhase" phase
-        try
-            work logger
-        finally
-            exchange "DiagnosticsLogger" loggerBefore |> ignore
-            exchange "BuildPhase" phaseBefore |> ignore
-
-    member _.SaysNothing(logger: obj) = (call logger "GetDiagnostics" [] :?> Array).Length = 0
 
 /// What a module is called there, with another name. Up to F# 10 that is a list of identifiers, and from F# 11 on a type of that name.
 let private renamed (name: Ident) (information: obj) : obj =
@@ -158,23 +59,10 @@ let read (session: Session) (file: string option) (text: string) : Parsed option
     try
         let steps = Steps session
         steps.Logging(fun logger ->
-            let indentation = // F# 11 knows of no such option.
-                match steps.Configuration.GetType().GetProperty("strictIndentation", anyAccess) with
-                | null -> []
-                | property -> [ ("strictIndentation", property.GetValue steps.Configuration) ]
-            let language = [ "reportLibraryOnlyFeatures", box true; "langVersion", get "langVersion" steps.Configuration; "s", box text ]
-            let buffer = callOn (typeNamed "FSharp.Compiler.UnicodeLexing") null "StringAsLexbuf" (language @ indentation)
-            let lexer =
-                call (get "fsiStdinLexerProvider" steps.Processor) "CreateBufferLexer"
-                    [ "sourceFileName", box (defaultArg file anonymousFile); "lexbuf", buffer; "diagnosticsLogger", logger ]
-            let options = get "diagnosticsOptions" steps.Configuration
-            match call steps.Processor "ParseInteraction" [ "diagnosticOptions", options; "tokenizer", lexer ] with
-            | null -> None
-            | some ->
-                let definitions = get "Value" some
-                if steps.SaysNothing logger then
-                    Some { Declarations = fieldOfCase "defns" definitions; Range = fieldOfCase "range" definitions }
-                else None)
+            match steps.Parse(defaultArg file anonymousFile, text, logger) with
+            | Some definitions when steps.SaysNothing logger ->
+                Some { Declarations = fieldOfCase "defns" definitions; Range = fieldOfCase "range" definitions }
+            | _ -> None)
     with _ -> None
 
 /// A submission to compile, and which of those before it in the row it uses.

@@ -151,6 +151,8 @@ type private Worker(channel: Channel) =
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
         | None -> answer id (encodeReview id false (Intellisense.check session code None) 0)
 
+    let swap (id: int64) (files: string list) (session: Evaluator) = answer id (encodeSwapped id (session.Swap files))
+
     let evaluate (id: int64) (job: string) (code: string) (file: string option) commandLine (isWithheld: bool) (session: Evaluator) =
         answer id (encodeResult id (session.Evaluate(id, job, code, file, commandLine, isWithheld, (fun () -> pending.Take id))))
 
@@ -203,6 +205,7 @@ type private Worker(channel: Channel) =
                     pending.Take id |> ignore)
         | Upcoming evals -> post evaluations id (fun () -> inSession id (fun session -> session.Expect evals))
         | Describe codes -> post checks id (fun () -> inSession id (fun session -> answer id (encodeDescriptions id (session.Describe codes))))
+        | Swap files -> post checks id (fun () -> inSession id (swap id files))
         | Reset -> post evaluations id (fun () -> reset id)
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
@@ -247,6 +250,7 @@ let private takeVariable (name: string) =
 let main _ =
     let address = takeVariable "MAINSTAY_WORKER_ADDRESS"
     let token = takeVariable "MAINSTAY_WORKER_TOKEN"
+    takeVariable "DOTNET_MODIFIABLE_ASSEMBLIES" |> ignore // The runtime has read it; programs that code starts are none of its business.
     if String.IsNullOrEmpty address || String.IsNullOrEmpty token then
         eprintfn "The F# worker is started by mainstay, which sets MAINSTAY_WORKER_ADDRESS and MAINSTAY_WORKER_TOKEN."
         2

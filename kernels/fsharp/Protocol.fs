@@ -103,6 +103,8 @@ type Project =
       Frameworks: string list
       /// The folders in which native libraries are looked for.
       Natives: string list
+      /// What its own assemblies are built from, in the order of the builds.
+      Sources: string list
       /// The assemblies of which names are opened.
       Opened: string list
       /// Whether their modules are opened too, beside those that open themselves.
@@ -181,6 +183,33 @@ type Description =
       /// Why it must not run twice in one process.
       RunsOnce: string option }
 
+/// A declaration that runs as its file has it now.
+type Swapped =
+    { Name: string
+      File: string
+      /// Where it stands; lines count from 1.
+      Line: int }
+
+/// Why what changed in a file does not run.
+type Obstacle =
+    { File: string
+      /// A stable word for the reason.
+      Code: string
+      /// What changed, by its name.
+      Name: string
+      Line: int
+      /// The reason, for people.
+      Reason: string }
+
+/// What came of putting changed files into the code that runs. Where there are obstacles, nothing has changed.
+type Swap =
+    { /// The SHA-256 of each file as it was read.
+      Files: (string * string) list
+      Swapped: Swapped list
+      /// The values that may have been made with what was swapped before it was, and stay as they are.
+      Outdated: Swapped list
+      Obstacles: Obstacle list }
+
 type Request =
     | Hello of Hello
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
@@ -189,6 +218,8 @@ type Request =
     | Upcoming of Upcoming list
     /// What these do when they run.
     | Describe of CodeText list
+    /// Have the project's code run as these files have it now.
+    | Swap of files: string list
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -231,6 +262,7 @@ let private decodeProject (element: JsonElement) : Project option =
               References = texts "references" project
               Frameworks = texts "frameworks" project
               Natives = texts "natives" project
+              Sources = texts "sources" project
               Opened = texts "opened" project
               OpensModules = flag "opensModules" project
               Folder = tryText "folder" project }
@@ -265,6 +297,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         | _ -> Error("this worker speaks protocol " + string version + " only")
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
+    | "swap" -> Ok(Swap(texts "files" element))
     | "describe" -> Ok(Describe(decodeCodes element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
@@ -516,6 +549,26 @@ let encodeDescriptions (id: int64) (descriptions: Description list) =
         writeTexts "loads" one.Loads writer
         writeOptionalText "runsOnce" one.RunsOnce writer
     message "descriptions" [ writeInteger "id" id; writeObjects "descriptions" descriptions writeDescription ]
+
+let encodeSwapped (id: int64) (swap: Swap) =
+    let room = Room()
+    let writeSwapped (one: Swapped) writer =
+        writeText "name" (room.Take one.Name) writer
+        writeText "file" one.File writer
+        writeInteger "line" (int64 one.Line) writer
+    let writeObstacle (one: Obstacle) writer =
+        writeText "file" one.File writer
+        writeText "code" one.Code writer
+        writeText "name" (room.Take one.Name) writer
+        writeInteger "line" (int64 one.Line) writer
+        writeText "reason" (room.Take one.Reason) writer
+    message "swapped" [
+        writeInteger "id" id
+        writeObject "files" (fun writer -> for path, hash in swap.Files do writeText path hash writer)
+        writeObjects "swapped" (List.truncate itemLimit swap.Swapped) writeSwapped
+        writeObjects "outdated" (List.truncate itemLimit swap.Outdated) writeSwapped
+        writeObjects "obstacles" (List.truncate itemLimit swap.Obstacles) writeObstacle
+    ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 

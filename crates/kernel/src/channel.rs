@@ -130,6 +130,7 @@ pub(crate) async fn greet(
             | FromWorker::Tests { .. }
             | FromWorker::Review { .. }
             | FromWorker::Descriptions { .. }
+            | FromWorker::Swapped { .. }
             | FromWorker::Asks { .. }
             | FromWorker::Output { .. }
             | FromWorker::Display { .. }

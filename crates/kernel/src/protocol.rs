@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError, Reference,
-    References, TextPosition,
+    References, Swap, TextPosition,
 };
 use mainstay_runner::query::{Members, Review, Symbols, Tests};
 use mainstay_runner::{CodeText, CompletionItem, Upcoming};
@@ -54,6 +54,8 @@ pub(crate) enum ToWorker {
     Upcoming { id: u64, evals: Vec<Upcoming> },
     /// Say what these do when they run.
     Describe { id: u64, codes: Vec<CodeText> },
+    /// Have the project's code run as these files have it now.
+    Swap { id: u64, files: Vec<String> },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.
@@ -100,6 +102,12 @@ pub(crate) enum FromWorker {
     Result(WorkerResult),
     /// The answer to what codes do when they run.
     Descriptions { id: u64, descriptions: Vec<Description> },
+    /// The answer to what of changed files runs now.
+    Swapped {
+        id: u64,
+        #[serde(flatten)]
+        swap: Swap,
+    },
     /// The answer to a check.
     Diagnostics { id: u64, diagnostics: Vec<Diagnostic> },
     /// The answer to a completion.
@@ -277,6 +285,7 @@ impl FromWorker {
             | Self::Tests { id, .. }
             | Self::Review { id, .. }
             | Self::Descriptions { id, .. }
+            | Self::Swapped { id, .. }
             | Self::Interrupted { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Failed { id, .. } => *id,

@@ -83,6 +83,8 @@ pub(crate) struct HelloProject {
     references: Vec<String>,
     frameworks: Vec<String>,
     natives: Vec<String>,
+    /// What its own assemblies are built from, in the order of the builds.
+    sources: Vec<String>,
     folder: Option<String>,
     /// The assemblies of which names are opened.
     opened: Vec<String>,
@@ -158,6 +160,7 @@ impl StartupContext {
             references: copies(others),
             frameworks: texts(frameworks),
             natives: texts(natives),
+            sources: known.sources.clone(),
             folder: folder.as_deref().map(text),
             opened: copies(match opens {
                 OpenedNames::All => own,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
-use mainstay_model::{Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
+use mainstay_model::{Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, Swap, TextPosition};
 use mainstay_os::output_pipe::OutputPipe;
 use mainstay_os::process::{Group, Launch, Unready, last_words, start};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
@@ -195,6 +195,13 @@ impl Kernel for Worker {
     async fn describe(&self, codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
         match self.ask(|id| ToWorker::Describe { id, codes }).await? {
             FromWorker::Descriptions { descriptions, .. } => Ok(Some(descriptions)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn swap(&self, files: Vec<String>) -> Result<Option<Swap>, Error> {
+        match self.ask(|id| ToWorker::Swap { id, files }).await? {
+            FromWorker::Swapped { swap, .. } => Ok(Some(swap)),
             other => Err(unexpected(&other)),
         }
     }

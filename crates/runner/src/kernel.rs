@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
-use mainstay_model::{CommMessage, CommandLine, Diagnostic, Error, JobId, RunnerInfo, TextPosition};
+use mainstay_model::{CommMessage, CommandLine, Diagnostic, Error, JobId, RunnerInfo, Swap, TextPosition};
 use serde::{Deserialize, Serialize};
 
 use crate::query::{KernelAnswer, KernelQuery};
@@ -24,6 +24,15 @@ pub trait Kernel: Process {
     /// # Errors
     /// [`Error::WorkerFailed`].
     async fn describe(&self, _codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
+        Ok(None)
+    }
+
+    /// Has the project's code run as these files have it now, in the process that is there, also while a job runs; none where the kernel
+    /// exchanges no code. Source: `protocols/fsharp-live.md`.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`].
+    async fn swap(&self, _files: Vec<String>) -> Result<Option<Swap>, Error> {
         Ok(None)
     }
 

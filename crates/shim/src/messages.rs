@@ -8,7 +8,7 @@ use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
 use mainstay_model::{
     AskId, CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId,
-    RunnerInfo, RunnerNotice, Seq, SessionId, TextPosition,
+    RunnerInfo, RunnerNotice, Seq, SessionId, Swap, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -265,6 +265,11 @@ pub enum ShimQuestion {
         /// The codes in question.
         codes: Vec<CodeText>,
     },
+    /// Have the project's code run as these files have it now.
+    Swap {
+        /// The paths of the files that changed.
+        files: Vec<String>,
+    },
     /// Start afresh in the same process.
     Reset,
     /// What is kept of the session's values.
@@ -305,6 +310,8 @@ pub enum ShimQuestion {
 pub enum ShimAnswer {
     /// The answer to [`ShimQuestion::Describe`].
     Described(Option<Vec<Description>>),
+    /// The answer to [`ShimQuestion::Swap`].
+    Swapped(Option<Swap>),
     /// The answer to [`ShimQuestion::Reset`].
     Reset(RunnerInfo),
     /// The answer to [`ShimQuestion::Snapshot`].

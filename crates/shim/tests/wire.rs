@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use mainstay_model::replay::{Snapshot, SnapshotCell};
 use mainstay_model::{
     AskId, CommMessage, Delivery, Epoch, Error, JobId, JobSpec, NoticeNumber, Prompt, QueuedPrompt, RunnerId,
-    RunnerInfo, RunnerNotice, Seq, SessionId, TakenNotices, TextPosition,
+    RunnerInfo, RunnerNotice, Seq, SessionId, Swap, TakenNotices, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -140,6 +140,7 @@ fn what_a_shim_is_told_stays_as_it_is() {
         ToShim::Acknowledge { up_to: NoticeNumber(5), stored: Seq(9) },
         ToShim::Consumed { up_to: NoticeNumber(5) },
         question(ShimQuestion::Describe { codes: vec![CodeText { code: code.clone(), file: None }] }),
+        question(ShimQuestion::Swap { files: vec!["/shop/Cart.fs".to_owned()] }),
         question(ShimQuestion::Reset),
         question(ShimQuestion::Snapshot),
         question(ShimQuestion::ForgetSnapshot),
@@ -162,6 +163,7 @@ fn what_a_shim_tells_stays_as_it_is() {
         FromShim::NotStarted { error: Error::KernelUnavailable { reason: "no SDK".to_owned() } },
         FromShim::Notice { number: NoticeNumber(6), notice: RunnerNotice::CommTaken { job: job() } },
         answer(Ok(ShimAnswer::Described(None))),
+        answer(Ok(ShimAnswer::Swapped(Some(Swap::default())))),
         answer(Ok(ShimAnswer::Reset(info()))),
         answer(Ok(ShimAnswer::Snapshot(Some(snapshot())))),
         answer(Ok(ShimAnswer::SnapshotForgotten)),

@@ -144,6 +144,8 @@ impl Recipe {
             ("DOTNET_ROOT".into(), self.sdk.root.clone().into()),
             ("DOTNET_CLI_TELEMETRY_OPTOUT".into(), "1".into()),
             ("DOTNET_NOLOGO".into(), "1".into()),
+            // Lets the code of assemblies be exchanged that were built without optimization.
+            ("DOTNET_MODIFIABLE_ASSEMBLIES".into(), "debug".into()),
             ("COMPlus_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
             ("DOTNET_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
         ];

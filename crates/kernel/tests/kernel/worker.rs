@@ -24,6 +24,8 @@ mod smoke;
 
 mod startup;
 
+mod swapping;
+
 mod testing;
 
 use std::ffi::OsString;

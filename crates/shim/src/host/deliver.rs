@@ -59,6 +59,9 @@ pub(super) async fn runner_answer(runner: &Runner, question: ShimQuestion) -> Re
         (Runner::Kernel(kernel), ShimQuestion::Describe { codes }) => {
             kernel.describe(codes).await.map(ShimAnswer::Described)
         }
+        (Runner::Kernel(kernel), ShimQuestion::Swap { files }) => {
+            kernel.swap(files).await.map(ShimAnswer::Swapped)
+        }
         (Runner::Kernel(kernel), ShimQuestion::Reset) => kernel.reset().await.map(ShimAnswer::Reset),
         (Runner::Kernel(kernel), ShimQuestion::Snapshot) => kernel.snapshot().await.map(ShimAnswer::Snapshot),
         (Runner::Kernel(kernel), ShimQuestion::ForgetSnapshot) => {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
 use mainstay_model::{
-    AskId, CommMessage, Diagnostic, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo, Seq,
+    AskId, CommMessage, Diagnostic, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerInfo, Seq, Swap,
     TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
@@ -97,6 +97,13 @@ impl Kernel for Proxy {
     async fn describe(&self, codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
         match self.link.ask(ShimQuestion::Describe { codes }).await? {
             ShimAnswer::Described(descriptions) => Ok(descriptions),
+            other => beside_the_point(other),
+        }
+    }
+
+    async fn swap(&self, files: Vec<String>) -> Result<Option<Swap>, Error> {
+        match self.link.ask(ShimQuestion::Swap { files }).await? {
+            ShimAnswer::Swapped(swap) => Ok(swap),
             other => beside_the_point(other),
         }
     }

@@ -1,0 +1,425 @@
+//! Changed sources of a project in a worker that runs: what is put in, what is not and why. The project in `swapping/` is built with the SDK
+//! under test; each row of a table is one save of it, and what the session answers afterwards.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command as Program;
+
+use mainstay_kernel::{Project, ShadowCopy, StartupContext};
+use mainstay_model::{LoadedProject, Swap, SwappedDeclaration};
+
+use super::*;
+
+/// The sources, in the order of the build.
+const SOURCES: [&str; 3] = ["Early.fs", "Shop.fs", "Later.fs"];
+
+/// The project in a folder of its own, built.
+struct Shop {
+    folder: TempDir,
+}
+
+impl Shop {
+    fn build() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
+        for file in SOURCES.iter().chain(&["Shop.fsproj"]) {
+            fs::copy(sources.join(file), folder.path().join(file)).unwrap();
+        }
+        let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
+        let output = Program::new(host)
+            .args(["build", "-v:quiet", "-nologo", "-nodeReuse:false", "-p:UseSharedCompilation=false"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        Self { folder }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn original(file: &str) -> String {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
+        fs::read_to_string(sources.join(file)).unwrap()
+    }
+
+    /// Saves a file as it was built, but for this.
+    fn save(&self, file: &str, old: &str, new: &str) {
+        let text = Self::original(file);
+        assert!(text.contains(old), "{file} has no {old:?}");
+        fs::write(self.path(file), text.replacen(old, new, 1)).unwrap();
+    }
+
+    fn restore(&self, file: &str) {
+        fs::write(self.path(file), Self::original(file)).unwrap();
+    }
+
+    fn beginning(&self) -> StartupContext {
+        let path = self.path("bin/Debug/net10.0/Shop.dll");
+        let known = LoadedProject {
+            path: self.path("Shop.fsproj").display().to_string(),
+            sources: SOURCES.map(|file| self.path(file).display().to_string()).into(),
+            ..LoadedProject::default()
+        };
+        let own = vec![ShadowCopy { origin: path.clone(), copy: path }];
+        let arguments = vec!["--define:DEBUG".to_owned()];
+        let project = Project { known, own, arguments, ..Project::default() };
+        StartupContext { project: Some(project), ..StartupContext::in_folder(self.folder.path()) }
+    }
+
+    async fn session(&self) -> Session {
+        Session::begin(self.beginning(), Vec::new()).await
+    }
+
+    async fn swap(&self, session: &Session, files: &[&str]) -> Swap {
+        let files = files.iter().map(|file| self.path(file).display().to_string()).collect();
+        soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap()
+    }
+}
+
+/// The value of an expression, or what the compiler says of it.
+async fn answer(session: &mut Session, asks: &str) -> String {
+    let result = session.eval(asks).await.report.result;
+    result.value.unwrap_or_else(|| result.diagnostics.iter().map(|one| one.message.clone()).collect())
+}
+
+fn codes(swap: &Swap) -> Vec<&str> {
+    swap.obstacles.iter().map(|one| one.code.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_swap_goes_on_while_code_runs_and_after_a_reset_and_names_what_stays_old() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    // The values of a file are made when one of them is first asked for.
+    assert_eq!(session.value("Later.fromValue").await, "4");
+    shop.save("Shop.fs", "let value = List.sum [ 1; 2 ]", "let value = List.sum [ 1; 2; 3 ]");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    let named = |all: &[SwappedDeclaration]| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    assert_eq!(named(&swap.swapped), ["Shop.Basics.value"]);
+    assert_eq!(named(&swap.outdated), ["Shop.Later.fromValue"]);
+    assert_eq!(session.value("Later.fromValue").await, "4");
+
+    // Code that runs sees the new body at its next call, and ends as it would have.
+    let spins = r#"let mutable seen = []
+while List.length seen < 2 do
+    let now = Later.callsPlain 1
+    if not (List.contains now seen) then
+        seen <- now :: seen
+        printfn "%d" now
+seen"#;
+    let job = session.submit(spins).await;
+    assert!(session.prints("2").await);
+    shop.save("Shop.fs", "let plain (x: int) = x + 1", "let plain (x: int) = x + 70");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let ran = session.end_of(job).await;
+    assert_eq!(
+        (ran.report.ending, ran.report.result.value.unwrap()),
+        (JobEnding::Completed, "[71; 2]".to_owned())
+    );
+    assert_eq!(session.value("seen.Length").await, "2", "what the code defined is there");
+
+    // The assembly stays loaded, as it is, in the session after it.
+    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
+    assert_eq!(session.value("Later.callsPlain 1").await, "71");
+    shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x + added");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Later.callsPlain 1").await, "6", "{swap:?}");
+    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
+    shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x * added");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
+
+    // What is gone, what is none of the project, and what is as it was.
+    shop.restore("Shop.fs");
+    assert_eq!(codes(&shop.swap(&session, &["Gone.fs"]).await), ["gone"]);
+    fs::write(shop.path("Other.fs"), "module Other").unwrap();
+    assert_eq!(codes(&shop.swap(&session, &["Other.fs"]).await), ["unknown_source"]);
+    assert!(shop.swap(&session, &["Shop.fs"]).await.is_applied());
+    assert_eq!(shop.swap(&session, &["Shop.fs"]).await.swapped, []);
+    assert_eq!(session.value("Later.callsPlain 1").await, "2");
+}
+
+/// A save of `Shop.fs` that is put in: what is there and what it becomes, what is asked, and the answer before and after.
+struct Edit {
+    old: &'static str,
+    new: &'static str,
+    asks: &'static str,
+    answers: [&'static str; 2],
+}
+
+const fn edit(old: &'static str, new: &'static str, asks: &'static str, answers: [&'static str; 2]) -> Edit {
+    Edit { old, new, asks, answers }
+}
+
+const EDITS: &[Edit] = &[
+    edit("let plain (x: int) = x + 1", "let plain (x: int) = x + 100", "Later.callsPlain 1", ["2", "101"]),
+    edit("= x * 2\n    let internal", "= x * 20\n    let internal", "Basics.usesSecret 1", ["5", "23"]),
+    edit("= x * 3\n    let uses", "= x * 30\n    let uses", "Basics.usesSecret 1", ["5", "32"]),
+    edit("secret x + inner x", "secret x * inner x", "Basics.usesSecret 2", ["10", "24"]),
+    edit(
+        "calls <- calls + 1\n        x",
+        "calls <- calls + 10\n        x",
+        "let before = calls in Basics.counted 1 + calls - before",
+        ["2", "11"],
+    ),
+    edit("if n = 0 then false else even", "if n = 0 then true else even", "Basics.even 3", ["false", "true"]),
+    edit("if n > 100", "if n > 10", "Basics.size 50", ["\"small\"", "\"big\""]),
+    edit("a * 10 + b", "a * 100 + b", "Basics.operated 1 2", ["12", "102"]),
+    edit("let named (x: int) = x + 5", "let named (x: int) = x + 50", "Basics.named 1", ["6", "51"]),
+    edit("\"%A-%A\" x y", "\"%A/%A\" x y", "Basics.generic 1 \"a\"", ["\"1-\"a\"\"", "\"1/\"a\"\""]),
+    edit("\"%d%d%s\" a b c", "\"%d.%d.%s\" a b c", "Basics.curried 1 (2, \"c\")", ["\"12c\"", "\"1.2.c\""]),
+    edit("let unit () = 1", "let unit () = 10", "Basics.unit ()", ["1", "10"]),
+    edit("let units (a: int) () = a", "let units (a: int) () = a * 10", "Basics.units 1 ()", ["1", "10"]),
+    edit("fun (x: int) -> x * 3", "fun (x: int) -> x * 30", "Basics.lambda 1", ["3", "30"]),
+    edit("1 -> \"one\"", "1 -> \"eins\"", "Basics.cases 1", ["\"one\"", "\"eins\""]),
+    edit("task { return x + 1 }", "task { return x + 10 }", "(Basics.tasks 1).Result", ["2", "11"]),
+    edit(
+        "async { return x + 1 }",
+        "async { return x + 10 }",
+        "Async.RunSynchronously(Basics.asyncs 1)",
+        ["2", "11"],
+    ),
+    edit(
+        "for i in 1 .. n -> i }",
+        "for i in 1 .. n -> i * 10 }",
+        "List.ofSeq (Basics.seqs 2)",
+        ["[1; 2]", "[10; 20]"],
+    ),
+    edit("fun y -> x + y", "fun y -> x * y", "Basics.captures 3", ["[4; 5]", "[3; 6]"]),
+    edit("one\ntwo", "one\n  two", "Basics.text () = \"one\\ntwo\"", ["true", "false"]),
+    edit("\"debug\"", "\"swapped\"", "Basics.conditional ()", ["\"debug\"", "\"swapped\""]),
+    edit(
+        "__LINE__, __SOURCE_FILE__",
+        "__SOURCE_FILE__, __LINE__",
+        "Basics.place ()",
+        ["(\"63\", \"Shop.fs\")", "(\"Shop.fs\", \"63\")"],
+    ),
+    edit("value * 10 + hiddenValue", "value * 100 + hiddenValue", "Basics.usesValues ()", ["37", "307"]),
+    edit("= x <- x + 1", "= x <- x + 10", "(let mutable x = 1 in Basics.byrefs &x; x)", ["2", "11"]),
+    edit(
+        "(x: float<kg>) = x * 2.0",
+        "(x: float<kg>) = x * 20.0",
+        "float (Basics.measured 1.0<kg>)",
+        ["2.0", "20.0"],
+    ),
+    edit(
+        "(new 'T()).GetType().Name",
+        "\"a \" + (new 'T()).GetType().Name",
+        "Basics.made<System.Random> ()",
+        ["\"Random\"", "\"a Random\""],
+    ),
+    edit("compare x y", "compare y x", "Basics.compared 1 2", ["-1", "1"]),
+    edit(
+        ") = x.Length",
+        ") = x.Length * 10",
+        "Basics.spans(System.MemoryExtensions.AsSpan \"abc\")",
+        ["3", "30"],
+    ),
+    edit(
+        "Option.defaultValue 0 x +",
+        "Option.defaultValue 5 x +",
+        "Basics.optional None (ValueSome 1)",
+        ["1", "6"],
+    ),
+    edit(
+        "= struct (b, a)",
+        "= struct (b + b, a)",
+        "Basics.structs (struct (1, \"b\"))",
+        ["struct (\"b\", 1)", "struct (\"bb\", 1)"],
+    ),
+    edit(
+        "if x > 0 then Cat else Dog",
+        "if x > 0 then Dog else Cat",
+        "Basics.animal 1",
+        ["\"Cat\"", "\"Dog\""],
+    ),
+    edit("(x: int) = helper x", "(x: int) = helper x + 1", "Basics.helped 1", ["1001", "1002"]),
+    edit(
+        "failwith \"boom\"",
+        "failwith \"bang\"",
+        "(try Basics.thrown 1 |> string with e -> e.Message)",
+        ["\"boom\"", "\"bang\""],
+    ),
+    edit("= inlined x", "= inlined x * 2", "Basics.usesInlined 1", ["10", "20"]),
+    edit(
+        "let value = List.sum [ 1; 2 ]",
+        "let value = List.sum [ 1; 2; 3 ]",
+        "Basics.value, Basics.usesValues (), Later.readsValue ()",
+        ["(3, 37, 3)", "(6, 67, 6)"],
+    ),
+    edit(
+        "let private hiddenValue = 7",
+        "let private hiddenValue = 70",
+        "Basics.usesValues ()",
+        ["37", "100"],
+    ),
+    edit("let private inner x = x + 1", "let private inner x = x + 10", "Strict.outer 1", ["2", "11"]),
+    edit("let outer (x: int) = inner x", "let outer (x: int) = inner x * 10", "Strict.outer 1", ["2", "20"]),
+    edit("let deepest (x: int) = x - 1", "let deepest (x: int) = x - 10", "Strict.viaDeep 1", ["0", "-9"]),
+    edit("= Deep.deepest x", "= Deep.deepest x * 10", "Strict.viaDeep 3", ["2", "20"]),
+    edit("then \"first\" else", "then \"erste\" else", "Mutual.second 1", ["\"first\"", "\"erste\""]),
+    edit("let above (x: int) = x + 1", "let above (x: int) = x + 10", "Split.above 1", ["2", "11"]),
+    edit("this.Add x + this.Add x", "this.Add x + this.Add x + 1000", "Basket(1).Twice 2", ["8", "1008"]),
+    edit("member _.Pure(x: int) = x * 2", "member _.Pure(x: int) = x * 20", "Basket(1).Pure 1", ["2", "20"]),
+    edit("(x: int) (y: int) = x * y", "(x: int) (y: int) = x + y", "Basket(1).Curried 3 4", ["12", "7"]),
+    edit("member _.Unit() = 1", "member _.Unit() = 10", "Basket(1).Unit()", ["1", "10"]),
+    edit("member _.Property = 5", "member _.Property = 50", "Basket(1).Property", ["5", "50"]),
+    edit(
+        "static member Static(x: int) = x * 3",
+        "static member Static(x: int) = x * 30",
+        "Basket.Static 1",
+        ["3", "30"],
+    ),
+    edit("static member Zero = 0", "static member Zero = 10", "Basket.Zero", ["0", "10"]),
+    edit(
+        "(x: string) = \"string\"",
+        "(x: string) = \"text\"",
+        "Basket(1).Over \"\", Basket(1).Over 1",
+        ["(\"string\", \"int\")", "(\"text\", \"int\")"],
+    ),
+    edit(
+        "override _.ToString() = \"basket\"",
+        "override _.ToString() = \"cart\"",
+        "string (Basket 1)",
+        ["\"basket\"", "\"cart\""],
+    ),
+    edit(
+        "member _.Dispose() = ()",
+        "member _.Dispose() = calls <- calls + 100",
+        "(let before = calls in (new Basket(1) :> System.IDisposable).Dispose(); calls - before)",
+        ["0", "100"],
+    ),
+    edit("counter.Count + x", "counter.Count * x", "{ Count = 3 }.Plus 4", ["7", "12"]),
+    edit("point.X + point.Y", "point.X * point.Y", "{ X = 3; Y = 4 }.Sum", ["7", "12"]),
+    edit("Origin = { X = 0; Y = 0 }", "Origin = { X = 1; Y = 0 }", "Point.Origin.Sum", ["0", "1"]),
+    edit(
+        "sprintf \"round %d\" r",
+        "sprintf \"circle %d\" r",
+        "(Round 1).Words",
+        ["\"round 1\"", "\"circle 1\""],
+    ),
+    edit("member _.Value = value", "member _.Value = value", "Box(1).Value", ["1", "1"]),
+    edit(
+        "sprintf \"%s%A\" prefix this.Value",
+        "sprintf \"%s=%A\" prefix this.Value",
+        "Box(1).Shown \"a\"",
+        ["\"a1\"", "\"a=1\""],
+    ),
+    edit(
+        "sprintf \"%A,%A\" this.Value other",
+        "sprintf \"%A;%A\" this.Value other",
+        "Box(1).With \"b\"",
+        ["\"1,\"b\"\"", "\"1;\"b\"\""],
+    ),
+    edit(
+        "let plain (x: int) = x + 1",
+        "let extra (x: int) = x * 7\n    let plain (x: int) = extra x",
+        "Basics.plain 1",
+        ["2", "7"],
+    ),
+    edit(
+        "let plain (x: int) = x + 1",
+        "let table = [ 5 ]\n    let plain (x: int) = x + table.Head",
+        "Basics.plain 1",
+        ["2", "6"],
+    ),
+    edit("    let asyncs (x: int) = async { return x + 1 }\n", "", "Basics.plain 1", ["2", "2"]),
+    edit(
+        "let plain (x: int) = x + 1",
+        "// said\n    let plain (x: int) =\n        // why\n        x + 1",
+        "Basics.plain 1",
+        ["2", "2"],
+    ),
+];
+
+#[tokio::test]
+async fn what_a_save_changes_is_what_runs_from_then_on_and_what_it_takes_back_too() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    // What the session's own code defines is nothing that a file of the project could mean.
+    session.defines("let helper (x: int) = -1").await;
+    session.defines("let inner (x: int) = -1").await;
+    let mut wrong = Vec::new();
+    for Edit { old, new, asks, answers: [before, after] } in EDITS {
+        shop.save("Shop.fs", old, new);
+        let there = shop.swap(&session, &["Shop.fs"]).await;
+        let now = answer(&mut session, asks).await;
+        shop.restore("Shop.fs");
+        let back = shop.swap(&session, &["Shop.fs"]).await;
+        let then = answer(&mut session, asks).await;
+        if (now.as_str(), then.as_str()) != (*after, *before) || !there.is_applied() || !back.is_applied() {
+            wrong.push(format!("{new}\n  {now} for {after}, {then} for {before}: {there:?} {back:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), EDITS.len(), wrong.join("\n"));
+}
+
+/// Saves of `Shop.fs` that are not put in: what is there and what it becomes, and the code of the reason.
+const OBSTACLES: &[(&str, &str, &str)] = &[
+    ("let plain (x: int) = x + 1", "let plain (x: int) = x +", "syntax_error"),
+    ("let plain (x: int) = x + 1", "let plain (x: int) = x + \"1\"", "not_compiled"),
+    ("let plain (x: int) = x + 1", "let plain (x: int64) = 1", "signature"),
+    ("let plain (x: int) = x + 1", "let plain (x: int) = string x", "signature"),
+    ("let plain (x: int) = x + 1", "let plain (x: int) (y: int) = x + y", "signature"),
+    ("let plain (x: int) = x + 1", "let plain x = x", "signature"),
+    ("let helped (x: int) = helper x", "let helped (x: int) = shadowed x |> String.length", "declared_below"),
+    ("let plain (x: int) = x + 1", "let plain (x: int) = (Round x).GetHashCode()", "declared_below"),
+    ("x.ToString CultureInfo.InvariantCulture", "x.ToString(CultureInfo.InvariantCulture)", "late_open"),
+    ("box {| P = x |}", "box {| P = x + 1 |}", "anonymous_record"),
+    (
+        "let aware () = \"here\"",
+        "let aware () = Reflection.Assembly.GetExecutingAssembly().FullName",
+        "self_aware",
+    ),
+    ("let aware () = \"here\"", "let aware () = Reflection.MethodBase.GetCurrentMethod().Name", "self_aware"),
+    ("counter.Count <- counter.Count + 1", "counter.Count <- counter.Count + 2", "mutable_struct"),
+    ("let inline inlined (x: int) = x + 9", "let inline inlined (x: int) = x + 90", "fixed"),
+    ("let inline inlined", "let inlined", "fixed"),
+    ("let Fixed = 4", "let Fixed = 5", "fixed"),
+    ("let mutable calls = 0", "let mutable calls = 1", "fixed"),
+    ("        add x\n        total", "        add (x + 1)\n        total", "constructor_state"),
+    ("let add x = total <- total + x", "let add x = total <- total + x + 1", "shape"),
+    ("type Basket(start: int) =", "type Basket(start: int, more: int) =", "shape"),
+    ("      Y: int }", "      Y: int\n      Z: int }", "shape"),
+    ("    | Square of int", "    | Square of int\n    | Flat", "shape"),
+    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Unit2() = 2\n", "member"),
+    ("    member _.Unit() = 1\n", "", "member"),
+    ("override _.ToString() = \"basket\"", "override _.ToString() = base.ToString()", "base_call"),
+    ("open Shop.Early\n", "open Shop.Early\nopen System.IO\n", "shape"),
+    ("open Shop.Early\n", "", "shape"),
+    ("[<RequireQualifiedAccess>]\n", "", "shape"),
+    ("module Strict =", "module Severe =", "shape"),
+    (
+        "    let unit () = 1\n    let units (a: int) () = a\n",
+        "    let units (a: int) () = a\n    let unit () = 1\n",
+        "order",
+    ),
+    ("    let private secret (x: int) = x * 2\n", "", "name"),
+    ("let plain (x: int) = x + 1", "let helper (x: int) = x\n    let plain (x: int) = x + 1", "name"),
+    ("    let plain (x: int) = x + 1\n", "", "name"),
+    ("let rec even n", "let even n", "syntax_error"),
+    ("[<Measure>]\ntype kg", "type kg = int", "shape"),
+    ("let value = List.sum [ 1; 2 ]", "let value = \"text\"", "signature"),
+    ("let curried (a: int) (b: int, c: string)", "let curried (a: int, b: int, c: string)", "signature"),
+    ("module rec Mutual", "module Mutual", "shape"),
+];
+
+#[tokio::test]
+async fn what_cannot_be_put_in_is_said_with_its_reason_and_nothing_changes() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    let mut wrong = Vec::new();
+    for (old, new, code) in OBSTACLES {
+        shop.save("Shop.fs", old, new);
+        let swap = shop.swap(&session, &["Shop.fs"]).await;
+        if !codes(&swap).contains(code) || !swap.swapped.is_empty() {
+            wrong.push(format!("{new}\n  {code}: {swap:?}"));
+        }
+    }
+    shop.restore("Shop.fs");
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), OBSTACLES.len(), wrong.join("\n"));
+    assert_eq!(session.value("Basics.plain 1, Basics.usesSecret 1, Basket(1).Unit()").await, "(2, 5, 1)");
+}

@@ -1,0 +1,152 @@
+namespace Shop
+
+open System
+open Shop.Early
+
+[<Measure>]
+type kg
+
+[<Struct>]
+type Counter =
+    { mutable Count: int }
+
+    member counter.Plus(x: int) = counter.Count + x
+
+[<AutoOpen>]
+module State =
+    let mutable calls = 0
+    let mutable counter = { Count = 0 }
+
+module Basics =
+    let plain (x: int) = x + 1
+    let private secret (x: int) = x * 2
+    let internal inner (x: int) = x * 3
+    let usesSecret (x: int) = secret x + inner x
+
+    let counted (x: int) =
+        calls <- calls + 1
+        x
+
+    let rec even n = if n = 0 then true else odd (n - 1)
+    and odd n = if n = 0 then false else even (n - 1)
+
+    let (|Big|Small|) n = if n > 100 then Big else Small
+    let size n = match n with Big -> "big" | Small -> "small"
+    let (+.) (a: int) (b: int) = a * 10 + b
+    let operated a b = a +. b
+
+    [<CompiledName "Renamed">]
+    let named (x: int) = x + 5
+
+    let generic (x: 'a) (y: 'b) = sprintf "%A-%A" x y
+    let curried (a: int) (b: int, c: string) = sprintf "%d%d%s" a b c
+    let unit () = 1
+    let units (a: int) () = a
+    let lambda = fun (x: int) -> x * 3
+    let cases = function 1 -> "one" | _ -> "many"
+    let tasks (x: int) = task { return x + 1 }
+    let asyncs (x: int) = async { return x + 1 }
+    let seqs (n: int) = seq { for i in 1 .. n -> i }
+    let captures (x: int) = List.map (fun y -> x + y) [ 1; 2 ]
+
+    let text () =
+        """one
+two"""
+
+    let conditional () =
+#if DEBUG
+        "debug"
+#else
+        "release"
+#endif
+
+    let place () = __LINE__, __SOURCE_FILE__
+    let value = List.sum [ 1; 2 ]
+    let private hiddenValue = 7
+    let usesValues () = value * 10 + hiddenValue
+    let functions = [ plain ]
+    let byrefs (x: byref<int>) = x <- x + 1
+    let measured (x: float<kg>) = x * 2.0
+    let made<'T when 'T: (new: unit -> 'T)> () = (new 'T()).GetType().Name
+    let compared (x: 'a when 'a: comparison) (y: 'a) = compare x y
+    let spans (x: ReadOnlySpan<char>) = x.Length
+    let optional (x: int option) (y: int voption) = Option.defaultValue 0 x + ValueOption.defaultValue 0 y
+    let structs (struct (a: int, b: string)) = struct (b, a)
+    let animal (x: int) = (if x > 0 then Cat else Dog).ToString()
+    let helped (x: int) = helper x
+    let shadows (x: int) = shadowed x
+    let thrown (x: int) = if x > 0 then failwith "boom" else x
+    let inline inlined (x: int) = x + 9
+    let usesInlined (x: int) = inlined x
+
+    [<Literal>]
+    let Fixed = 4
+
+    let anonymous (x: int) = box {| P = x |}
+    let aware () = "here"
+    let increments () =
+        counter.Count <- counter.Count + 1
+        counter.Count
+
+    let shadowed (x: int) = "later"
+
+[<RequireQualifiedAccess>]
+module Strict =
+    let private inner x = x + 1
+    let outer (x: int) = inner x
+
+    module private Deep =
+        let deepest (x: int) = x - 1
+
+    let viaDeep (x: int) = Deep.deepest x
+
+module rec Mutual =
+    let first (x: int) = if x = 0 then "first" else second (x - 1)
+    let second (x: int) = if x = 0 then "second" else first (x - 1)
+
+module Split =
+    let above (x: int) = x + 1
+
+    open System.Globalization
+
+    let below (x: int) = x.ToString CultureInfo.InvariantCulture
+
+type Basket(start: int) =
+    let mutable total = start
+    let add x = total <- total + x
+
+    member _.Add(x: int) =
+        add x
+        total
+
+    member this.Twice(x: int) = this.Add x + this.Add x
+    member _.Pure(x: int) = x * 2
+    member _.Curried (x: int) (y: int) = x * y
+    member _.Unit() = 1
+    member _.Property = 5
+    static member Static(x: int) = x * 3
+    static member Zero = 0
+    member _.Over(x: int) = "int"
+    member _.Over(x: string) = "string"
+    override _.ToString() = "basket"
+
+    interface IDisposable with
+        member _.Dispose() = ()
+
+type Point =
+    { X: int
+      Y: int }
+
+    member point.Sum = point.X + point.Y
+    static member Origin = { X = 0; Y = 0 }
+
+type Shape =
+    | Round of int
+    | Square of int
+
+    member shape.Words = match shape with Round r -> sprintf "round %d" r | Square s -> sprintf "square %d" s
+
+type Box<'a>(value: 'a) =
+    member _.Value = value
+    member this.Shown(prefix: string) = sprintf "%s%A" prefix this.Value
+    member this.With(other: 'b) = sprintf "%A,%A" this.Value other

@@ -1,0 +1,66 @@
+//! Changed code that is put into a process while it runs: methods of loaded assemblies get other bodies. Source:
+//! `protocols/fsharp-live.md`; seed 000, hot reload.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What came of putting changed source files into a session's process. Either all that changed in the files runs, or none of it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Swap {
+    /// SHA-256 of each file as it was read, in hexadecimal, by path.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// The declarations that run as their files have them now and did not before.
+    #[serde(default)]
+    pub swapped: Vec<SwappedDeclaration>,
+    /// The values that may have been made with what was swapped, before it was. They stay as they are until the next worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outdated: Vec<SwappedDeclaration>,
+    /// Why nothing was swapped; empty where everything was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub obstacles: Vec<SwapObstacle>,
+}
+
+/// A declaration that runs as its file has it now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SwappedDeclaration {
+    /// Its full name in the language.
+    pub name: String,
+    /// The path of its file.
+    pub file: String,
+    /// The line where it begins, from 1.
+    pub line: u32,
+}
+
+/// Why a change cannot be put into a process that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SwapObstacle {
+    /// The path of the file that changed.
+    pub file: String,
+    /// A stable word for the reason, of those in `docs/reference/hot-reload.md`.
+    pub code: String,
+    /// The name of what changed.
+    pub name: String,
+    /// The line of it, from 1.
+    pub line: u32,
+    /// The reason, for people.
+    pub reason: String,
+}
+
+impl Swap {
+    /// Whether the files' code runs now.
+    pub const fn is_applied(&self) -> bool {
+        self.obstacles.is_empty()
+    }
+}
+
+impl std::fmt::Display for SwapObstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let file = self.file.rsplit('/').next().unwrap_or(&self.file);
+        write!(f, "{} ({file}:{}): {}", self.name, self.line, self.reason)
+    }
+}

@@ -1,0 +1,123 @@
+/// The assemblies of a session's project as they were loaded, each with the sources that it was built from: what changes are measured by.
+module Mainstay.Worker.Baselines
+
+open System
+open System.Collections.Generic
+open System.Collections.Immutable
+open System.IO
+open System.Reflection
+open System.Reflection.Metadata
+open System.Reflection.PortableExecutable
+
+/// Changes a loaded assembly.
+type private ApplyUpdate = delegate of Assembly * ReadOnlySpan<byte> * ReadOnlySpan<byte> * ReadOnlySpan<byte> -> unit
+
+let private updater = Type.GetType "System.Reflection.Metadata.MetadataUpdater"
+
+let private applyUpdate =
+    lazy
+        (match updater with
+         | null -> None
+         | kind -> Option.ofObj (kind.GetMethod "ApplyUpdate") |> Option.map (fun found -> found.CreateDelegate typeof<ApplyUpdate> :?> ApplyUpdate))
+
+/// Whether the process was started so that loaded assemblies can change.
+let isSupported =
+    lazy
+        (match updater with
+         | null -> false
+         | kind ->
+            match kind.GetProperty "IsSupported" with
+            | null -> false
+            | property -> (property.GetValue null :?> bool) && applyUpdate.Value.IsSome)
+
+/// The algorithm of documents' hashes that is known here, as symbol files name it.
+let private sha256 = Guid "8829d00f-11b8-4213-878b-770e8597ac16"
+
+/// The documents that a symbol file names, with their hashes in lowercase hexadecimal.
+let private documentsIn (reader: MetadataReader) : (string * string) list =
+    [ for handle in reader.Documents do
+        let document = reader.GetDocument handle
+        if reader.GetGuid document.HashAlgorithm = sha256 then
+            let hash = reader.GetBlobBytes document.Hash
+            reader.GetString document.Name, String.Join("", hash |> Array.map (fun one -> one.ToString "x2")) ]
+
+/// The documents of an assembly: from the symbol file beside it, or within it.
+let private documentsOf (path: string) : (string * string) list =
+    let symbols = Path.ChangeExtension(path, ".pdb")
+    if File.Exists symbols then
+        use provider = MetadataReaderProvider.FromPortablePdbImage(ImmutableArray.Create<byte>(File.ReadAllBytes symbols))
+        documentsIn (provider.GetMetadataReader())
+    else
+        use file = new PEReader(ImmutableArray.Create<byte>(File.ReadAllBytes path))
+        match file.ReadDebugDirectory() |> Seq.tryFind (fun entry -> entry.Type = DebugDirectoryEntryType.EmbeddedPortablePdb) with
+        | Some entry ->
+            use provider = file.ReadEmbeddedPortablePdbDebugDirectoryData entry
+            documentsIn (provider.GetMetadataReader())
+        | None -> []
+
+/// Whether it was built without optimization, which the runtime requires of an assembly that is to change.
+let private isUnoptimized (assembly: Assembly) =
+    assembly.GetCustomAttributes(typeof<Diagnostics.DebuggableAttribute>, false)
+    |> Seq.cast<Diagnostics.DebuggableAttribute>
+    |> Seq.exists (fun one -> one.IsJITOptimizerDisabled)
+
+/// One assembly of the project.
+type Baseline(path: string, sources: (string * string) list) =
+    let assembly = lazy Assembly.LoadFrom path
+    let generations = lazy Deltas.Generations(File.ReadAllBytes path)
+
+    /// The name by which code refers to it.
+    member val Name = Path.GetFileNameWithoutExtension path
+
+    member _.Assembly = assembly.Value
+
+    /// The sources that it was built from, by path, as far as they are known, in the order of the build.
+    member _.Sources = sources
+
+    /// The text of each declaration that runs otherwise than it was built, by its key: whatever session of the process had it changed.
+    member val Current = Dictionary<string, string>()
+
+    /// The names of values of modules that can be changed in place: other code sees a copy of one.
+    member val ChangedInPlace =
+        lazy
+            (let canChange (kind: Type) = kind.IsValueType && not kind.IsPrimitive && kind.GetProperties() |> Array.exists (fun property -> property.CanWrite)
+             let values (kind: Type) =
+                kind.GetProperties(BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic)
+                |> Array.filter (fun property -> property.CanWrite && canChange property.PropertyType)
+             assembly.Value.GetTypes() |> Seq.collect values |> Seq.map (fun property -> property.Name) |> Set.ofSeq)
+
+    /// Whether it can change; if not, why.
+    member _.Obstacle : string option =
+        if not isSupported.Value then Some "the runtime of this worker changes no loaded code"
+        elif not (isUnoptimized assembly.Value) then Some(Path.GetFileName path + " was built with optimization")
+        else None
+
+    /// Gives methods new bodies. The runtime may refuse that with an `InvalidOperationException`.
+    member _.Redirect(redirections: Deltas.Redirection list) =
+        let delta = generations.Value.Next(Guid.NewGuid(), redirections)
+        applyUpdate.Value.Value.Invoke(assembly.Value, ReadOnlySpan delta.Metadata, ReadOnlySpan delta.Code, ReadOnlySpan<byte>.Empty)
+        delta.Applied()
+
+let private sourceOf (path: string, hash: string) =
+    try
+        use content = new MemoryStream(File.ReadAllBytes path)
+        if Sha256.ofStream content <> hash then None
+        else
+            content.Position <- 0L
+            use reader = new StreamReader(content)
+            Some(path, reader.ReadToEnd())
+    with _ -> None
+
+/// What is known of the assemblies of this process. They stay loaded, and changed, when a session ends.
+let private known = Dictionary<string, Baseline>()
+
+/// The assemblies at these paths with what their sources were when they came into the process, as far as that is what they were built from.
+let capture (paths: string list) : Baseline list =
+    let captured (path: string) =
+        match known.TryGetValue path with
+        | true, one -> one
+        | _ ->
+            let one = Baseline(path, (try documentsOf path |> List.choose sourceOf with _ -> []))
+            known.[path] <- one
+            one
+    lock known (fun () -> List.map captured paths)

@@ -1,0 +1,146 @@
+/// Submissions beside those of the session: they see nothing of what its user defined or opened, and the session sees nothing of them. They
+/// may use what only a module itself may use, as if they stood in it.
+///
+/// The service offers neither, so the state that a submission starts from is put in its place by reflection, and so are the rights that it
+/// is checked with. Where the service has no such parts an exception says so, and nothing has run.
+module Mainstay.Worker.Isolated
+
+open System
+open System.Collections.Generic
+open Microsoft.FSharp.Reflection
+open Mainstay.Worker.Compat
+open Mainstay.Worker.Insides
+
+/// Where code stands that a submission is to have the rights of: an assembly, and the path of a module or type in it.
+type Standing =
+    { Assembly: Referenced
+      Path: string list }
+
+/// The entity of each name along a path. A namespace is none.
+let private along (standing: Standing) : Entity list =
+    let named (name: string) (entity: Entity) = entity.DisplayName = name || entity.LogicalName = name
+    let rec nested (path: string list) (entity: Entity) =
+        match path with
+        | [] -> [ entity ]
+        | name :: rest ->
+            // A module stands before a type of its name, which has nothing in it.
+            let found = entity.NestedEntities |> Seq.filter (named name) |> Seq.sortBy (fun one -> not one.IsFSharpModule) |> Seq.tryHead
+            entity :: (found |> Option.map (nested rest) |> Option.defaultValue [])
+    let starts (entity: Entity) =
+        let space = match entity.AccessPath with "global" -> [] | path -> List.ofArray (path.Split '.')
+        if List.truncate space.Length standing.Path = space then
+            match List.skip space.Length standing.Path with
+            | name :: rest when named name entity -> Some(rest, entity)
+            | _ -> None
+        else None
+    standing.Assembly.Contents.Entities
+    |> Seq.choose starts
+    |> Seq.sortBy (fun (rest, entity) -> List.isEmpty rest = entity.IsFSharpModule |> not, not entity.IsFSharpModule)
+    |> Seq.tryHead
+    |> Option.map (fun (rest, entity) -> nested rest entity)
+    |> Option.defaultValue []
+
+/// The service's own path of an entity, with which it judges who may use what.
+let private pathOf (entity: Entity) : obj =
+    let inner = get "Entity" entity
+    let parent = get "CompilationPath" inner
+    let nesting = parent.GetType().GetMethod("NestedCompPath", anyAccess)
+    if isNull nesting then missing (parent.GetType()) "NestedCompPath"
+    let kindType = nesting.GetParameters().[1].ParameterType
+    let kind =
+        if entity.IsFSharpModule then get "ModuleOrNamespaceKind" (get "ModuleOrNamespaceType" inner)
+        else
+            let case = FSharpType.GetUnionCases(kindType, anyAccess) |> Array.find (fun case -> case.Name = "ModuleOrType")
+            FSharpValue.MakeUnion(case, [||], anyAccess)
+    nesting.Invoke(parent, [| get "LogicalName" inner; kind |])
+
+/// Takes the attributes off a module, so that it can be opened though it requires qualified access; gives what puts them back.
+let private withoutAttributes (entity: Entity) : unit -> unit =
+    let inner = get "Deref" (get "Entity" entity)
+    let field = inner.GetType().GetField("entity_attribs@", anyAccess) |> Option.ofObj |> Option.orElseWith (fun () -> Option.ofObj (inner.GetType().GetField("entity_attribs", anyAccess)))
+    match field with
+    | None -> missing (inner.GetType()) "entity_attribs"
+    | Some field ->
+        let kept = field.GetValue inner
+        let emptyList (list: obj) = list.GetType().GetProperty("Empty", anyAccess).GetValue null
+        let none =
+            match kept with
+            | :? Collections.IEnumerable as list -> emptyList list
+            // Later services keep them beside flags of those that they know.
+            | both -> Activator.CreateInstance(both.GetType(), anyAccess, null, [| emptyList (get "attribs" both); Enum.ToObject((get "flags" both).GetType(), 0) |], null)
+        field.SetValue(inner, none)
+        fun () -> field.SetValue(inner, kept)
+
+/// What was said to a logger.
+let private messagesOf (logger: obj) : CompilerMessage[] =
+    let create = typeof<Session>.Assembly.GetType("FSharp.Compiler.Diagnostics.FSharpDiagnostic").GetMethods anyAccess |> Array.tryFind (fun found -> found.Name = "CreateFromException")
+    let worded (said: obj) =
+        match create with
+        | None -> missing typeof<Session> "CreateFromException"
+        | Some create ->
+            let given (parameter: Reflection.ParameterInfo) : obj =
+                match parameter.Name with
+                | "diagnostic" -> said
+                | "suggestNames" -> box true
+                | "flatErrors" -> box false
+                | "severity" -> get "Severity" said
+                | _ -> null
+            create.Invoke(null, create.GetParameters() |> Array.map given) |> unbox |> messageOf
+    call logger "GetDiagnostics" [] :?> Collections.IEnumerable |> Seq.cast<obj> |> Seq.map worded |> Array.ofSeq
+
+/// The submissions of one session that are beside its own. They start from what the session is when this is made.
+type Isolated(session: Session) =
+    let steps = Steps session
+    let mutable state = steps.State
+
+    let environmentOf (state: obj) = get "TcEnvFromImpls" (get "tcState" state)
+
+    let pathsField (environment: obj) =
+        match environment.GetType().GetField("eInternalsVisibleCompPaths@", anyAccess) with
+        | null -> missing (environment.GetType()) "eInternalsVisibleCompPaths"
+        | field -> field
+
+    /// Gives a state the rights of these; gives what takes them back.
+    let grant (before: obj) (standings: Standing list) : unit -> unit =
+        let environment = environmentOf before
+        let field = pathsField environment
+        let kept = field.GetValue environment
+        let paths = standings |> List.collect along |> List.map pathOf
+        field.SetValue(environment, listLike kept (paths @ itemsOf kept))
+        fun () -> field.SetValue(environment, kept)
+
+    /// Compiles and runs what was read, from the state there is; None where the compiler did not take it.
+    let evaluate (logger: obj) (definitions: obj) : obj option =
+        let arguments =
+            [ "ctok", null
+              "diagnosticsLogger", logger
+              "istate", state
+              "showTypes", box false
+              "isInteractiveItExpr", box false
+              "defs", fieldOfCase "defns" definitions ]
+        try
+            Some (parts (call steps.Compiler "EvalParsedDefinitions" arguments)).[0]
+        with _ when not (steps.SaysNothing logger) -> None
+
+    /// Runs a submission with the rights of code that stands there; says whether it did, and what the compiler says. What it defines is
+    /// seen by later ones of this kind. The session may run code meanwhile, but compile none.
+    member _.Run(standings: Standing list, text: string) : bool * CompilerMessage[] =
+        let undo = List<unit -> unit>()
+        let kept = (environmentOf state, (environmentOf state |> pathsField).GetValue(environmentOf state)) |> snd
+        undo.Add(grant state standings)
+        try
+            for entity in standings |> List.collect along |> List.filter (fun entity -> entity.IsFSharpModule) |> List.distinctBy (fun entity -> entity.FullName) do
+                undo.Add(withoutAttributes entity)
+            steps.Logging(fun logger ->
+                let isError (message: CompilerMessage) = message.Severity = "error"
+                let after = steps.Parse(anonymousFile, text, logger) |> Option.bind (evaluate logger)
+                let messages = messagesOf logger
+                match after with
+                | Some after when not (Array.exists isError messages) ->
+                    let environment = environmentOf after
+                    (pathsField environment).SetValue(environment, kept)
+                    state <- after
+                    true, messages
+                | _ -> false, messages)
+        finally
+            for one in undo do one ()

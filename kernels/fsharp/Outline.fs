@@ -1,0 +1,459 @@
+/// What a source file declares, piece by piece and with the text of each: what the difference of two versions of a file is taken of.
+module Mainstay.Worker.Outline
+
+open System
+open System.Collections.Generic
+open System.Text.RegularExpressions
+open Mainstay.Worker.Syntax
+
+/// A namespace with the modules in it that a declaration stands in, as the source names them, the outermost first.
+type Scope =
+    { Namespace: string list
+      Modules: string list }
+
+    /// The whole path.
+    member scope.Path = scope.Namespace @ scope.Modules
+
+/// What makes a member of a type a function of its own.
+type MemberOf =
+    { /// The type's name, without what it takes.
+      Type: string
+      /// The names of the type's own parameters, such as `'a`.
+      Parameters: string list
+      IsStatic: bool
+      /// Whether it takes no arguments and so is a property.
+      IsProperty: bool
+      /// Whether it takes `()` alone.
+      TakesUnit: bool
+      /// What the member calls its object; `_` where it does not.
+      Self: string
+      /// Which of the members of that name it is, from 0.
+      Ordinal: int
+      /// The names that only the type's own code can see: arguments of its constructor, and what `let` binds in it.
+      Hidden: Set<string>
+      /// Where what follows the member's name begins: a line, and a column from 0.
+      AfterName: int * int }
+
+type Kind =
+    | Function
+    | Value
+    | Member of MemberOf
+
+/// A declaration that can be replaced alone.
+type Item =
+    { Scope: Scope
+      Kind: Kind
+      /// What the source calls it; a group of `let rec … and …` has several.
+      Names: string list
+      /// The names in the assembly.
+      CompiledNames: string list
+      /// Where it stands: lines from 1, the last one included, a column from 0.
+      Line: int
+      EndLine: int
+      Column: int
+      /// The text by which two versions are compared.
+      Text: string
+      /// The words in it.
+      Words: Set<string>
+      /// The names that its arguments have in all of it.
+      Arguments: Set<string>
+      /// What the compiler must be told before it: what the file opens above it, in order, and its own modules.
+      Opens: string list
+      /// Whether names declared further down are visible to it anyway.
+      IsRecursiveScope: bool
+      /// Why it cannot be replaced, whatever changes in it.
+      Fixed: string option }
+
+    /// What two versions of one declaration have in common.
+    member item.Key =
+        match item.Kind with
+        | Member one -> item.Scope.Path, one.Type + "/" + string one.Ordinal, item.Names
+        | Function
+        | Value -> item.Scope.Path, "", item.Names
+
+    /// Its full name, for people.
+    member item.Shown =
+        let within = match item.Kind with Member one -> [ one.Type ] | Function | Value -> []
+        String.Join(".", item.Scope.Path @ within @ [ String.Join(", ", item.Names) ])
+
+/// What cannot be replaced alone: a type without its members, an open, an attribute, code that runs when the program starts.
+type Rest =
+    { /// What it is, in the words of the language.
+      What: string
+      Line: int
+      Text: string
+      /// The names that it declares.
+      Declares: string list }
+
+/// A name that a file declares.
+type Declared =
+    { Name: string
+      /// The namespaces and modules that show it to what stands in them.
+      Path: string list
+      Line: int }
+
+/// One file.
+type Outline =
+    { /// The text without what conditional compilation leaves out, in lines.
+      Lines: string[]
+      /// The lines that begin inside a string.
+      InString: Set<int>
+      Items: Item list
+      Rest: Rest list
+      /// Its namespaces.
+      Namespaces: Set<string list>
+      /// Every name that the file declares.
+      Declared: Declared list
+      /// The lines of what is opened behind a declaration of the same module.
+      LateOpens: (string list * int) list }
+
+let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*", RegexOptions.CultureInvariant)
+
+/// The names, keywords and other words of a text; those of strings and comments too.
+let wordsIn (text: string) : Set<string> =
+    word.Matches text |> Seq.cast<Match> |> Seq.map (fun found -> found.Value.Trim '`') |> Set.ofSeq
+
+let private nodes (union: string) (part: Placed) = part.Parts |> List.filter (fun one -> one.Union = union)
+
+let private node (union: string) (part: Placed) = nodes union part |> List.tryHead
+
+let private flags (part: Placed) = part.Parts |> List.choose (fun one -> one.Flag)
+
+let private words (part: Placed) = part.Parts |> List.choose (fun one -> one.Word)
+
+/// All parts below a part, and itself.
+let rec private below (part: Placed) : Placed seq =
+    seq {
+        yield part
+        for inner in part.Parts do
+            yield! below inner
+    }
+
+/// The lines that begin inside a string: they mean what they are, and are never moved.
+let private linesInStrings (roots: Placed list) : Set<int> =
+    roots
+    |> Seq.collect below
+    |> Seq.filter (fun part ->
+        (part.Union = "SynExpr" && (part.Case = "Const" || part.Case = "InterpolatedString")) || (part.Union = "SynPat" && part.Case = "Const"))
+    |> Seq.filter (fun part -> part.Place.EndLine > part.Place.Line)
+    |> Seq.collect (fun part -> seq { part.Place.Line + 1 .. part.Place.EndLine })
+    |> Set.ofSeq
+
+/// Reads one file.
+type private Reader(lines: string[], inString: Set<int>) =
+    let items = List<Item>()
+    let rest = List<Rest>()
+    let declared = List<Declared>()
+    let lateOpens = List<string list * int>()
+    let namespaces = HashSet<string list>()
+
+    /// The text between two places by which versions are compared: without blank lines and lines of comments.
+    let textOf (place: Place) =
+        seq {
+            for number in place.Line .. place.EndLine do
+                let line = lines.[number - 1]
+                let line = if number = place.EndLine then line.Substring(0, min line.Length place.EndColumn) else line
+                let line = if number = place.Line then String(' ', min place.Column line.Length) + line.Substring(min place.Column line.Length) else line
+                let trimmed = line.TrimStart()
+                if inString.Contains number || (trimmed <> "" && not (trimmed.StartsWith("//", StringComparison.Ordinal))) then
+                    yield line.TrimEnd()
+        }
+        |> String.concat "\n"
+
+    let autoOpen = HashSet<string>()
+
+    /// A module that opens itself shows its names where it stands.
+    let declare (scope: Scope) (name: string) (line: int) =
+        let rec shown (path: string list) = if autoOpen.Contains(String.Join(".", path)) then shown (List.take (path.Length - 1) path) else path
+        declared.Add { Name = name; Path = shown scope.Path; Line = line }
+
+    let addRest what (place: Place) text declares = rest.Add { What = what; Line = place.Line; Text = text; Declares = declares }
+
+    /// The names of attributes, which stand flat among the parts of what they are on, and the text that each was given.
+    let attributesOf (part: Placed) =
+        let rec read (parts: Placed list) =
+            match parts with
+            | name :: argument :: more when name.Union = "SynLongIdent" || name.Union = "LongIdentWithDots" ->
+                (match words name |> List.tryLast with
+                 | Some last when argument.Union = "SynExpr" -> [ (last.Replace("Attribute", ""), textOf argument.Place) ]
+                 | _ -> [])
+                @ read (argument :: more)
+            | _ :: more -> read more
+            | [] -> []
+        read part.Parts
+
+    /// The name in a pattern, where it stands, and whether arguments follow.
+    let rec nameIn (pattern: Placed) : (string * Place * Placed list) option =
+        match pattern.Case with
+        | "Named" -> node "SynIdent" pattern |> Option.orElse (Some pattern) |> Option.bind (fun one -> one.Parts |> List.tryFind (fun part -> part.Word.IsSome)) |> Option.map (fun name -> name.Word.Value, name.Place, [])
+        | "LongIdent" ->
+            let name = pattern.Parts |> List.tryFind (fun one -> one.Union = "SynLongIdent" || one.Union = "LongIdentWithDots")
+            let last = name |> Option.bind (fun one -> one.Parts |> List.filter (fun part -> part.Word.IsSome) |> List.tryLast)
+            let arguments = node "SynArgPats" pattern |> Option.map (fun one -> one.Parts) |> Option.defaultValue []
+            last |> Option.map (fun last -> last.Word.Value, last.Place, arguments)
+        | "Typed"
+        | "Paren" -> node "SynPat" pattern |> Option.bind nameIn
+        | _ -> None
+
+    /// The names that the patterns of a binding's arguments give.
+    let argumentsOf (pattern: Placed) : Set<string> =
+        match node "SynArgPats" pattern with
+        | None -> Set.empty
+        | Some arguments -> below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "Named") |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+
+    let patternOf (binding: Placed) = node "SynPat" binding
+
+    let expressionOf (binding: Placed) = nodes "SynExpr" binding |> List.tryLast
+
+    let rec isLambda (expression: Placed) =
+        match expression.Case with
+        | "Lambda"
+        | "MatchLambda" -> true
+        | "Paren"
+        | "Typed" -> node "SynExpr" expression |> Option.exists isLambda
+        | _ -> false
+
+    let compiledName (attributes: (string * string) list) (name: string) =
+        match attributes |> List.tryFind (fst >> (=) "CompiledName") with
+        | Some (_, argument) -> argument.Trim('(', ')', ' ', '"')
+        | None -> name
+
+    /// Why a binding is fixed in the assembly, as far as its own declaration tells.
+    let fixedBy (binding: Placed) (attributes: (string * string) list) : string option =
+        let has name = attributes |> List.exists (fst >> (=) name)
+        match flags binding with
+        | true :: _ -> Some "it is inline, so its callers contain it"
+        | _ when has "Literal" -> Some "it is a literal, so its users contain it"
+        | _ when has "DllImport" -> Some "it is external"
+        | _ when has "ReflectedDefinition" -> Some "its definition is stored as data"
+        | _ -> None
+
+    let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
+
+    /// Whether nothing else stands in its lines.
+    let hasItsLines (place: Place) =
+        String.IsNullOrWhiteSpace(lines.[place.Line - 1].Substring(0, min place.Column lines.[place.Line - 1].Length))
+        && (let last = lines.[place.EndLine - 1]
+            let behind = last.Substring(min place.EndColumn last.Length).Trim()
+            behind = "" || behind.StartsWith("//", StringComparison.Ordinal))
+
+    /// What the compiler opens for a scope by itself.
+    let ownOpens (scope: Scope) (count: int) = "open " + String.Join(".", scope.Namespace @ List.truncate count scope.Modules)
+
+    member _.Outline =
+        { Lines = lines
+          InString = inString
+          Items = List.ofSeq items
+          Rest = List.ofSeq rest
+          Namespaces = Set.ofSeq namespaces
+          Declared = List.ofSeq declared
+          LateOpens = List.ofSeq lateOpens }
+
+    /// The bindings of one `let` of a module.
+    member private reader.Let(scope: Scope, opens: string list, isRecursive: bool, part: Placed) =
+        let bindings = nodes "SynBinding" part
+        let named =
+            bindings |> List.map (fun binding ->
+                let attributes = attributesOf binding
+                binding, attributes, patternOf binding |> Option.bind nameIn)
+        for _, _, name in named do
+            name |> Option.iter (fun (name, place, _) -> declare scope name place.Line)
+        let whole = part.Place
+        match named |> List.forall (fun (_, _, name) -> name.IsSome), named with
+        | false, _
+        | _, [] -> addRest "a binding of a pattern" whole (textOf whole) []
+        | true, (first, _, _) :: _ ->
+            let isFunction (binding: Placed) arguments =
+                not (List.isEmpty arguments) || (expressionOf binding |> Option.exists isLambda)
+            let kinds = named |> List.map (fun (binding, _, name) -> let _, _, arguments = name.Value in isFunction binding arguments)
+            let names = named |> List.map (fun (_, _, name) -> let name, _, _ = name.Value in name)
+            let text = textOf whole
+            let why =
+                if kinds |> List.distinct |> List.length > 1 then Some "it binds functions together with values"
+                elif kinds.Head = false && isMutable first then Some "it is a mutable value, which keeps what it holds"
+                else named |> List.tryPick (fun (binding, attributes, _) -> fixedBy binding attributes)
+            items.Add
+                { Scope = scope
+                  Kind = (if kinds.Head then Function else Value)
+                  Names = names
+                  CompiledNames = List.map2 (fun (_, attributes, _) name -> compiledName attributes name) named names
+                  Line = whole.Line
+                  EndLine = whole.EndLine
+                  Column = whole.Column
+                  Text = text
+                  Words = wordsIn text
+                  Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
+                  Opens = opens
+                  IsRecursiveScope = isRecursive
+                  Fixed = why }
+
+    /// A member that can be replaced alone; None where it is a part of its type.
+    member private reader.Member(scope: Scope, opens: string list, isRecursive: bool, owner: string, parameters: string list, hidden: Set<string>, part: Placed) : Item option =
+        match nodes "SynBinding" part, part.Case with
+        | [ binding ], "Member" when hasItsLines part.Place ->
+            let attributes = attributesOf binding
+            let data = node "SynValData" binding
+            let isInstance = data |> Option.exists (fun data -> match flags data with isInstance :: _ -> isInstance | [] -> false)
+            let isConstructor = data |> Option.bind (node "SynMemberKind") |> Option.exists (fun kind -> kind.Case = "Constructor")
+            match patternOf binding with
+            | Some pattern when not isConstructor ->
+                nameIn pattern |> Option.map (fun (name, namePlace, arguments) ->
+                    let self =
+                        pattern.Parts
+                        |> List.tryFind (fun one -> one.Union = "SynLongIdent" || one.Union = "LongIdentWithDots")
+                        |> Option.map words
+                        |> Option.bind (fun words -> if List.length words > 1 then Some words.Head else None)
+                    let takesUnit =
+                        match arguments with
+                        | [ only ] ->
+                            (only.Case = "Const" || (only.Case = "Paren" && only.Parts |> List.exists (fun inner -> inner.Case = "Const")))
+                            && only.Place.Line = only.Place.EndLine
+                            && lines.[only.Place.Line - 1].Substring(only.Place.Column, only.Place.EndColumn - only.Place.Column).Replace(" ", "") = "()"
+                        | _ -> false
+                    let afterName =
+                        if takesUnit then arguments.Head.Place.EndLine, arguments.Head.Place.EndColumn else namePlace.EndLine, namePlace.EndColumn
+                    let text = textOf part.Place
+                    { Scope = scope
+                      Kind =
+                        Member
+                            { Type = owner
+                              Parameters = parameters
+                              IsStatic = not isInstance
+                              IsProperty = List.isEmpty arguments
+                              TakesUnit = takesUnit
+                              Self = (match self with Some "__" | None -> "_" | Some name -> name)
+                              Ordinal = 0
+                              Hidden = hidden
+                              AfterName = afterName }
+                      Names = [ name ]
+                      CompiledNames = [ compiledName attributes name ]
+                      Line = part.Place.Line
+                      EndLine = part.Place.EndLine
+                      Column = part.Place.Column
+                      Text = text
+                      Words = wordsIn text
+                      Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
+                      Opens = opens
+                      IsRecursiveScope = isRecursive
+                      Fixed = fixedBy binding attributes })
+            | _ -> None
+        | _ -> None
+
+    /// A type: its members one by one, and the rest of it as its shape.
+    member private reader.Type(scope: Scope, opens: string list, isRecursive: bool, part: Placed) =
+        let information = node "SynComponentInfo" part
+        let name = information |> Option.map words |> Option.bind List.tryLast |> Option.defaultValue "a type"
+        let parameters =
+            information
+            |> Option.map (fun one -> below one |> Seq.filter (fun inner -> inner.Union = "SynTypar") |> List.ofSeq)
+            |> Option.defaultValue []
+            |> List.map (fun parameter -> (textOf parameter.Place).Trim())
+            |> List.distinct
+        let parts = part.Parts @ (nodes "SynTypeDefnRepr" part |> List.collect (fun one -> one.Parts))
+        let definitions = parts |> List.filter (fun one -> one.Union = "SynMemberDefn")
+        let ofConstructor = definitions |> List.filter (fun one -> one.Case = "ImplicitCtor") |> Seq.collect below |> Seq.filter (fun inner -> inner.Union = "SynPat")
+        let ofLets = definitions |> List.filter (fun one -> one.Case = "LetBindings") |> List.collect (nodes "SynBinding") |> List.choose patternOf
+        let hidden = Seq.append ofConstructor ofLets |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+        let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
+        let members =
+            definitions @ ofInterfaces |> List.choose (fun one ->
+                reader.Member(scope, opens, isRecursive, name, parameters, hidden, one) |> Option.map (fun item -> one, item))
+        // Overloads have one name; which is which is told by their order.
+        let counted = Dictionary<string, int>()
+        for _, item in members do
+            let ordinal = match counted.TryGetValue item.Names.Head with | true, count -> count | _ -> 0
+            counted.[item.Names.Head] <- ordinal + 1
+            items.Add(match item.Kind with Member one -> { item with Kind = Member { one with Ordinal = ordinal } } | Function | Value -> item)
+        let covered = members |> List.map (fun (one, _) -> one.Place)
+        let isCovered number = covered |> List.exists (fun place -> place.Line <= number && number <= place.EndLine)
+        let shape =
+            seq { part.Place.Line .. part.Place.EndLine }
+            |> Seq.filter (isCovered >> not)
+            |> Seq.map (fun number -> textOf { Line = number; Column = 0; EndLine = number; EndColumn = lines.[number - 1].Length })
+            |> Seq.filter (fun line -> line <> "")
+            |> String.concat "\n"
+        let fields =
+            part
+            |> below
+            |> Seq.filter (fun one -> one.Union = "SynField" || one.Union = "SynUnionCase" || one.Union = "SynEnumCase")
+            |> Seq.collect (fun one -> (words one) @ (nodes "SynIdent" one |> List.collect words))
+            |> List.ofSeq
+        for one in name :: fields do
+            declare scope one part.Place.Line
+        addRest ("the type `" + name + "`") part.Place shape (name :: fields)
+
+    /// The declarations of a module or namespace.
+    member reader.Declarations(scope: Scope, opens: string list, isRecursive: bool, parts: Placed list) =
+        let mutable opens = opens
+        let mutable hasDeclared = false
+        for part in parts |> List.filter (fun one -> one.Union = "SynModuleDecl") do
+            match part.Case with
+            | "Open" ->
+                let text = (textOf part.Place).Trim()
+                opens <- opens @ [ text ]
+                if hasDeclared then lateOpens.Add(scope.Path, part.Place.Line)
+                addRest "what it opens" part.Place text []
+            | "ModuleAbbrev" ->
+                let text = (textOf part.Place).Trim()
+                opens <- opens @ [ text ]
+                addRest "a module's short name" part.Place text (words part)
+            | "Let" ->
+                hasDeclared <- true
+                reader.Let(scope, opens, isRecursive, part)
+            | "NestedModule" ->
+                hasDeclared <- true
+                let information = node "SynComponentInfo" part
+                let name = information |> Option.map words |> Option.bind List.tryLast |> Option.defaultValue "a module"
+                declare scope name part.Place.Line
+                if information |> Option.exists (attributesOf >> List.exists (fst >> (=) "AutoOpen")) then
+                    autoOpen.Add(String.Join(".", scope.Path @ [ name ])) |> ignore
+                let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
+                let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
+                addRest ("the module `" + name + "`") part.Place (textOf header) [ name ]
+                let inner = { scope with Modules = scope.Modules @ [ name ] }
+                let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
+                reader.Declarations(inner, opens @ [ ownOpens inner inner.Modules.Length ], isInnerRecursive, part.Parts)
+            | "Types" ->
+                hasDeclared <- true
+                for one in nodes "SynTypeDefn" part do
+                    reader.Type(scope, opens, isRecursive, one)
+            | "Exception" ->
+                hasDeclared <- true
+                let names = below part |> Seq.filter (fun one -> one.Union = "SynUnionCase") |> Seq.collect below |> Seq.choose (fun one -> one.Word) |> Seq.truncate 1 |> List.ofSeq
+                for name in names do
+                    declare scope name part.Place.Line
+                addRest "an exception" part.Place (textOf part.Place) names
+            | "Attributes" -> addRest "an attribute of the assembly" part.Place (textOf part.Place) []
+            | _ -> addRest "code that runs when the program starts" part.Place (textOf part.Place) []
+
+    /// One namespace, or the module that is the whole file.
+    member reader.Root(part: Placed) =
+        let path = words part
+        let isModule = node "SynModuleOrNamespaceKind" part |> Option.exists (fun kind -> kind.Case = "NamedModule" || kind.Case = "AnonModule")
+        let scope =
+            if isModule then { Namespace = List.take (List.length path - 1) path; Modules = [ List.last path ] }
+            else { Namespace = path; Modules = [] }
+        namespaces.Add scope.Namespace |> ignore
+        if isModule then declare { scope with Modules = [] } (List.last path) part.Place.Line
+        let isRecursive = match flags part with first :: _ -> first | [] -> false
+        let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
+        let header =
+            match first with
+            | Some first -> { Line = 1; Column = 0; EndLine = max 1 (first.Place.Line - 1); EndColumn = Int32.MaxValue }
+            | None -> part.Place
+        // What stands above the first declaration, back to what stands before it, names and marks the module.
+        let header = { header with Line = min (max 1 part.Place.Line) header.EndLine }
+        addRest ((if isModule then "the module `" else "the namespace `") + String.Join(".", path) + "`") part.Place
+            (String.Join(".", path) + string isRecursive + "\n" + (if header.EndLine < (match first with Some first -> first.Place.Line | None -> 1) then textOf header else "")) []
+        let space = if List.isEmpty scope.Namespace then [] else [ "open " + String.Join(".", scope.Namespace) ]
+        let own = if isModule then [ ownOpens scope 1 ] else []
+        reader.Declarations(scope, space @ own, isRecursive, part.Parts)
+
+/// Reads the tree of a file, whose text has no conditional compilation left.
+let read (text: string) (tree: obj) : Outline =
+    let lines = text.Replace("\r\n", "\n").Split '\n'
+    let roots = readPlaced tree
+    let reader = Reader(lines, linesInStrings roots)
+    for root in roots |> Seq.collect below |> Seq.filter (fun part -> part.Union = "SynModuleOrNamespace") do
+        reader.Root root
+    reader.Outline

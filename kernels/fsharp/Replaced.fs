@@ -1,0 +1,109 @@
+/// Which method of an assembly a newly compiled function stands for, and whether it can: what it takes and gives must be the same, to the
+/// assembly and the position of each type parameter.
+module Mainstay.Worker.Replaced
+
+open System
+open System.Reflection
+open Mainstay.Worker.Outline
+
+let private declared =
+    BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.DeclaredOnly
+
+/// A type nested in another, or in a namespace, as a module or type of the source is called.
+let private typeIn (assembly: Assembly) (space: string list) (owner: Type option) (name: string) : Type list =
+    let plain (kind: Type) = kind.Name.Split('`').[0]
+    let isNamed (kind: Type) = plain kind = name || plain kind = name + "Module"
+    let all =
+        match owner with
+        | Some owner -> owner.GetNestedTypes(BindingFlags.Public ||| BindingFlags.NonPublic)
+        | None -> assembly.GetTypes() |> Array.filter (fun kind -> not kind.IsNested && (if isNull kind.Namespace then "" else kind.Namespace) = String.Join(".", space))
+    all |> Array.filter isNamed |> List.ofArray
+
+/// What the compiler says that a type of the assembly is.
+let private isModule (kind: Type) =
+    kind.GetCustomAttributes(typeof<CompilationMappingAttribute>, false)
+    |> Seq.cast<CompilationMappingAttribute>
+    |> Seq.exists (fun mapping -> mapping.SourceConstructFlags &&& SourceConstructFlags.KindMask = SourceConstructFlags.Module)
+
+/// The type of the assembly that a module is.
+let moduleOf (assembly: Assembly) (scope: Scope) : Type option =
+    let step (owner: Type option) (name: string) = typeIn assembly scope.Namespace owner name |> List.tryFind isModule
+    match scope.Modules with
+    | [] -> None
+    | first :: rest -> (step None first, rest) ||> List.fold (fun found name -> found |> Option.bind (fun owner -> step (Some owner) name))
+
+/// The type of the assembly that a type of the source is.
+let typeOf (assembly: Assembly) (scope: Scope) (name: string) (parameters: int) : Type option =
+    let owner = moduleOf assembly scope
+    if List.isEmpty scope.Modules || owner.IsSome then
+        typeIn assembly scope.Namespace owner name
+        |> List.tryFind (fun kind -> not (isModule kind) && kind.Name.Split('`').[0] = name && kind.GetGenericArguments().Length = parameters)
+    else None
+
+/// A type's identity. The parameters of a type with so many count as the first of a method's.
+let rec private identity (ofType: int) (kind: Type) : string =
+    if kind.IsGenericParameter then
+        "!" + string (kind.GenericParameterPosition + (if isNull kind.DeclaringMethod then 0 else ofType))
+    elif kind.IsByRef then identity ofType (kind.GetElementType()) + "&"
+    elif kind.IsPointer then identity ofType (kind.GetElementType()) + "*"
+    elif kind.IsArray then identity ofType (kind.GetElementType()) + "[" + string (kind.GetArrayRank()) + "]"
+    elif kind.IsGenericType then
+        let arguments = kind.GetGenericArguments() |> Array.map (identity ofType)
+        kind.GetGenericTypeDefinition().AssemblyQualifiedName + "<" + String.Join(",", arguments) + ">"
+    else kind.AssemblyQualifiedName
+
+/// What a method takes and gives, as that of the static method that would stand for it.
+let private signatureOf (found: MethodInfo) : string =
+    let owner = found.DeclaringType
+    let ofType = owner.GetGenericArguments().Length
+    let own = if found.IsStatic then [] else [ (if owner.IsValueType then owner.MakeByRefType() else owner) ]
+    let parameters = own @ [ for parameter in found.GetParameters() -> parameter.ParameterType ]
+    let constraints (parameter: Type) = [ for one in parameter.GetGenericParameterConstraints() -> identity ofType one ] |> List.sort
+    let generic = Array.append (if owner.IsGenericType then owner.GetGenericArguments() else [||]) (if found.IsGenericMethod then found.GetGenericArguments() else [||])
+    String.Join("|", (found.ReturnType :: parameters) |> List.map (identity ofType))
+    + "`"
+    + String.Join(";", generic |> Array.map (fun parameter -> sprintf "%A%A" (constraints parameter) (parameter.GenericParameterAttributes &&& GenericParameterAttributes.SpecialConstraintMask)))
+
+/// How many arguments each of the groups has that a function takes one after the other.
+let private groupsOf (found: MethodInfo) : int list =
+    match found.GetCustomAttributes(typeof<CompilationArgumentCountsAttribute>, false) |> Seq.cast<CompilationArgumentCountsAttribute> |> Seq.tryHead with
+    | Some counted -> List.ofSeq counted.Counts
+    | None -> [ found.GetParameters().Length ]
+
+let private shown (found: MethodInfo) : string =
+    found.Name + "(" + String.Join(", ", [ for parameter in found.GetParameters() -> parameter.ParameterType.Name ]) + "): " + found.ReturnType.Name
+
+/// The methods of a type that a declaration may be.
+let private candidates (owner: Type) (item: Item) (name: string) : MethodInfo list =
+    let names =
+        match item.Kind with
+        | Function -> [ name ]
+        | Value -> [ "get_" + name ]
+        | Member one -> if one.IsProperty then [ "get_" + name ] else [ name ]
+    owner.GetMethods declared
+    |> Array.filter (fun found -> names |> List.exists (fun name -> found.Name = name || found.Name.EndsWith("." + name, StringComparison.Ordinal)))
+    |> List.ofArray
+
+/// The method that a declaration is in its assembly and the new one that replaces it; or why there is no such pair. `compiled` is the module
+/// that the declaration was compiled in, and `name` what the function is called there.
+let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (name: string) : Result<MethodInfo * MethodInfo, string> =
+    let owner =
+        match item.Kind with
+        | Function
+        | Value -> moduleOf assembly item.Scope
+        | Member one -> typeOf assembly item.Scope one.Type (List.length one.Parameters)
+    let wanted = match item.Kind with Value -> "get_" + name | Function | Member _ -> name
+    match owner, compiled.GetMethods declared |> Array.filter (fun found -> found.Name = wanted) with
+    | None, _ -> Error "what it stands in is not found in the assembly"
+    | Some _, found when found.Length <> 1 -> Error("the compiler made " + string found.Length + " methods of it")
+    | Some owner, found ->
+        let replacement = found.[0]
+        match candidates owner item oldName with
+        | [] -> Error "it is no method of the assembly"
+        | old ->
+            let isMember = match item.Kind with Member _ -> true | Function | Value -> false
+            let fits (one: MethodInfo) = signatureOf one = signatureOf replacement && (isMember || groupsOf one = groupsOf replacement)
+            match old |> List.filter fits with
+            | [ one ] -> Ok(one, replacement)
+            | [] -> Error("it takes or gives something else now: " + shown old.Head + " was, " + shown replacement + " is")
+            | _ -> Error "several methods of the assembly fit"

@@ -1,0 +1,95 @@
+/// The text of the submission in which changed declarations are compiled: each in a module of its own, behind what its file opens, at the
+/// lines and columns that it has in its file. Pure.
+module Mainstay.Worker.Slices
+
+open System
+open System.Text
+open System.Text.RegularExpressions
+open Mainstay.Worker.Outline
+
+/// A declaration as it is compiled.
+type Slice =
+    { Item: Item
+      /// The file that it is from.
+      File: string
+      /// The module that it is compiled in.
+      Module: string
+      /// The names of its functions in that module.
+      Names: string list }
+
+let private access = Regex(@"\b(private|internal)\b", RegexOptions.CultureInvariant)
+
+let private headEnd = Regex(@"=|\bfunction\b", RegexOptions.CultureInvariant)
+
+/// A binding's text whose own access words are blank: they stand between `let` or `and` and the name.
+let private opened (names: string list) (line: string) : string =
+    let isHead = Regex.IsMatch(line, @"^\s*(?:\[<.*?>\]\s*)*(?:let|and)\b", RegexOptions.CultureInvariant)
+    if not isHead then line
+    else
+        let stop = match headEnd.Match line with found when found.Success -> found.Index | _ -> line.Length
+        let start = Regex.Match(line, @"\b(?:let|and)\b", RegexOptions.CultureInvariant).Index
+        let blank (found: Match) = String(' ', found.Length)
+        if start >= stop then line
+        else line.Substring(0, start) + access.Replace(line.Substring(start, stop - start), blank, 1) + line.Substring stop
+
+/// The lines of a declaration, blank where others stand in them.
+let private linesOf (outline: Outline) (item: Item) (from: int * int) : (int * string) list =
+    let firstLine, firstColumn = from
+    [ for number in firstLine .. item.EndLine do
+        let line = outline.Lines.[number - 1]
+        number, (if number = firstLine then String(' ', min firstColumn line.Length) + line.Substring(min firstColumn line.Length) else line) ]
+
+/// The function's name and its object, as a function of a module has them.
+let private headOf (outline: Outline) (owner: MemberOf) (isStruct: bool) (name: string) : string =
+    let kind = if List.isEmpty owner.Parameters then owner.Type else owner.Type + "<" + String.Join(", ", owner.Parameters) + ">"
+    let self = if isStruct then "(" + owner.Self + ": byref<" + kind + ">)" else "(" + owner.Self + ": " + kind + ")"
+    match owner.IsStatic, owner.IsProperty || owner.TakesUnit with
+    | false, _ -> "let " + name + " " + self
+    | true, true -> "let " + name + " ()"
+    | true, false -> "let " + name
+
+/// What a declaration is compiled as: lines with their numbers, where they have one.
+let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : (int option * string) list =
+    match slice.Item.Kind with
+    | Function
+    | Value ->
+        linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened slice.Item.Names line))
+    | Member owner ->
+        let head = String(' ', slice.Item.Column) + headOf outline owner (isStruct owner.Type) slice.Names.Head
+        (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))
+
+/// The text that compiles these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
+/// type of a slice's file. `visible` has the modules of earlier submissions with what was added, and in which scope.
+let submission (ignoring: string list) (visible: (Scope * string) list) (slices: (Outline * (string -> bool) * Slice) list) : string =
+    let text = StringBuilder()
+    let line (content: string) = text.Append(content).Append('\n') |> ignore
+    let mutable seen = visible
+    for outline, isStruct, slice in slices do
+        let item = slice.Item
+        let shift = if item.Column = 0 then " " else ""
+        let pad = shift + String(' ', item.Column)
+        line ("module " + slice.Module + " =")
+        for one in item.Opens do
+            line (pad + one)
+        for scope, name in seen do
+            if List.truncate scope.Path.Length item.Scope.Path = scope.Path then line (pad + "open " + name)
+        let mutable next = -1
+        for number, content in body outline isStruct slice do
+            match number with
+            | Some number when number <> next ->
+                line ("# " + string number + " @\"" + slice.File.Replace("\"", "\"\"") + "\"")
+                next <- number + 1
+            | Some _ -> next <- next + 1
+            | None -> ()
+            let isFixed = match number with Some number -> outline.InString.Contains number | None -> false
+            line (if isFixed || content = "" then content else shift + content)
+        match item.Kind with
+        | Function
+        | Value -> seen <- seen @ [ (item.Scope, slice.Module) ]
+        | Member _ -> ()
+    line "# 1 @\"swap\""
+    for assembly in ignoring do
+        line ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
+    line "do ()"
+    text.ToString()
