@@ -66,6 +66,9 @@ type Baseline(path: string, sources: (string * string) list) =
     let assembly = lazy Assembly.LoadFrom path
     let generations = lazy Deltas.Generations(File.ReadAllBytes path)
 
+    /// Where it was loaded from.
+    member val Path = path
+
     /// The name by which code refers to it.
     member val Name = Path.GetFileNameWithoutExtension path
 
@@ -76,6 +79,9 @@ type Baseline(path: string, sources: (string * string) list) =
 
     /// The text of each declaration that runs otherwise than it was built, by its key: whatever session of the process had it changed.
     member val Current = Dictionary<string, string>()
+
+    /// What its code is at present: the last difference that it took, or the build.
+    member val Version : Guid option = None with get, set
 
     /// The names of values of modules that can be changed in place: other code sees a copy of one.
     member val ChangedInPlace =
@@ -93,10 +99,12 @@ type Baseline(path: string, sources: (string * string) list) =
         else None
 
     /// Gives methods new bodies. The runtime may refuse that with an `InvalidOperationException`.
-    member _.Redirect(redirections: Deltas.Redirection list) =
-        let delta = generations.Value.Next(Guid.NewGuid(), redirections)
+    member this.Redirect(redirections: Deltas.Redirection list) =
+        let id = Guid.NewGuid()
+        let delta = generations.Value.Next(id, redirections)
         applyUpdate.Value.Value.Invoke(assembly.Value, ReadOnlySpan delta.Metadata, ReadOnlySpan delta.Code, ReadOnlySpan<byte>.Empty)
         delta.Applied()
+        this.Version <- Some id
 
 let private sourceOf (path: string, hash: string) =
     try
@@ -110,6 +118,11 @@ let private sourceOf (path: string, hash: string) =
 
 /// What is known of the assemblies of this process. They stay loaded, and changed, when a session ends.
 let private known = Dictionary<string, Baseline>()
+
+/// What the code of an assembly is at present.
+let versionOf (assembly: Assembly) : Guid =
+    let changed = lock known (fun () -> match known.TryGetValue assembly.Location with | true, one -> one.Version | _ -> None)
+    defaultArg changed assembly.ManifestModule.ModuleVersionId
 
 /// The assemblies at these paths with what their sources were when they came into the process, as far as that is what they were built from.
 let capture (paths: string list) : Baseline list =

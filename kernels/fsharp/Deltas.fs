@@ -129,7 +129,7 @@ type private Rows(builder: MetadataBuilder, counts: int[]) =
         | true, handle -> handle
         | _ ->
             let name = assembly.GetName()
-            let token = match name.GetPublicKeyToken() with null | [||] -> Unchecked.defaultof<BlobHandle> | token -> builder.GetOrAddBlob token
+            let token = match name.GetPublicKeyToken() with null | [||] -> Unchecked.defaultof<BlobHandle> | token -> builder.GetOrAddBlob(token)
             let none = Unchecked.defaultof<BlobHandle>
             builder.AddAssemblyReference(builder.GetOrAddString name.Name, name.Version, Unchecked.defaultof<StringHandle>, token, enum 0, none) |> ignore
             let handle = next TableIndex.AssemblyRef
@@ -150,7 +150,7 @@ type private Rows(builder: MetadataBuilder, counts: int[]) =
     /// A method of another assembly.
     member rows.Method(found: MethodInfo, signature: byte[]) : EntityHandle =
         let owner = rows.Type found.DeclaringType
-        builder.AddMemberReference(owner, builder.GetOrAddString found.Name, builder.GetOrAddBlob signature) |> ignore
+        builder.AddMemberReference(owner, builder.GetOrAddString found.Name, builder.GetOrAddBlob(signature)) |> ignore
         next TableIndex.MemberRef
 
     /// A generic method of another assembly, with the parameters of the type and of the method that calls it.
@@ -164,7 +164,7 @@ type private Rows(builder: MetadataBuilder, counts: int[]) =
         for index in 0 .. ofMethod - 1 do
             blob.WriteByte 0x1euy
             blob.WriteCompressedInteger index
-        builder.AddMethodSpecification(generic, builder.GetOrAddBlob blob) |> ignore
+        builder.AddMethodSpecification(generic, builder.GetOrAddBlob(blob)) |> ignore
         next TableIndex.MethodSpec
 
 /// The code that loads all arguments, calls and returns.
@@ -231,8 +231,8 @@ type Generations(image: byte[]) =
             code.WriteInt32 0
             code.WriteBytes body
             let name = builder.GetOrAddString(reader.GetString definition.Name)
-            builder.AddMethodDefinition(definition.Attributes, definition.ImplAttributes, name, builder.GetOrAddBlob signature, offset, Unchecked.defaultof<ParameterHandle>) |> ignore
-            methods.Add(MetadataTokens.EntityHandle(TableIndex.MethodDef, MetadataTokens.GetRowNumber handle))
+            builder.AddMethodDefinition(definition.Attributes, definition.ImplAttributes, name, builder.GetOrAddBlob(signature: byte[]), offset, Unchecked.defaultof<ParameterHandle>) |> ignore
+            methods.Add(MetadataTokens.EntityHandle one.Old.MetadataToken)
         let all = Seq.append rows.Log methods
         for handle in all do
             builder.AddEncLogEntry(handle, EditAndContinueOperation.Default)

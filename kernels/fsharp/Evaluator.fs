@@ -158,6 +158,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         references <- (check session "").Assemblies() |> List.choose (fun assembly -> assembly.FileName) |> List.filter isForeign
 
     do
+        MainstayDisplay.TestsFinding.versionOf <- Baselines.versionOf
         MainstayDisplay.TestsFinding.session <- fun () ->
             let submissions = submissionsOf session
             { References = references
@@ -523,12 +524,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         match swapping with
         | None ->
             let obstacle file = { File = file; Code = "no_project"; Name = Path.GetFileName file; Line = 1; Reason = "the session has loaded no project" }
-            { Files = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
+            { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
         | Some swapping ->
             turns.Check(fun _ ->
                 silentThread <- Thread.CurrentThread.ManagedThreadId
                 try
-                    swapping.Swap files
+                    let swap = swapping.Swap files
+                    { swap with Assemblies = List.map surroundings.NameOf swap.Assemblies }
                 finally
                     silentThread <- 0)
 

@@ -205,6 +205,8 @@ type Obstacle =
 type Swap =
     { /// The SHA-256 of each file as it was read.
       Files: (string * string) list
+      /// The assemblies whose code changed, as the session calls them.
+      Assemblies: string list
       Swapped: Swapped list
       /// The values that may have been made with what was swapped before it was, and stay as they are.
       Outdated: Swapped list
@@ -565,6 +567,7 @@ let encodeSwapped (id: int64) (swap: Swap) =
     message "swapped" [
         writeInteger "id" id
         writeObject "files" (fun writer -> for path, hash in swap.Files do writeText path hash writer)
+        writeTexts "assemblies" swap.Assemblies
         writeObjects "swapped" (List.truncate itemLimit swap.Swapped) writeSwapped
         writeObjects "outdated" (List.truncate itemLimit swap.Outdated) writeSwapped
         writeObjects "obstacles" (List.truncate itemLimit swap.Obstacles) writeObstacle

@@ -246,6 +246,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             | [] -> changesIn [ for path, (text, _) in contents -> path, text ] |> Result.bind putIn
             | gone -> Error [ for path in gone -> refusal path "gone" (Path.GetFileName path) 1 "the file is gone" ]
         { Files = [ for path, (_, hash) in contents -> path, hash ]
+          Assemblies = (match result with Ok swapped -> swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct | Error _ -> [])
           Swapped = (match result with Ok swapped -> [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line } ] | Error _ -> [])
           Outdated = (match result with Ok swapped -> outdatedBy swapped | Error _ -> [])
           Obstacles = (match result with Ok _ -> [] | Error obstacles -> obstacles) }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
 use mainstay_home::Home;
-use mainstay_home::config::FsharpConfig;
+use mainstay_home::config::{FsharpConfig, Watch};
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
@@ -36,6 +36,8 @@ pub(crate) struct FsharpKernel {
     /// The folder of the workers' sockets.
     sockets: PathBuf,
     builds: Arc<Builds>,
+    /// Whether a new worker has what was saved last, and not what was built last.
+    builds_newest: bool,
     /// Which names of projects are opened.
     opens: OpenedNames,
     /// What the compiler of each session is told.
@@ -51,6 +53,7 @@ impl FsharpKernel {
         let arguments = config.fsi_args.split_whitespace().map(str::to_owned).collect();
         Self {
             opens: config.opens,
+            builds_newest: config.watch == Watch::Swap,
             search: mainstay_home::search::fsharp_sdks(home, config),
             home: home.folder().to_owned(),
             copies: home.copies(),
@@ -86,8 +89,14 @@ impl FsharpKernel {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
         let sdk = self.selected(spec)?.sdk;
-        let loading =
-            Loading { file, sdk: &sdk, environment: &spec.environment, report, builds: &self.builds };
+        let loading = Loading {
+            file,
+            sdk: &sdk,
+            environment: &spec.environment,
+            report,
+            builds: &self.builds,
+            builds_newest: self.builds_newest,
+        };
         let project = loading.loadable(&copies, self.project_limit).await;
         Ok(Some(Project { opens: self.opens, ..project }))
     }

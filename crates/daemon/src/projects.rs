@@ -50,10 +50,12 @@ pub(crate) struct Loading<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) report: &'a Report,
     pub(crate) builds: &'a Builds,
+    /// Whether it is built too where its sources were written since: what a session is to run is what was saved.
+    pub(crate) builds_newest: bool,
 }
 
 impl Loading<'_> {
-    /// What is there of the project to load, after it was built where it never was. One that cannot be found out is told of, and nothing
+    /// What is there of the project to load, after it was built where that is due. One that cannot be found out is told of, and nothing
     /// of it is loaded; of one that does not build the rest is. To find it out may take as long as `limit`.
     pub(crate) async fn loadable(&self, copies: &Path, limit: Duration) -> Project {
         match self.found(copies, limit).await {
@@ -77,7 +79,9 @@ impl Loading<'_> {
     /// What it consists of, once it is built; what is to be said of a build that failed.
     async fn built(&self, limit: Duration) -> Result<(Resolved, Vec<String>), String> {
         let resolved = self.resolved(limit).await?;
-        if resolved.unbuilt.is_empty() {
+        let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
+        let is_older = || !written_since(&made_of, &resolved.assemblies).is_empty();
+        if resolved.unbuilt.is_empty() && !(self.builds_newest && is_older()) {
             return Ok((resolved, Vec::new()));
         }
         let made_of = newest(resolved.projects.iter().chain(&resolved.sources));

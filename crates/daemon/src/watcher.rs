@@ -7,6 +7,7 @@
 mod deferred;
 mod files;
 mod folders;
+mod swaps;
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -27,6 +28,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use self::deferred::Deferred;
 use self::files::{DueWork, Files};
 use self::folders::{Folders, PathChange};
+use self::swaps::{Swaps, is_code};
 
 /// How long after an error files are watched again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -45,11 +47,9 @@ const KINDS: [&str; 6] = [
 
 /// Watches until the daemon ends.
 pub(crate) async fn watch(engine: Engine, how: Watch, limits: Limits) {
-    let reloads = match how {
-        Watch::Off => return,
-        Watch::Mark => false,
-        Watch::Reload => true,
-    };
+    if how == Watch::Off {
+        return;
+    }
     let (told_in, mut told) = mpsc::unbounded_channel();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if let Ok(event) = event.inspect_err(|error| tracing::debug!(%error, "a change is missed"))
@@ -67,13 +67,14 @@ pub(crate) async fn watch(engine: Engine, how: Watch, limits: Limits) {
     };
     let mut watching = WatcherTask {
         engine,
-        reloads,
+        how,
         folders: Folders::new(watcher, limits.watch_folders),
         files: Files::default(),
         changes: Changes::new(&limits),
         in_new_folders: HashSet::new(),
         held: Deferred::default(),
         submitted: BTreeMap::new(),
+        swaps: Swaps::default(),
     };
     while let Err(error) = watching.run(&mut told).await
         && goes_on(&error, AGAIN).await
@@ -92,7 +93,7 @@ async fn goes_on(error: &Error, after: Duration) -> bool {
 
 struct WatcherTask {
     engine: Engine,
-    reloads: bool,
+    how: Watch,
     folders: Folders,
     files: Files,
     changes: Changes,
@@ -101,6 +102,8 @@ struct WatcherTask {
     held: Deferred,
     /// What each session was given last.
     submitted: BTreeMap<SessionId, Submitted>,
+    /// What is being put into workers.
+    swaps: Swaps,
 }
 
 /// The files that have changed and were not looked at yet.
@@ -111,6 +114,8 @@ struct Changes {
     /// When they are at the latest.
     latest: Option<Instant>,
     quiet: Duration,
+    /// The same of sources that are put into the code that runs.
+    swap_quiet: Duration,
     longest: Duration,
 }
 
@@ -138,14 +143,24 @@ impl Changes {
             due: None,
             latest: None,
             quiet: Duration::from_millis(limits.watch_quiet_ms),
+            swap_quiet: Duration::from_millis(limits.swap_quiet_ms),
             longest: Duration::from_millis(limits.watch_longest_ms),
         }
     }
 
     fn add(&mut self, files: impl IntoIterator<Item = PathBuf>, now: Instant) {
+        self.add_after(files, now, self.quiet);
+    }
+
+    /// Adds what may be put into the code that runs.
+    fn add_sources(&mut self, files: impl IntoIterator<Item = PathBuf>, now: Instant) {
+        self.add_after(files, now, self.swap_quiet);
+    }
+
+    fn add_after(&mut self, files: impl IntoIterator<Item = PathBuf>, now: Instant, quiet: Duration) {
         self.files.extend(files);
         let latest = *self.latest.get_or_insert(now + self.longest);
-        self.due = Some((now + self.quiet).min(latest));
+        self.due = Some((now + quiet).min(latest));
     }
 
     fn take(&mut self) -> HashSet<PathBuf> {
@@ -171,7 +186,16 @@ impl WatcherTask {
                     let anew = self.folders.hear(&told);
                     let missed: Vec<_> = anew.iter().flat_map(|folder| self.files.within(folder)).cloned().collect();
                     self.in_new_folders.extend(missed.iter().cloned());
-                    self.changes.add(told.paths.into_iter().chain(missed), Instant::now());
+                    let changed: Vec<_> = told.paths.into_iter().chain(missed).collect();
+                    match self.how == Watch::Swap && changed.iter().any(|path| self.files.is_source(path)) {
+                        true => self.changes.add_sources(changed, Instant::now()),
+                        false => self.changes.add(changed, Instant::now()),
+                    }
+                }
+                Some((session, more)) = self.swaps.next() => {
+                    if let Some(more) = more {
+                        self.attend_to(session, more).await;
+                    }
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     let changed = self.changes.take();
@@ -211,10 +235,14 @@ impl WatcherTask {
 
     async fn attend(&mut self, session: SessionId, due: DueWork) -> Result<(), Error> {
         if !due.written.is_empty() {
-            let files = due.written.iter().map(|path| self.written_file(path)).collect();
-            self.engine.files_written(session, files).await?;
+            let files: Vec<_> = due.written.iter().map(|path| self.written_file(path)).collect();
+            if self.how == Watch::Swap && due.written.iter().all(|path| is_code(path)) {
+                self.swaps.begin(&self.engine, session, due.written.clone(), files);
+            } else {
+                self.engine.files_written(session, files).await?;
+            }
         }
-        if !self.reloads {
+        if self.how != Watch::Reload {
             return match due.look {
                 true => self.client().validity(session).await.map(drop),
                 false => Ok(()),
@@ -343,5 +371,8 @@ mod tests {
         assert_eq!(changes.due, Some(after(1_000)));
         assert_eq!(changes.take().len(), 2);
         assert_eq!(changes.due, None);
+        changes.add([PathBuf::from("/a")], after(2_000));
+        changes.add_sources([PathBuf::from("/b.fs")], after(2_000));
+        assert_eq!(changes.due, Some(after(2_020)), "what runs is not waited for as long as a build");
     }
 }

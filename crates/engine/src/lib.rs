@@ -51,6 +51,7 @@ mod shared;
 mod single_process;
 mod store;
 mod stream;
+mod swapping;
 mod sync;
 mod system_subscription;
 mod trace;

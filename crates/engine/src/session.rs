@@ -317,6 +317,13 @@ impl SessionTask {
             Request::Query { query, reply } => {
                 self.query(query.action(), reply, |kernel| async move { kernel.query(query).await });
             }
+            // What is built may have been read before the files were written, and the next worker would not have them.
+            Request::Swap { reply, .. } if self.session.running().is_some_and(|job| job.kind.is_build()) => {
+                reply.send(Ok(None)).ok();
+            }
+            Request::Swap { files, reply } => {
+                self.query(Action::Check, reply, |kernel| async move { kernel.swap(files).await });
+            }
             Request::Kernel { reply } => {
                 let is_ready = self.session.state() == SessionState::Ready;
                 let runner = self.runner().filter(|_| is_ready);

@@ -36,6 +36,8 @@ use crate::reload::Reload;
 use crate::replay::{Divergence, Restored};
 use crate::runner_notice::{BuildReport, JobEnding, JobReport, LastWords, RunnerInfo, RunnerNotice};
 use crate::session::{RunningJob, Session};
+use crate::state::SessionState;
+use crate::swap::Swap;
 
 pub use crate::identity::Identity;
 
@@ -179,6 +181,11 @@ pub enum Notice {
         command: CommandId,
         /// The job that had given it its task, and how that ended.
         error: Error,
+    },
+    /// Changed sources of its project were put into the worker, or could not be.
+    Swapped {
+        /// What came of it.
+        swap: Swap,
     },
     /// What the session's code rests on was looked at.
     LookedAt {
@@ -380,6 +387,17 @@ impl Draft<'_> {
             if !changed.is_empty() {
                 self.record(of(Source::System), EventBody::SourcesChanged { changed, in_build });
             }
+        }
+    }
+
+    /// Takes in that changed sources were put into the worker, or were not. Of a worker that is gone, that says nothing.
+    fn sources_swapped(&mut self, swap: Swap) {
+        let is_up = !matches!(
+            self.session.state(),
+            SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted
+        );
+        if is_up && !swap.is_nothing() {
+            self.record(of(Source::System), EventBody::SourcesSwapped(Box::new(swap)));
         }
     }
 

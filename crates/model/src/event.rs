@@ -436,7 +436,8 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_build: bool,
     },
-
+    /// Changed sources of the session's project were put into the code that runs, or could not be.
+    SourcesSwapped(Box<crate::Swap>),
     /// A runner was given something to do that is no code. Always before an agent hears of it.
     JobRequested {
         /// The job that was requested.

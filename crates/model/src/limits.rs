@@ -167,6 +167,9 @@ pub struct Limits {
     /// How long watched files must be unchanged before the daemon looks at them, in milliseconds, since a
     /// build writes many.
     pub watch_quiet_ms: u64,
+    /// How long sources of a project must be unchanged before they are put into the code that runs, in milliseconds, since an editor writes
+    /// a file in several steps.
+    pub swap_quiet_ms: u64,
     /// The longest that the look at changed files is put off while they keep changing, in milliseconds.
     pub watch_longest_ms: u64,
     /// How many folders are watched. Further folders are looked at after each eval.
@@ -251,6 +254,7 @@ impl Default for Limits {
             snapshot_bytes: 256 * 1024 * 1024,
             query_ms: 30_000,
             watch_quiet_ms: 300,
+            swap_quiet_ms: 20,
             watch_longest_ms: 5_000,
             watch_folders: 1_024,
             restart_first_ms: 1_000,

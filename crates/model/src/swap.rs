@@ -12,6 +12,9 @@ pub struct Swap {
     /// SHA-256 of each file as it was read, in hexadecimal, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// The names of the assemblies whose code changed, of those that the session's code rests on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assemblies: Vec<String>,
     /// The declarations that run as their files have them now and did not before.
     #[serde(default)]
     pub swapped: Vec<SwappedDeclaration>,
@@ -55,6 +58,36 @@ impl Swap {
     /// Whether the files' code runs now.
     pub const fn is_applied(&self) -> bool {
         self.obstacles.is_empty()
+    }
+
+    /// Whether nothing was to be done: the code was the files' already.
+    pub const fn is_nothing(&self) -> bool {
+        self.swapped.is_empty() && self.obstacles.is_empty()
+    }
+}
+
+/// Says in a line what runs now, or what does not and why.
+impl std::fmt::Display for Swap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        fn list<T: std::fmt::Display>(all: &[T]) -> String {
+            const NAMED: usize = 5;
+            let mut words: Vec<String> = all.iter().take(NAMED).map(T::to_string).collect();
+            if all.len() > NAMED {
+                words.push(format!("{} more", all.len() - NAMED));
+            }
+            words.join(", ")
+        }
+        let names = |all: &[SwappedDeclaration]| {
+            let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+            list(&names)
+        };
+        match (&self.obstacles[..], &self.outdated[..]) {
+            ([], []) => f.write_str(&names(&self.swapped)),
+            ([], outdated) => {
+                write!(f, "{}; made earlier and not made again: {}", names(&self.swapped), names(outdated))
+            }
+            (obstacles, _) => f.write_str(&list(obstacles)),
+        }
     }
 }
 

@@ -120,6 +120,9 @@ impl OtherClients {
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::AssembliesChanged { .. } => self.with_remedy(event, ":refresh runs it again"),
+            EventBody::SourcesSwapped(swap) if !swap.is_applied() => {
+                self.with_remedy(event, ":rebuild builds the project and begins afresh with it")
+            }
             EventBody::SourcesChanged { in_build: false, .. } => {
                 self.with_remedy(event, ":rebuild builds the project and begins afresh with it")
             }

@@ -25,6 +25,9 @@ type FoundEngine =
     { Engine: Engine
       Declared: Declared list }
 
+/// What an assembly's code is at present, as the worker sets it: code can be exchanged while it runs.
+let mutable versionOf: Assembly -> Guid = fun assembly -> assembly.ManifestModule.ModuleVersionId
+
 /// What was found.
 type Found =
     { /// Tests that no engine is at hand for.
@@ -125,7 +128,7 @@ let private compiled (references: string list) : Assembly list * string list =
         (not (List.isEmpty (frameworksOf assembly)) && not (Engines.isOnlyNeeded assembly)) || Engines.hasAdapter assembly
     all |> List.distinct |> List.filter mayHaveTests, notes
 
-/// What an assembly and those that it needs are, as far as they are loaded: another build of any of them gives another.
+/// What an assembly and those that it needs are, as far as they are loaded: another build of any of them gives another, and so does other code.
 let private fingerprintOf (assembly: Assembly) : string =
     // The framework's own are loaded when they are first used, which says nothing.
     let framework = Path.GetDirectoryName typeof<obj>.Assembly.Location
@@ -136,7 +139,7 @@ let private fingerprintOf (assembly: Assembly) : string =
         match left with
         | [] -> seen
         | one :: rest ->
-            let version = one.ManifestModule.ModuleVersionId
+            let version = versionOf one
             if seen.Contains version then all seen rest else all (seen.Add version) (needed one @ rest)
     let combined = Array.zeroCreate<byte> 16
     for version in all Set.empty [ assembly ] do

@@ -48,6 +48,11 @@ impl Files {
         Self(sessions.map(|session| (session.id, FilesOf::new(session))).collect())
     }
 
+    /// Whether a project is made of this file.
+    pub(super) fn is_source(&self, path: &Path) -> bool {
+        self.0.values().any(|files| files.sources.contains(path))
+    }
+
     /// Returns the folders that hold the files.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
         self.all().filter_map(|file| file.parent().map(Path::to_owned)).collect()

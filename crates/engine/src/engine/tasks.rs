@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// Has a session's task serve a request, bringing the task up where it is not.
-    pub(super) async fn request<T>(
+    pub(crate) async fn request<T>(
         &self,
         session: SessionId,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,

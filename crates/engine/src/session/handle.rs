@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use mainstay_log::Epoch;
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, Diagnostic, Error, Notice, Principal, Seq, Session, TextPosition,
+    Command, CommandFingerprint, CommandId, Diagnostic, Error, Notice, Principal, Seq, Session, Swap,
+    TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{AgentQuestion, Completions, Kernel, ResourceUsage};
@@ -37,6 +38,8 @@ pub(crate) enum Request {
     Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
     /// What a kernel knows of what its session has.
     Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
+    /// Have the project's code run as these files have it now.
+    Swap { files: Vec<String>, reply: oneshot::Sender<Result<Option<Swap>, Error>> },
     /// The kernel, where it is up and runs nothing.
     Kernel { reply: oneshot::Sender<ReadyKernel> },
     /// What an agent says of itself.

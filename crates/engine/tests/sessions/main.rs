@@ -40,6 +40,7 @@ mod store_double;
 mod stores;
 mod support;
 mod survivor;
+mod swaps;
 mod upstream;
 mod validity;
 mod warming;

@@ -11,7 +11,7 @@ use crate::support::{CANCEL, Client, Daemon, command, create, next_id, quick};
 
 const REBUILD: SessionCommand = SessionCommand::Work(JobSpec::Rebuild);
 
-async fn session_of_project(daemon: &Daemon) -> Client {
+pub(crate) async fn session_of_project(daemon: &Daemon) -> Client {
     let create =
         CreateSession { project: ProjectChoice::At("/code/Shop.fsproj".to_owned()), ..create("shop") };
     match daemon.local.create(next_id(), create).await.unwrap() {

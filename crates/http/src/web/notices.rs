@@ -30,7 +30,8 @@ pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
         | EventBody::EntryLabeled { label: None, .. } => false,
         EventBody::CommandDequeued { error: Some(_), .. }
         | EventBody::AssembliesChanged { .. }
-        | EventBody::SourcesChanged { .. } => true,
+        | EventBody::SourcesChanged { .. }
+        | EventBody::SourcesSwapped(_) => true,
         body => matches!(body.subject(), Subject::Session | Subject::Worker | Subject::Transcript),
     };
     let described = is_wanted.then(|| body.describe())?;

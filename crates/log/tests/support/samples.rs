@@ -154,6 +154,7 @@ pub fn bodies() -> Vec<EventBody> {
             changed: vec!["a.dll".to_owned()],
         },
         EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()], in_build: false },
+        EventBody::SourcesSwapped(Box::default()),
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(9), 0, 4)],
             summary: "So far.".to_owned(),

@@ -26,6 +26,7 @@ mod examples;
 mod folder_projects;
 mod help;
 mod history_command;
+mod hot_reload;
 mod import_command;
 mod input;
 mod jupyter_kernel;

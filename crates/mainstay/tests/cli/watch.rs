@@ -69,13 +69,14 @@ fn open_shop(world: &World) {
 #[test]
 fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
     let world = World::new();
+    configure(&world, "[fsharp]\nwatch = \"mark\"\n");
     open_shop(&world);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     let changed = follower.wait_for("sourcesChanged");
     let shop = world.work().join("Shop.fs");
     assert_eq!(changed["body"]["changed"], serde_json::json!([shop]));
-    let words = "changed and not built yet: Shop.fs; methods that are loaded are not exchanged in place";
+    let words = "changed and not built yet: Shop.fs";
     assert_eq!(world.session()["startup"]["unbuilt"], words);
     assert_eq!(world.eval("price")["value"], "1", "it is told, and nothing is built by itself");
 
@@ -92,6 +93,7 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
 #[test]
 fn what_comes_with_a_folder_that_takes_anothers_place_is_told_however_old_it_is() {
     let world = World::new();
+    configure(&world, "[fsharp]\nwatch = \"mark\"\n");
     let in_work = |name: &str| world.work().join(name);
     for (folder, price) in [("src", 1), ("other", 2)] {
         std::fs::create_dir(in_work(folder)).unwrap();

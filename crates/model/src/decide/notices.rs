@@ -54,6 +54,7 @@ impl Draft<'_> {
                 self.parent_ended(&principal, &command, error);
             }
             Notice::Written { files } => self.written(files),
+            Notice::Swapped { swap } => self.sources_swapped(swap),
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Activity::WarmingUp { .. }) {
                     let is_agents = self.session.is_agent();

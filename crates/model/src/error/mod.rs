@@ -9,9 +9,9 @@ pub use table::{ErrorClass, ErrorCode};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Action;
 use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
 use crate::state::{SessionState, Transition};
-use crate::Action;
 
 /// What went wrong, as a stable code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, schemars::JsonSchema)]

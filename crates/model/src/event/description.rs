@@ -186,6 +186,10 @@ impl EventBody {
             Self::SourcesChanged { changed, in_build } => {
                 warning("changed:", changed.join(", ")).note(words_of_build(*in_build))
             }
+            Self::SourcesSwapped(swap) if swap.is_applied() => plain("runs as saved:", swap.to_string()),
+            Self::SourcesSwapped(swap) => {
+                warning("saved, and not what runs:", swap.to_string()).note(words_of_build(false))
+            }
             Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
             Self::JobEnded { ending, duration_ms, .. } => {
                 Description::new(tone_of_ending(ending), "", ending.to_string()).took(*duration_ms)

@@ -147,6 +147,7 @@ table! {
     EnvironmentChanged => "environmentChanged", Environment;
     AssembliesChanged => "assembliesChanged", Environment;
     SourcesChanged => "sourcesChanged", Environment;
+    SourcesSwapped => "sourcesSwapped", Environment;
     JobRequested => "jobRequested", Agent;
     JobEnded => "jobEnded", Agent;
     MessageStreamed => "messageStreamed", Agent;

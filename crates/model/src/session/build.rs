@@ -6,6 +6,7 @@ use crate::agent::JobKind;
 use crate::fingerprint::{Reference, References};
 use crate::id::Seq;
 use crate::startup::Startup;
+use crate::swap::Swap;
 
 impl Session {
     /// What its project is made of and no build has taken in yet, in a sentence; none where there is nothing.
@@ -19,7 +20,7 @@ impl Session {
         }
         let last = names.pop()?;
         let all = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
-        Some(format!("changed and not built yet: {all}; methods that are loaded are not exchanged in place"))
+        Some(format!("changed and not built yet: {all}"))
     }
 
     /// The job that builds its project, where one does.
@@ -67,6 +68,17 @@ impl Session {
         // Whoever built it has built its sources.
         if changed.iter().filter_map(|name| new.get(name)).any(|now| self.is_of_project(now)) {
             self.unbuilt.clear();
+        }
+    }
+
+    /// Takes in which files' code runs now without a build, or which files wait for one.
+    pub(super) fn swap_sources(&mut self, swap: &Swap, at: Seq) {
+        for file in swap.files.keys().chain(swap.obstacles.iter().map(|obstacle| &obstacle.file)) {
+            if swap.is_applied() {
+                self.unbuilt.remove(file);
+            } else {
+                self.unbuilt.insert(file.clone(), at);
+            }
         }
     }
 

@@ -112,6 +112,7 @@ impl Session {
             EventBody::SourcesChanged { changed, in_build } => {
                 self.change_sources(changed, *in_build, event.seq);
             }
+            EventBody::SourcesSwapped(swap) => self.swap_sources(swap, event.seq),
             EventBody::MessageAdded(message) => self.add_message(message),
             EventBody::TranscriptCompacted(_) => self.compact(&event.metadata.source),
             EventBody::EntryLabeled { entry, label } => self.label(*entry, event.at, label.as_deref()),

@@ -1,6 +1,6 @@
 //! What the evals of a session ran against, and which of them hold at present.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Validity, ValidityCounts, assess, compare};
 use crate::event::{Event, EventBody, JobPart};
@@ -20,6 +20,8 @@ pub struct Records {
     running: Option<(JobId, Seq)>,
     /// In the order of their events.
     evals: Vec<Record>,
+    /// The names of the assemblies of which each swap changed the code.
+    swaps: Vec<Vec<String>>,
     /// The evals before this one were dropped by a reset.
     since: usize,
 }
@@ -28,6 +30,8 @@ pub struct Records {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ground {
     environment: Option<EnvironmentFingerprint>,
+    /// How many swaps there had been.
+    swaps: usize,
     touched: Option<Vec<String>>,
 }
 
@@ -60,10 +64,14 @@ impl Records {
                     self.rebuilt(&environment, diverged, in_place);
                 }
             }
+            EventBody::SourcesSwapped(swap) if !swap.assemblies.is_empty() => {
+                self.swaps.push(swap.assemblies.clone());
+            }
             EventBody::SessionReset | EventBody::SessionHardReset => self.since = self.evals.len(),
             EventBody::EvalCompleted { result, changes_state, .. }
             | EventBody::EvalFailed { result, changes_state, .. } => {
-                let ground = Ground { environment: self.known(event), touched: result.touched.clone() };
+                let (environment, swaps) = (self.known(event), self.swaps.len());
+                let ground = Ground { environment, swaps, touched: result.touched.clone() };
                 self.end(event, ground, *changes_state);
             }
             _ => {
@@ -109,9 +117,10 @@ impl Records {
         let recorded = ground.and_then(|ground| self.environments.get(ground.environment.as_ref()?));
         let touched = ground.and_then(|ground| ground.touched.as_ref());
         let (Some(recorded), Some(touched)) = (recorded, touched) else { return Vec::new() };
+        let swapped = ground.map(|ground| self.swapped_since(ground)).unwrap_or_default();
         let is_other = |name: &&String| {
             let of = |environment: &Environment| environment.references.get(*name).cloned();
-            !compare(of(present).as_ref(), of(recorded).as_ref()).is_valid()
+            swapped.contains(*name) || !compare(of(present).as_ref(), of(recorded).as_ref()).is_valid()
         };
         touched.iter().filter(is_other).cloned().collect()
     }
@@ -123,7 +132,20 @@ impl Records {
 
     fn assess(&self, ground: &Ground, present: &Environment) -> Validity {
         let recorded = ground.environment.as_ref().and_then(|name| self.environments.get(name));
-        assess(present, recorded, ground.touched.as_deref())
+        let assessed = assess(present, recorded, ground.touched.as_deref());
+        let swapped = self.swapped_since(ground);
+        let has_touched = |touched: &Vec<String>| touched.iter().any(|name| swapped.contains(name));
+        match &ground.touched {
+            _ if swapped.is_empty() => assessed,
+            Some(touched) if has_touched(touched) => assessed.max(Validity::Stale),
+            Some(_) => assessed,
+            None => assessed.max(Validity::Unknown),
+        }
+    }
+
+    /// The names of the assemblies whose code was swapped after something ran on this.
+    fn swapped_since(&self, ground: &Ground) -> BTreeSet<&String> {
+        self.swaps.iter().skip(ground.swaps).flatten().collect()
     }
 
     fn end(&mut self, event: &Event, ground: Ground, is_replayed: bool) {
@@ -147,7 +169,8 @@ impl Records {
         let mut evals = std::mem::take(&mut self.evals);
         for record in evals.iter_mut().skip(self.since) {
             let Some(ground) = self.grounds.get(record.said).cloned() else { continue };
-            let ground = self.index_of(Ground { environment: Some(environment.clone()), ..ground });
+            let (environment, swaps) = (Some(environment.clone()), self.swaps.len());
+            let ground = self.index_of(Ground { environment, swaps, ..ground });
             let is_kept = in_place.is_some_and(|ran| record.is_replayed && !ran.contains(&record.requested));
             match diverged.get(&record.requested) {
                 _ if is_kept => {}

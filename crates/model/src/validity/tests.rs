@@ -14,6 +14,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, JobId, Position, Seq, SessionId};
 use crate::reload::Reload;
 use crate::replay::{Divergence, DivergenceKind};
+use crate::swap::Swap;
 
 fn any_name() -> impl Strategy<Value = String> {
     select(vec!["a.dll", "b.dll", "c.fsx"]).prop_map(str::to_owned)
@@ -97,6 +98,12 @@ impl SessionHistory {
         let mut story = Self { records: Records::default(), environment, seq: 0 };
         story.warm_up(0, Vec::new());
         story
+    }
+
+    /// Code of `a.dll` was exchanged.
+    fn swaps(&mut self) {
+        let assemblies = vec!["a.dll".to_owned()];
+        self.happens(EventBody::SourcesSwapped(Box::new(Swap { assemblies, ..Swap::default() })));
     }
 
     fn happens(&mut self, body: EventBody) -> Seq {
@@ -228,4 +235,21 @@ fn of_an_eval_whose_environment_was_not_told_nothing_is_known() {
     let (_, ended) = story.eval(&[], true);
     assert_eq!(story.with("1", ended).0, Some(Validity::Unknown));
     assert_eq!(story.records.of(Seq(1), &story.environment), None);
+}
+
+#[test]
+fn what_ran_before_its_code_was_exchanged_is_stale_until_it_has_run_again() {
+    let mut history = SessionHistory::begin();
+    history.loads("a1");
+    history.warm_up(0, Vec::new());
+    let (_, used) = history.eval(&["a.dll"], true);
+    let (_, other) = history.eval(&[], true);
+    history.swaps();
+    let (_, later) = history.eval(&["a.dll"], true);
+    assert_eq!(history.with("a1", used), (Some(Validity::Stale), 1));
+    assert_eq!(history.with("a1", other), (Some(Validity::Valid), 1));
+    assert_eq!(history.with("a1", later), (Some(Validity::Valid), 1));
+    history.loads("a2");
+    history.warm_up(3, Vec::new());
+    assert_eq!(history.with("a2", used), (Some(Validity::Valid), 0), "a new worker ran it again");
 }

@@ -13,8 +13,8 @@ use mainstay_model::{
     CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
     JobEnding, JobId, JobKind, JobReport, JobSpec, Lease, LeaseId, Limits, LoadedProject, Notice, Origin,
     Outcome, OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice,
-    RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Startup, Timestamp, Version,
-    WorkEnding, WrittenFile, decide,
+    RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Startup, Swap, Timestamp,
+    Version, WorkEnding, WrittenFile, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -25,8 +25,8 @@ use uuid::Uuid;
 use crate::agents::{any_agent_notice, of_job};
 use crate::support::{
     any_comm, any_compaction, any_diagnostic, any_display, any_exit, any_question, any_raised,
-    any_references, any_result, any_session, any_session_command, any_source, any_text, any_value, ask_id,
-    client, command_id, creation_of, job_id, second,
+    any_references, any_result, any_session, any_session_command, any_source, any_swap, any_text, any_value,
+    ask_id, client, command_id, creation_of, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -80,6 +80,8 @@ pub(crate) enum Step {
         of_running: bool,
     },
     LookedAt(References),
+    /// Sources were put into the worker, or were not.
+    Swapped(Swap),
     /// Files of the session's folder were written.
     Written(Vec<&'static str>),
     /// They were written in this second; each step takes one.
@@ -163,6 +165,7 @@ impl Step {
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
             Self::JobLost { of_running } => Notice::JobLost { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
+            Self::Swapped(swap) => Notice::Swapped { swap },
             Self::Written(files) => written(None, files),
             Self::WrittenIn(at, files) => written(Some(second(at)), files),
             Self::Agent { of_running, notice } => {
@@ -248,6 +251,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => usually().prop_map(|of_running| Step::JobLost { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
         1 => any_written().prop_map(Step::Written),
+        1 => any_swap().prop_map(Step::Swapped),
         1 => (0_i64..40, any_written()).prop_map(|(at, files)| Step::WrittenIn(at, files)),
         4 => (usually(), any_agent_notice()).prop_map(|(of_running, notice)| Step::Agent { of_running, notice }),
         1 => any_compaction().prop_map(Step::Compacted),

@@ -85,6 +85,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::EnvironmentChanged { .. }
         | EventBody::AssembliesChanged { .. }
         | EventBody::SourcesChanged { .. }
+        | EventBody::SourcesSwapped(_)
         | EventBody::TranscriptCompacted(_)
         | EventBody::EntryLabeled { .. } => None,
     }

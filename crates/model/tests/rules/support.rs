@@ -21,8 +21,9 @@ use mainstay_model::{
     JobKind, Labels, LeaseId, Limits, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome,
     OutputStream, ParentEnding, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question,
     QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq,
-    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
-    Transition, TrustRefusal, Version, WaitReason, WarmUpReason, WorkerExit,
+    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Swap, SwapObstacle,
+    SwappedDeclaration, Timestamp, TokenUsage, Transcript, Transition, TrustRefusal, Version, WaitReason,
+    WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -585,9 +586,36 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
             .prop_map(|(old, new, changed)| EventBody::AssembliesChanged { old, new, changed }),
         1 => (vec(any_text(), 0..3), any::<bool>())
             .prop_map(|(changed, in_build)| EventBody::SourcesChanged { changed, in_build }),
+        1 => any_swap().prop_map(|swap| EventBody::SourcesSwapped(Box::new(swap))),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
         1 => (any_entry(), option::of(any_text())).prop_map(|(entry, label)| EventBody::EntryLabeled { entry, label }),
     ]
+}
+
+/// What came of putting files in: either nothing is in the way, or nothing is swapped.
+pub(crate) fn any_swap() -> impl Strategy<Value = Swap> {
+    let declaration = || {
+        (any_text(), any_text(), 1_u32..9).prop_map(|(name, file, line)| SwappedDeclaration {
+            name,
+            file,
+            line,
+        })
+    };
+    let obstacle = (any_text(), any_text(), 1_u32..9).prop_map(|(file, name, line)| SwapObstacle {
+        file,
+        code: "shape".to_owned(),
+        name,
+        line,
+        reason: "it changed".to_owned(),
+    });
+    let files = btree_map(any_text(), any_text(), 0..3);
+    let whole = (vec(declaration(), 0..3), vec(declaration(), 0..2), vec(any_text(), 0..2));
+    (files, whole, vec(obstacle, 0..2)).prop_map(|(files, (swapped, outdated, assemblies), obstacles)| {
+        match obstacles.is_empty() {
+            true => Swap { files, assemblies, swapped, outdated, obstacles },
+            false => Swap { files, obstacles, ..Swap::default() },
+        }
+    })
 }
 
 pub(crate) fn any_message() -> impl Strategy<Value = Message> {

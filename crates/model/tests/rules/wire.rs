@@ -22,8 +22,9 @@ use mainstay_model::{
     LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
     OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand,
     QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
-    SessionKind, SessionState, Setting, Source, Startup, ThinkingLevel, TokenUsage, Transcript, Unopened,
-    Version, WarmUpReason, WorkEnding, WorkerExit, YieldReason,
+    SessionKind, SessionState, Setting, Source, Startup, Swap, SwapObstacle, SwappedDeclaration,
+    ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, WorkEnding, WorkerExit,
+    YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -702,6 +703,26 @@ fn event_examples() -> Vec<EventBody> {
         },
         EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()], in_build: false },
         EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()], in_build: true },
+        EventBody::SourcesSwapped(Box::new(Swap {
+            files: [("/shop/Cart.fs".to_owned(), "ab12".to_owned())].into(),
+            assemblies: vec!["Shop.dll".to_owned()],
+            swapped: vec![SwappedDeclaration {
+                name: "Shop.Cart.total".to_owned(),
+                file: "/shop/Cart.fs".to_owned(),
+                line: 3,
+            }],
+            ..Swap::default()
+        })),
+        EventBody::SourcesSwapped(Box::new(Swap {
+            obstacles: vec![SwapObstacle {
+                file: "/shop/Cart.fs".to_owned(),
+                code: "shape".to_owned(),
+                name: "the type `Cart`".to_owned(),
+                line: 5,
+                reason: "the type `Cart` changed".to_owned(),
+            }],
+            ..Swap::default()
+        })),
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(), 0, 4)],
             summary: text("So far."),

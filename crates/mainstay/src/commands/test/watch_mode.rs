@@ -81,7 +81,9 @@ fn due_for(body: &EventBody) -> Option<NextAction> {
         body,
         EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
     );
-    if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
+    if let EventBody::SourcesSwapped(swap) = body {
+        Some(if swap.is_applied() { NextAction::Run } else { NextAction::Build })
+    } else if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
         Some(NextAction::Build)
     } else if matches!(body, EventBody::AssembliesChanged { .. }) {
         Some(NextAction::Load)

@@ -1,0 +1,74 @@
+//! Sources that are being put into workers: one swap of a session at a time, and what is written meanwhile in the next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use mainstay_engine::Engine;
+use mainstay_model::{SessionId, WrittenFile};
+use tokio::task::JoinSet;
+
+use super::files::DueWork;
+
+/// The swaps that go on.
+#[derive(Default)]
+pub(super) struct Swaps {
+    tasks: JoinSet<SessionId>,
+    /// What was written since each of them began.
+    since: BTreeMap<SessionId, BTreeSet<String>>,
+}
+
+/// Whether a file is code whose functions can be exchanged.
+pub(super) fn is_code(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end == "fs")
+}
+
+impl Swaps {
+    /// Has files put into a session's worker, as they are now. Where a swap of the session goes on they are kept for the next. A session whose
+    /// worker exchanges no code, or has none, is told that they were written.
+    pub(super) fn begin(
+        &mut self,
+        engine: &Engine,
+        session: SessionId,
+        paths: BTreeSet<String>,
+        files: Vec<WrittenFile>,
+    ) {
+        if let Some(since) = self.since.get_mut(&session) {
+            since.extend(paths);
+            return;
+        }
+        self.since.insert(session, BTreeSet::new());
+        let engine = engine.clone();
+        self.tasks.spawn(async move {
+            let swapped = engine.swap_sources(session, paths.into_iter().collect()).await;
+            if let Err(error) = &swapped {
+                tracing::debug!(%session, %error, "changed sources are not put into a worker");
+            }
+            if !swapped.unwrap_or(false)
+                && let Err(error) = engine.files_written(session, files).await
+            {
+                tracing::debug!(%session, %error, "a change of a session's files came to nothing");
+            }
+            session
+        });
+    }
+
+    /// Waits for the end of a swap; gives the session, and what was written meanwhile. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<(SessionId, Option<DueWork>)> {
+        // A swap that panics would have been a defect, and its session is not swapped again before the daemon starts anew.
+        let session = self.tasks.join_next().await?.ok()?;
+        let written = self.since.remove(&session).unwrap_or_default();
+        let more = (!written.is_empty()).then_some(DueWork { look: false, written });
+        Some((session, more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_is_exchanged() {
+        let files = ["/shop/Cart.fs", "/shop/Shop.fsproj", "/shop/Cart.fsi", "/shop/fs"];
+        assert_eq!(files.map(is_code), [true, false, false, false]);
+    }
+}
