@@ -389,6 +389,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             finally
                 changeDirectory hello.WorkingDirectory
 
+    /// Works with the compiler while the session compiles nothing; what is defined by it is none of the session's.
+    let quietly (work: unit -> 'T) : 'T =
+        turns.Check(fun _ ->
+            silentThread <- Thread.CurrentThread.ManagedThreadId
+            try
+                work ()
+            finally
+                silentThread <- 0)
+
     let lastOf (ran: Ran list) = match List.tryLast ran with Some last -> last | None -> nothingRan
 
     let resultOf (watch: Stopwatch) (code: string) (submissions: Submission list) (ran: Ran list) : EvalResult =
@@ -519,6 +528,12 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let symbols = (Conditionals.symbolsIn hello.Arguments).Add "COMPILED"
         swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
 
+    /// Does once what the first swap would wait for. Only the thread of checks may call this.
+    member _.WarmUpSwaps() =
+        swapping |> Option.iter (fun swapping ->
+            swapping.ReadAhead()
+            quietly swapping.WarmUp)
+
     /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
     member _.Swap(files: string list) : Swap =
         match swapping with
@@ -526,13 +541,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             let obstacle file = { File = file; Code = "no_project"; Name = Path.GetFileName file; Line = 1; Reason = "the session has loaded no project" }
             { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
         | Some swapping ->
-            turns.Check(fun _ ->
-                silentThread <- Thread.CurrentThread.ManagedThreadId
-                try
-                    let swap = swapping.Swap files
-                    { swap with Assemblies = List.map surroundings.NameOf swap.Assemblies }
-                finally
-                    silentThread <- 0)
+            let swap = quietly (fun () -> swapping.Swap files)
+            { swap with Assemblies = List.map surroundings.NameOf swap.Assemblies }
 
     /// Releases what the session holds besides its memory.
     member _.End() =

@@ -181,6 +181,7 @@ type private Worker(channel: Channel) =
             isWarm <- true
             (try session.WarmUp() with _ -> ())
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
+            checks.Post(fun () -> try session.WarmUpSwaps() with _ -> ())
         | _ -> ()
         if hasEnded then
             hasEnded <- false

@@ -237,6 +237,17 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         [ for path, item in spread changed all [] do
             if item.Kind = Value then { Name = item.Shown; File = path; Line = item.Line } ]
 
+    /// Reads all sources, which the first swap would wait for.
+    member _.ReadAhead() =
+        for baseline in baselines do
+            for path, _ in baseline.Sources do
+                sourceOf path |> ignore
+
+    /// Compiles something, which the first swap would wait for. As for a swap, the session may compile nothing meanwhile.
+    member _.WarmUp() =
+        isolated |> Option.iter (fun isolated -> isolated.Run([], "module WarmUp =\n let f (x: int) = x + 1\n") |> ignore)
+        check session "" |> ignore
+
     /// Puts the files in as they are now.
     member _.Swap(files: string list) : Swap =
         let isThere, gone = files |> List.partition File.Exists

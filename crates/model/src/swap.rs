@@ -44,7 +44,7 @@ pub struct SwappedDeclaration {
 pub struct SwapObstacle {
     /// The path of the file that changed.
     pub file: String,
-    /// A stable word for the reason, of those in `docs/reference/hot-reload.md`.
+    /// A stable word for the reason, of those in `docs/how-to/hot-reload.md`.
     pub code: String,
     /// The name of what changed.
     pub name: String,

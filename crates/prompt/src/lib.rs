@@ -32,5 +32,6 @@ mod other_clients;
 mod output;
 mod prompt_loop;
 mod reconnection;
+mod remedies;
 
 pub use self::prompt_loop::run;

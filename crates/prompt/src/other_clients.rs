@@ -14,6 +14,7 @@ use mainstay_terminal_client::events::{event_line, person_name};
 use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
+use crate::remedies::remedy;
 
 /// Follows the jobs of others.
 pub(crate) struct OtherClients {
@@ -119,14 +120,10 @@ impl OtherClients {
                 None => self.session_line(event),
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
-            EventBody::AssembliesChanged { .. } => self.with_remedy(event, ":refresh runs it again"),
-            EventBody::SourcesSwapped(swap) if !swap.is_applied() => {
-                self.with_remedy(event, ":rebuild builds the project and begins afresh with it")
-            }
-            EventBody::SourcesChanged { in_build: false, .. } => {
-                self.with_remedy(event, ":rebuild builds the project and begins afresh with it")
-            }
-            _ => self.session_line(event),
+            body => match remedy(body) {
+                Some(remedy) => self.with_remedy(event, remedy),
+                None => self.session_line(event),
+            },
         }
     }
 

@@ -11,8 +11,8 @@ use mainstay_model::grant::LeaseChange;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
-    EventBody, Failure, Limits, Outcome, Principal, Response, Rights, Seq, SessionCommand, SessionId,
-    SessionKind, SessionState, Source, WorkerExit,
+    EventBody, Failure, Limits, Outcome, Principal, References, Response, Rights, Seq, SessionCommand,
+    SessionId, SessionKind, SessionState, Source, WorkerExit,
 };
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -418,9 +418,7 @@ fn told(body: &EventBody) -> String {
         EventBody::AgentChanged(state) => state.to_string(),
         EventBody::AgentNoted(note) => note.to_string(),
         EventBody::MessageAdded(message) => message.to_string(),
-        EventBody::EnvironmentChanged { references } => {
-            format!("rests on {}", references.keys().cloned().collect::<Vec<_>>().join(", "))
-        }
+        EventBody::EnvironmentChanged { references } => format!("rests on {}", names(references)),
         EventBody::AssembliesChanged { changed, .. } => format!("changed: {}", changed.join(", ")),
         EventBody::SourcesChanged { changed, .. } => format!("sources changed: {}", changed.join(", ")),
         EventBody::SourcesSwapped(swap) => format!("swapped: {swap}"),
@@ -428,6 +426,10 @@ fn told(body: &EventBody) -> String {
         EventBody::EntryLabeled { entry, label: Some(label) } => format!("labeled {}: {label}", entry.number),
         EventBody::EntryLabeled { entry, label: None } => format!("no label on {}", entry.number),
     }
+}
+
+fn names(references: &References) -> String {
+    references.keys().cloned().collect::<Vec<_>>().join(", ")
 }
 
 /// The worker ended by itself with this code.

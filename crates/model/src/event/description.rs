@@ -15,6 +15,7 @@ use crate::id::{AskId, Channel, CommandId, LeaseId};
 use crate::replay::{Divergence, Restored};
 use crate::screen::settled;
 use crate::session::DIVERGENCES_KEPT;
+use crate::swap::Swap;
 use crate::transcript::total;
 
 /// How an event is to be taken. Each way of showing events has its own colours for it.
@@ -186,10 +187,7 @@ impl EventBody {
             Self::SourcesChanged { changed, in_build } => {
                 warning("changed:", changed.join(", ")).note(words_of_build(*in_build))
             }
-            Self::SourcesSwapped(swap) if swap.is_applied() => plain("runs as saved:", swap.to_string()),
-            Self::SourcesSwapped(swap) => {
-                warning("saved, and not what runs:", swap.to_string()).note(words_of_build(false))
-            }
+            Self::SourcesSwapped(swap) => describe_swap(swap),
             Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
             Self::JobEnded { ending, duration_ms, .. } => {
                 Description::new(tone_of_ending(ending), "", ending.to_string()).took(*duration_ms)
@@ -248,6 +246,13 @@ fn describe_display(display: &Display) -> Description {
     let what = if display.is_value { "has the value as" } else { "showed" };
     let lead = format!("{what} {}:", display.data.kinds().join(", "));
     faint(&lead, display.data.words().into_owned())
+}
+
+fn describe_swap(swap: &Swap) -> Description {
+    match swap.is_applied() {
+        true => plain("runs as saved:", swap.to_string()),
+        false => warning("saved, and not what runs:", swap.to_string()).note(words_of_build(false)),
+    }
 }
 
 fn describe_label(entry: Origin, label: Option<&str>) -> Description {
