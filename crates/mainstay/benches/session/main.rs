@@ -1,5 +1,5 @@
 //! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, evals and questions by each road, and shims,
-//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
+//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims` or `swaps` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
 
 mod bare_worker;
 mod daemon;
@@ -9,6 +9,7 @@ mod mcp;
 mod roads;
 mod shims;
 mod spread;
+mod swaps;
 mod until_ready;
 
 use std::path::Path;
@@ -52,6 +53,9 @@ async fn main() -> Result<(), Failure> {
     }
     let home = folder.path().join("home");
     std::fs::create_dir(&home)?;
+    if std::env::args().any(|argument| argument == "swaps") {
+        return swaps::swaps(&Daemon::start(&home)?, folder.path()).await;
+    }
     println!("| what | median | p99 |\n|---|---|---|");
     let disk = flushes(&folder.path().join("disk"))?;
     print_row("bare 4 KB write + fdatasync", disk);
@@ -62,6 +66,7 @@ async fn main() -> Result<(), Failure> {
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
+    swaps::swaps(&daemon, folder.path()).await?;
     let dotnet = choose(&Search::from_env(&fresh))?.parts()?.host;
     beside_fsi(&daemon, &dotnet, folder.path()).await?;
     replay(&fresh, &dotnet, folder.path()).await?;

@@ -52,7 +52,8 @@ pub(crate) async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Fa
     Ok(())
 }
 
-fn write_project(folder: &Path) -> Result<(), Failure> {
+/// A project of many files, with ten functions each.
+pub(crate) fn write_project(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir(folder)?;
     let names: Vec<String> = (1..=FILES).map(|number| format!("Part{number}")).collect();
     for name in &names {
