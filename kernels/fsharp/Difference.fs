@@ -30,6 +30,9 @@ let private obstacle code name line words = { Code = code; Name = name; Line = l
 /// Calls that tell which assembly or method runs, which would be the replacement.
 let private selfAware = Set.ofList [ "GetExecutingAssembly"; "GetCallingAssembly"; "GetCurrentMethod" ]
 
+/// Attributes that a function has only for its compiler.
+let private ofCompiler = Set.ofList [ "CompiledName"; "MethodImpl"; "TailCall"; "Struct" ]
+
 let private keyOf (item: Item) = sprintf "%A" item.Key
 
 /// The declarations and the rest in the order of the file.
@@ -109,6 +112,12 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
         ofRest
         @ ofOrder
         @ (changed @ added |> List.collect (obstaclesOf later after))
+        @ (changed |> List.choose (fun item ->
+            if known.[keyOf item].Attributes = item.Attributes then None
+            else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
+        @ (added |> List.choose (fun item ->
+            item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
+                obstacle "attribute" item.Shown item.Line ("it is new, and whoever looks for `" + name + "` does not find it in what was built"))))
         @ (changed |> List.choose (fun item ->
             match known.[keyOf item].Fixed with
             | Some reason when item.Fixed.IsNone -> Some(obstacle "fixed" item.Shown item.Line ("before, " + reason))

@@ -55,6 +55,8 @@ type Item =
       Text: string
       /// The words in it.
       Words: Set<string>
+      /// The attributes on it, each as its name and what it was given.
+      Attributes: (string * string) list
       /// The names that its arguments have in all of it.
       Arguments: Set<string>
       /// What the compiler must be told before it: what the file opens above it, in order, and its own modules.
@@ -121,6 +123,9 @@ let private flags (part: Placed) = part.Parts |> List.choose (fun one -> one.Fla
 
 let private words (part: Placed) = part.Parts |> List.choose (fun one -> one.Word)
 
+/// Whether it is a name of several parts; SDK 6 calls that otherwise.
+let private isLongName (part: Placed) = part.Union = "SynLongIdent" || part.Union = "LongIdentWithDots"
+
 /// All parts below a part, and itself.
 let rec private below (part: Placed) : Placed seq =
     seq {
@@ -173,7 +178,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     let attributesOf (part: Placed) =
         let rec read (parts: Placed list) =
             match parts with
-            | name :: argument :: more when name.Union = "SynLongIdent" || name.Union = "LongIdentWithDots" ->
+            | name :: argument :: more when isLongName name ->
                 (match words name |> List.tryLast with
                  | Some last when argument.Union = "SynExpr" -> [ (last.Replace("Attribute", ""), textOf argument.Place) ]
                  | _ -> [])
@@ -187,7 +192,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         match pattern.Case with
         | "Named" -> node "SynIdent" pattern |> Option.orElse (Some pattern) |> Option.bind (fun one -> one.Parts |> List.tryFind (fun part -> part.Word.IsSome)) |> Option.map (fun name -> name.Word.Value, name.Place, [])
         | "LongIdent" ->
-            let name = pattern.Parts |> List.tryFind (fun one -> one.Union = "SynLongIdent" || one.Union = "LongIdentWithDots")
+            let name = pattern.Parts |> List.tryFind isLongName
             let last = name |> Option.bind (fun one -> one.Parts |> List.filter (fun part -> part.Word.IsSome) |> List.tryLast)
             let arguments = node "SynArgPats" pattern |> Option.map (fun one -> one.Parts) |> Option.defaultValue []
             last |> Option.map (fun last -> last.Word.Value, last.Place, arguments)
@@ -202,6 +207,13 @@ type private Reader(lines: string[], inString: Set<int>) =
         | Some arguments -> below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "Named") |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
 
     let patternOf (binding: Placed) = node "SynPat" binding
+
+    /// The name of a module or type. Up to F# 10 it is words of its own, and from F# 11 on those of a type.
+    let nameOf (information: Placed option) (otherwise: string) : string =
+        let ofType (information: Placed) =
+            nodes "SynType" information |> Seq.collect below |> Seq.filter isLongName |> Seq.tryHead |> Option.map words |> Option.defaultValue []
+        let all = match information with Some one -> (match words one with [] -> ofType one | own -> own) | None -> []
+        List.tryLast all |> Option.defaultValue otherwise
 
     let expressionOf (binding: Placed) = nodes "SynExpr" binding |> List.tryLast
 
@@ -282,6 +294,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Column = whole.Column
                   Text = text
                   Words = wordsIn text
+                  Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
                   Opens = opens
                   IsRecursiveScope = isRecursive
@@ -300,7 +313,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                 nameIn pattern |> Option.map (fun (name, namePlace, arguments) ->
                     let self =
                         pattern.Parts
-                        |> List.tryFind (fun one -> one.Union = "SynLongIdent" || one.Union = "LongIdentWithDots")
+                        |> List.tryFind isLongName
                         |> Option.map words
                         |> Option.bind (fun words -> if List.length words > 1 then Some words.Head else None)
                     let takesUnit =
@@ -332,6 +345,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Column = part.Place.Column
                       Text = text
                       Words = wordsIn text
+                      Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
                       Opens = opens
                       IsRecursiveScope = isRecursive
@@ -342,7 +356,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// A type: its members one by one, and the rest of it as its shape.
     member private reader.Type(scope: Scope, opens: string list, isRecursive: bool, part: Placed) =
         let information = node "SynComponentInfo" part
-        let name = information |> Option.map words |> Option.bind List.tryLast |> Option.defaultValue "a type"
+        let name = nameOf information "a type"
         let parameters =
             information
             |> Option.map (fun one -> below one |> Seq.filter (fun inner -> inner.Union = "SynTypar") |> List.ofSeq)
@@ -403,7 +417,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             | "NestedModule" ->
                 hasDeclared <- true
                 let information = node "SynComponentInfo" part
-                let name = information |> Option.map words |> Option.bind List.tryLast |> Option.defaultValue "a module"
+                let name = nameOf information "a module"
                 declare scope name part.Place.Line
                 if information |> Option.exists (attributesOf >> List.exists (fst >> (=) "AutoOpen")) then
                     autoOpen.Add(String.Join(".", scope.Path @ [ name ])) |> ignore
@@ -451,7 +465,8 @@ type private Reader(lines: string[], inString: Set<int>) =
 
 /// Reads the tree of a file, whose text has no conditional compilation left.
 let read (text: string) (tree: obj) : Outline =
-    let lines = text.Replace("\r\n", "\n").Split '\n'
+    // Strings keep the ends of lines that they have in the file.
+    let lines = text.Split '\n'
     let roots = readPlaced tree
     let reader = Reader(lines, linesInStrings roots)
     for root in roots |> Seq.collect below |> Seq.filter (fun part -> part.Union = "SynModuleOrNamespace") do

@@ -104,6 +104,7 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
             let isMember = match item.Kind with Member _ -> true | Function | Value -> false
             let fits (one: MethodInfo) = signatureOf one = signatureOf replacement && (isMember || groupsOf one = groupsOf replacement)
             match old |> List.filter fits with
+            | [ _ ] when not replacement.IsPublic -> Error "the compiler keeps its new version private"
             | [ one ] -> Ok(one, replacement)
             | [] -> Error("it takes or gives something else now: " + shown old.Head + " was, " + shown replacement + " is")
             | _ -> Error "several methods of the assembly fit"

@@ -39,7 +39,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let mutable count = 0
 
     let outlineOf (path: string) (text: string) : Result<Outline, Obstacle> =
-        let resolved = Conditionals.resolveWith symbols Splitter.afterToken (text.Replace("\r\n", "\n"))
+        let resolved = Conditionals.resolveWith symbols Splitter.afterToken text
         match parseFile session path resolved with
         | Ok tree -> Ok(Outline.read resolved tree)
         | Error (message: CompilerMessage) -> Error(refusal path "syntax_error" (Path.GetFileName path) message.StartLine message.Text)
@@ -48,10 +48,11 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         match outlines.TryGetValue path with
         | true, source -> Ok source
         | _ ->
-            let found = baselines |> List.tryPick (fun one -> one.Sources |> List.tryFind (fst >> (=) path) |> Option.map (fun (_, text) -> one, text))
+            let found = baselines |> List.choose (fun one -> one.Sources |> List.tryFind (fst >> (=) path) |> Option.map (fun (_, text) -> one, text))
             match found with
-            | None -> Error(refusal path "unknown_source" (Path.GetFileName path) 1 "the build that is loaded was not made from this file, or from another version of it than was there when the session started")
-            | Some (baseline, text) ->
+            | _ :: _ :: _ -> Error(refusal path "shared_source" (Path.GetFileName path) 1 "several assemblies are built from it")
+            | [] -> Error(refusal path "unknown_source" (Path.GetFileName path) 1 "the build that is loaded was not made from this file, or from another version of it than was there when the session started")
+            | [ (baseline, text) ] ->
                 outlineOf path text |> Result.map (fun outline ->
                     let source = { Path = path; Baseline = baseline; Before = outline; Words = wordsIn text }
                     outlines.[path] <- source
@@ -86,13 +87,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         else Some { Code = "mutable_struct"; Name = item.Shown; Line = item.Line; Words = "it uses `" + Seq.head named + "`, a structure that changes in place" }
 
     /// The names that files behind one show to namespaces, with the names of the files. A file whose place is not known counts as behind.
-    let laterThan (path: string) (except: string list) : (string * string) list =
+    let laterThan (path: string) : (string * string) list =
         let place (one: string) = order |> List.tryFindIndex ((=) one)
         let own = place path
         let isBehind (one: string) = match own, place one with Some own, Some other -> other > own | _ -> true
         let siblings = baselines |> List.tryFind (fun one -> one.Sources |> List.exists (fst >> (=) path))
         [ for one, _ in siblings |> Option.map (fun one -> one.Sources) |> Option.defaultValue [] do
-            if one <> path && isBehind one && not (List.contains one except) then
+            if one <> path && isBehind one then
                 match sourceOf one with
                 | Ok source ->
                     for declared in source.Before.Declared do
@@ -100,18 +101,17 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 | Error _ -> () ]
 
     let differenceOf (others: (string * Set<string>) list) (path: string, text: string) =
-        sourceOf path |> Result.bind (fun source ->
+        let one result = result |> Result.mapError List.singleton
+        one (sourceOf path) |> Result.bind (fun source ->
             match source.Baseline.Obstacle with
-            | Some reason -> Error(refusal path "not_modifiable" source.Baseline.Name 1 reason)
+            | Some reason -> Error [ refusal path "not_modifiable" source.Baseline.Name 1 reason ]
             | None ->
-                outlineOf path text |> Result.bind (fun after ->
-                    let difference = between others (laterThan path []) source.Before after
+                one (outlineOf path text) |> Result.bind (fun after ->
+                    let difference = between others (laterThan path) source.Before after
                     let items = toCompile source after difference
-                    let ofStruct = items |> List.tryPick (changesCopy source.Baseline)
-                    match difference.Obstacles, ofStruct with
-                    | [], None -> Ok(source, after, items, difference)
-                    | first :: _, _
-                    | [], Some first -> Error(refusal path first.Code first.Name first.Line first.Words)))
+                    match difference.Obstacles @ (items |> List.choose (changesCopy source.Baseline)) with
+                    | [] -> Ok(source, after, items, difference)
+                    | all -> Error [ for found in all -> refusal path found.Code found.Name found.Line found.Words ]))
 
     let compiledModule (name: string) : Type option =
         evaluatedAssemblies session |> List.rev |> List.tryPick (fun assembly ->
@@ -200,7 +200,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let changesIn (files: (string * string) list) : Result<(Source * Outline * (Item * bool) list) list, Obstacle list> =
         let others = words (List.map fst files)
         let differences = files |> List.map (differenceOf others)
-        match differences |> List.choose (function Error refused -> Some refused | Ok _ -> None) with
+        match differences |> List.collect (function Error refused -> refused | Ok _ -> []) with
         | _ :: _ as refused -> Error refused
         | [] ->
             Ok [ for found in differences do

@@ -12,6 +12,13 @@ use super::*;
 
 /// A session on the SDK that a variable names; none where it names none.
 pub(super) async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> {
+    let program = program_of(variable).await?;
+    let sdk = program.sdk.clone();
+    Some((Session::with(program, StartupContext::in_folder(Path::new("/")), Vec::new()).await, sdk))
+}
+
+/// The worker of the SDK that a variable names; none where it names none.
+pub(super) async fn program_of(variable: &str) -> Option<WorkerProgram> {
     let Some(root) = env::var_os(variable) else {
         eprintln!("{variable} names no SDK: nothing is tested");
         return None;
@@ -19,9 +26,7 @@ pub(super) async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let search =
         Search { configured: Some(PathBuf::from(root)), ..Search::from_env(target.join("test-tools")) };
-    let program = prepare(&search, kernel_file, &|_| ()).await.unwrap();
-    let sdk = program.sdk.clone();
-    Some((Session::with(program, StartupContext::in_folder(Path::new("/")), Vec::new()).await, sdk))
+    Some(prepare(&search, kernel_file, &|_| ()).await.unwrap())
 }
 
 /// A definition of each kind, and a value that depends on them.

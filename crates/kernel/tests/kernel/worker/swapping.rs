@@ -8,10 +8,14 @@ use std::process::Command as Program;
 use mainstay_kernel::{Project, ShadowCopy, StartupContext};
 use mainstay_model::{LoadedProject, Swap, SwappedDeclaration};
 
+use super::smoke::program_of;
 use super::*;
 
 /// The sources, in the order of the build.
-const SOURCES: [&str; 3] = ["Early.fs", "Shop.fs", "Later.fs"];
+const SOURCES: [&str; 4] = ["Early.fs", "Shop.fs", "Later.fs", "Crlf.fs"];
+
+/// A source whose lines end as on Windows, and so do those of its string.
+const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\" + \"\"\r\n";
 
 /// The project in a folder of its own, built.
 struct Shop {
@@ -22,9 +26,10 @@ impl Shop {
     fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
-        for file in SOURCES.iter().chain(&["Shop.fsproj"]) {
+        for file in SOURCES[..3].iter().chain(&["Shop.fsproj"]) {
             fs::copy(sources.join(file), folder.path().join(file)).unwrap();
         }
+        fs::write(folder.path().join("Crlf.fs"), CRLF).unwrap();
         let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
         let output = Program::new(host)
             .args(["build", "-v:quiet", "-nologo", "-nodeReuse:false", "-p:UseSharedCompilation=false"])
@@ -70,6 +75,10 @@ impl Shop {
 
     async fn session(&self) -> Session {
         Session::begin(self.beginning(), Vec::new()).await
+    }
+
+    async fn session_with(&self, program: WorkerProgram) -> Session {
+        Session::with(program, self.beginning(), Vec::new()).await
     }
 
     async fn swap(&self, session: &Session, files: &[&str]) -> Swap {
@@ -131,6 +140,11 @@ seen"#;
     shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x * added");
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
+
+    // The ends of lines in a string are what they are in the file.
+    fs::write(shop.path("Crlf.fs"), CRLF.replace("+ \"\"", "+ \"!\"")).unwrap();
+    let swap = shop.swap(&session, &["Crlf.fs"]).await;
+    assert_eq!(session.value("Crlf.lines () = \"a\\r\\nb!\"").await, "true", "{swap:?}");
 
     // What is gone, what is none of the project, and what is as it was.
     shop.restore("Shop.fs");
@@ -337,8 +351,18 @@ const EDITS: &[Edit] = &[
 
 #[tokio::test]
 async fn what_a_save_changes_is_what_runs_from_then_on_and_what_it_takes_back_too() {
+    all_edits_are_put_in(program().await).await;
+}
+
+#[tokio::test]
+async fn fsharp_11_puts_in_the_same() {
+    let Some(program) = program_of("MAINSTAY_TEST_DOTNET_FSHARP_11").await else { return };
+    all_edits_are_put_in(program).await;
+}
+
+async fn all_edits_are_put_in(program: WorkerProgram) {
     let shop = Shop::build();
-    let mut session = shop.session().await;
+    let mut session = shop.session_with(program).await;
     // What the session's own code defines is nothing that a file of the project could mean.
     session.defines("let helper (x: int) = -1").await;
     session.defines("let inner (x: int) = -1").await;
@@ -400,6 +424,8 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    let private secret (x: int) = x * 2\n", "", "name"),
     ("let plain (x: int) = x + 1", "let helper (x: int) = x\n    let plain (x: int) = x + 1", "name"),
     ("    let plain (x: int) = x + 1\n", "", "name"),
+    ("[<CompiledName \"Renamed\">]", "[<CompiledName \"Other\">]", "attribute"),
+    ("    let generic", "    [<Obsolete>]\n    let fresh (x: int) = x\n    let generic", "attribute"),
     ("let rec even n", "let even n", "syntax_error"),
     ("[<Measure>]\ntype kg", "type kg = int", "shape"),
     ("let value = List.sum [ 1; 2 ]", "let value = \"text\"", "signature"),
