@@ -86,7 +86,8 @@ type Baseline(path: string, sources: (string * string) list) =
     /// The names of values of modules that can be changed in place: other code sees a copy of one.
     member val ChangedInPlace =
         lazy
-            (let canChange (kind: Type) = kind.IsValueType && not kind.IsPrimitive && kind.GetProperties() |> Array.exists (fun property -> property.CanWrite)
+            (let isReadOnly (kind: Type) = kind.GetCustomAttributesData() |> Seq.exists (fun one -> one.AttributeType.Name = "IsReadOnlyAttribute")
+             let canChange (kind: Type) = kind.IsValueType && not kind.IsPrimitive && not kind.IsEnum && not (isReadOnly kind)
              let values (kind: Type) =
                 kind.GetProperties(BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic)
                 |> Array.filter (fun property -> property.CanWrite && canChange property.PropertyType)
@@ -118,6 +119,9 @@ let private sourceOf (path: string, hash: string) =
 
 /// What is known of the assemblies of this process. They stay loaded, and changed, when a session ends.
 let private known = Dictionary<string, Baseline>()
+
+/// Whether the code of an assembly of this process is another than was loaded.
+let isChanged () : bool = lock known (fun () -> known.Values |> Seq.exists (fun one -> one.Version.IsSome))
 
 /// What the code of an assembly is at present.
 let versionOf (assembly: Assembly) : Guid =

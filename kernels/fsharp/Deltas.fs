@@ -196,9 +196,6 @@ type Generations(image: byte[]) =
     let mutable generation = 0
     let mutable last = Guid.Empty
 
-    /// How many differences there are.
-    member _.Count = generation
-
     /// The next difference, in which these methods have new bodies. `id` tells it from all others.
     member _.Next(id: Guid, redirections: Redirection list) : Delta =
         let builder = MetadataBuilder(userStrings, strings, blobs, guids)

@@ -41,6 +41,10 @@ let private sequenceOf (outline: Outline) : string list =
     |> List.sortBy fst
     |> List.map snd
 
+/// How often a name stands in a text.
+let private countOf (name: string) (text: string) : int =
+    System.Text.RegularExpressions.Regex.Matches(text, @"(?<![\w'])" + System.Text.RegularExpressions.Regex.Escape name + @"(?![\w'])").Count
+
 /// Why one declaration of the new version cannot replace that of the old one.
 let private obstaclesOf (later: (string * string) list) (outline: Outline) (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
@@ -61,8 +65,10 @@ let private obstaclesOf (later: (string * string) list) (outline: Outline) (item
       (if isMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None)
       (declaredBelow |> Option.bind (fun one ->
           at "declared_below" ("it mentions `" + one.Name + "`, which line " + string one.Line + " declares below it: which one is meant is not certain")))
-      (later |> List.tryFind (fun (name, _) -> item.Words.Contains name && not (item.Arguments.Contains name)) |> Option.bind (fun (name, file) ->
+      (later |> List.tryFind (fun (name, _) -> item.Words.Contains name && not (item.Arguments.Contains name) && not (List.contains name item.Names)) |> Option.bind (fun (name, file) ->
           at "declared_below" ("it mentions `" + name + "`, which " + file + " declares, a later file: which one is meant is not certain")))
+      (if item.IsRecursive || List.forall (fun name -> countOf name item.Text < 2) item.Names then None
+       else at "own_name" "it mentions a name that it gives, and stands for something else until then")
       (if openedLate then at "late_open" "it stands behind an `open` in the middle of its module" else None) ]
     |> List.choose id
 
@@ -97,14 +103,15 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
         let common = Set.intersect (Set.ofList (sequenceOf before)) (Set.ofList (sequenceOf after))
         let inBoth outline = sequenceOf outline |> List.filter common.Contains
         if List.isEmpty ofRest && inBoth before <> inBoth after then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
+    let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal) || name.Contains "|")
     let ofNames (what: string) (items: Item list) =
         items |> List.collect (fun item ->
             let elsewhere = others |> List.tryFind (fun (_, words) -> item.Names |> List.exists words.Contains) |> Option.map fst
-            match item.Kind, mentionedBy staying after.Rest item.Names |> Option.orElse elsewhere with
+            let anywhere = if isOperator item then Some "other code" else None
+            match item.Kind, mentionedBy staying after.Rest item.Names |> Option.orElse elsewhere |> Option.orElse anywhere with
             | Member _, _ -> [ obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape") ]
             | _, Some place -> [ obstacle "name" item.Shown item.Line ("it is " + what + ", and " + place + " mentions a name of it, which may mean something else now") ]
             | _, None -> [])
-    // A value that changed in place may have left others behind that were made from it.
     { Changed = changed
       Added = added
       Removed = removed

@@ -35,7 +35,7 @@ let private along (standing: Standing) : Entity list =
         else None
     standing.Assembly.Contents.Entities
     |> Seq.choose starts
-    |> Seq.sortBy (fun (rest, entity) -> List.isEmpty rest = entity.IsFSharpModule |> not, not entity.IsFSharpModule)
+    |> Seq.sortBy (fun (_, entity) -> not entity.IsFSharpModule)
     |> Seq.tryHead
     |> Option.map (fun (rest, entity) -> nested rest entity)
     |> Option.defaultValue []
@@ -53,6 +53,9 @@ let private pathOf (entity: Entity) : obj =
             let case = FSharpType.GetUnionCases(kindType, anyAccess) |> Array.find (fun case -> case.Name = "ModuleOrType")
             FSharpValue.MakeUnion(case, [||], anyAccess)
     nesting.Invoke(parent, [| get "LogicalName" inner; kind |])
+
+let private requiresQualification (entity: Entity) : bool =
+    entity.IsFSharpModule && entity.Attributes |> Seq.exists (fun attribute -> attribute.AttributeType.CompiledName = "RequireQualifiedAccessAttribute")
 
 /// Takes the attributes off a module, so that it can be opened though it requires qualified access; gives what puts them back.
 let private withoutAttributes (entity: Entity) : unit -> unit =
@@ -100,15 +103,6 @@ type Isolated(session: Session) =
         | null -> missing (environment.GetType()) "eInternalsVisibleCompPaths"
         | field -> field
 
-    /// Gives a state the rights of these; gives what takes them back.
-    let grant (before: obj) (standings: Standing list) : unit -> unit =
-        let environment = environmentOf before
-        let field = pathsField environment
-        let kept = field.GetValue environment
-        let paths = standings |> List.collect along |> List.map pathOf
-        field.SetValue(environment, listLike kept (paths @ itemsOf kept))
-        fun () -> field.SetValue(environment, kept)
-
     /// Compiles and runs what was read, from the state there is; None where the compiler did not take it.
     let evaluate (logger: obj) (definitions: obj) : obj option =
         let arguments =
@@ -125,11 +119,14 @@ type Isolated(session: Session) =
     /// Runs a submission with the rights of code that stands there; says whether it did, and what the compiler says. What it defines is
     /// seen by later ones of this kind. The session may run code meanwhile, but compile none.
     member _.Run(standings: Standing list, text: string) : bool * CompilerMessage[] =
-        let undo = List<unit -> unit>()
-        let kept = (environmentOf state, (environmentOf state |> pathsField).GetValue(environmentOf state)) |> snd
-        undo.Add(grant state standings)
+        let entities = standings |> List.collect along
+        let environment = environmentOf state
+        let field = pathsField environment
+        let kept = field.GetValue environment
+        let undo = List<unit -> unit>([ fun () -> field.SetValue(environment, kept) ])
         try
-            for entity in standings |> List.collect along |> List.filter (fun entity -> entity.IsFSharpModule) |> List.distinctBy (fun entity -> entity.FullName) do
+            field.SetValue(environment, listLike kept (List.map pathOf entities @ itemsOf kept))
+            for entity in entities |> List.filter requiresQualification |> List.distinctBy (fun entity -> entity.FullName) do
                 undo.Add(withoutAttributes entity)
             steps.Logging(fun logger ->
                 let isError (message: CompilerMessage) = message.Severity = "error"

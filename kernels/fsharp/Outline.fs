@@ -39,6 +39,13 @@ type Kind =
     | Value
     | Member of MemberOf
 
+/// What makes names visible to a declaration.
+type Opening =
+    /// As the file says it.
+    | Opens of text: string
+    /// The module that it stands in, with what stands above it there.
+    | Own of path: string list
+
 /// A declaration that can be replaced alone.
 type Item =
     { Scope: Scope
@@ -59,8 +66,10 @@ type Item =
       Attributes: (string * string) list
       /// The names that its arguments have in all of it.
       Arguments: Set<string>
-      /// What the compiler must be told before it: what the file opens above it, in order, and its own modules.
-      Opens: string list
+      /// What makes names visible to it, in the order in which a later one hides those of an earlier one.
+      Openings: Opening list
+      /// Whether its name stands for itself in it.
+      IsRecursive: bool
       /// Whether names declared further down are visible to it anyway.
       IsRecursiveScope: bool
       /// Why it cannot be replaced, whatever changes in it.
@@ -109,9 +118,9 @@ type Outline =
       /// The lines of what is opened behind a declaration of the same module.
       LateOpens: (string list * int) list }
 
-let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*", RegexOptions.CultureInvariant)
+let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*|[!%&*+\-./<=>?@^|~]+", RegexOptions.CultureInvariant)
 
-/// The names, keywords and other words of a text; those of strings and comments too.
+/// The names, operators, keywords and other words of a text; those of strings and comments too.
 let wordsIn (text: string) : Set<string> =
     word.Matches text |> Seq.cast<Match> |> Seq.map (fun found -> found.Value.Trim '`') |> Set.ofSeq
 
@@ -152,16 +161,18 @@ type private Reader(lines: string[], inString: Set<int>) =
     let lateOpens = List<string list * int>()
     let namespaces = HashSet<string list>()
 
-    /// The text between two places by which versions are compared: without blank lines and lines of comments.
+    /// The text between two places by which versions are compared: without blank lines, and without lines of comments where no line can be in
+    /// a comment of another kind.
     let textOf (place: Place) =
+        let hasBlocks = seq { place.Line .. place.EndLine } |> Seq.exists (fun number -> lines.[number - 1].Contains "(*" || lines.[number - 1].Contains "*)")
         seq {
             for number in place.Line .. place.EndLine do
                 let line = lines.[number - 1]
                 let line = if number = place.EndLine then line.Substring(0, min line.Length place.EndColumn) else line
                 let line = if number = place.Line then String(' ', min place.Column line.Length) + line.Substring(min place.Column line.Length) else line
                 let trimmed = line.TrimStart()
-                if inString.Contains number || (trimmed <> "" && not (trimmed.StartsWith("//", StringComparison.Ordinal))) then
-                    yield line.TrimEnd()
+                if inString.Contains number || inString.Contains(number + 1) then yield line
+                elif trimmed <> "" && (hasBlocks || not (trimmed.StartsWith("//", StringComparison.Ordinal))) then yield line.TrimEnd()
         }
         |> String.concat "\n"
 
@@ -170,7 +181,14 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// A module that opens itself shows its names where it stands.
     let declare (scope: Scope) (name: string) (line: int) =
         let rec shown (path: string list) = if autoOpen.Contains(String.Join(".", path)) then shown (List.take (path.Length - 1) path) else path
-        declared.Add { Name = name; Path = shown scope.Path; Line = line }
+        for part in name.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) do
+            declared.Add { Name = part; Path = shown scope.Path; Line = line }
+
+    /// A name as the source has it, which for an operator is another than that of its method.
+    let declareAt (scope: Scope) (name: string) (place: Place) =
+        declare scope name place.Line
+        if place.Line = place.EndLine && name.StartsWith("op_", StringComparison.Ordinal) then
+            declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line }
 
     let addRest what (place: Place) text declares = rest.Add { What = what; Line = place.Line; Text = text; Declares = declares }
 
@@ -249,9 +267,6 @@ type private Reader(lines: string[], inString: Set<int>) =
             let behind = last.Substring(min place.EndColumn last.Length).Trim()
             behind = "" || behind.StartsWith("//", StringComparison.Ordinal))
 
-    /// What the compiler opens for a scope by itself.
-    let ownOpens (scope: Scope) (count: int) = "open " + String.Join(".", scope.Namespace @ List.truncate count scope.Modules)
-
     member _.Outline =
         { Lines = lines
           InString = inString
@@ -262,18 +277,22 @@ type private Reader(lines: string[], inString: Set<int>) =
           LateOpens = List.ofSeq lateOpens }
 
     /// The bindings of one `let` of a module.
-    member private reader.Let(scope: Scope, opens: string list, isRecursive: bool, part: Placed) =
+    member private reader.Let(scope: Scope, openings: Opening list, isRecursive: bool, part: Placed) =
         let bindings = nodes "SynBinding" part
         let named =
             bindings |> List.map (fun binding ->
                 let attributes = attributesOf binding
                 binding, attributes, patternOf binding |> Option.bind nameIn)
         for _, _, name in named do
-            name |> Option.iter (fun (name, place, _) -> declare scope name place.Line)
+            name |> Option.iter (fun (name, place, _) -> declareAt scope name place)
         let whole = part.Place
         match named |> List.forall (fun (_, _, name) -> name.IsSome), named with
         | false, _
-        | _, [] -> addRest "a binding of a pattern" whole (textOf whole) []
+        | _, [] ->
+            let names = bindings |> Seq.choose patternOf |> Seq.collect below |> Seq.filter (fun one -> one.Union = "SynPat") |> Seq.choose nameIn |> List.ofSeq
+            for name, place, _ in names do
+                declare scope name place.Line
+            addRest "a binding of a pattern" whole (textOf whole) (names |> List.map (fun (name, _, _) -> name))
         | true, (first, _, _) :: _ ->
             let isFunction (binding: Placed) arguments =
                 not (List.isEmpty arguments) || (expressionOf binding |> Option.exists isLambda)
@@ -296,12 +315,13 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Words = wordsIn text
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
-                  Opens = opens
+                  Openings = openings
+                  IsRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                   IsRecursiveScope = isRecursive
                   Fixed = why }
 
     /// A member that can be replaced alone; None where it is a part of its type.
-    member private reader.Member(scope: Scope, opens: string list, isRecursive: bool, owner: string, parameters: string list, hidden: Set<string>, part: Placed) : Item option =
+    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, hidden: Set<string>, part: Placed) : Item option =
         match nodes "SynBinding" part, part.Case with
         | [ binding ], "Member" when hasItsLines part.Place ->
             let attributes = attributesOf binding
@@ -347,14 +367,15 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = wordsIn text
                       Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
-                      Opens = opens
+                      Openings = openings
+                      IsRecursive = true
                       IsRecursiveScope = isRecursive
                       Fixed = fixedBy binding attributes })
             | _ -> None
         | _ -> None
 
     /// A type: its members one by one, and the rest of it as its shape.
-    member private reader.Type(scope: Scope, opens: string list, isRecursive: bool, part: Placed) =
+    member private reader.Type(scope: Scope, openings: Opening list, isRecursive: bool, part: Placed) =
         let information = node "SynComponentInfo" part
         let name = nameOf information "a type"
         let parameters =
@@ -366,12 +387,18 @@ type private Reader(lines: string[], inString: Set<int>) =
         let parts = part.Parts @ (nodes "SynTypeDefnRepr" part |> List.collect (fun one -> one.Parts))
         let definitions = parts |> List.filter (fun one -> one.Union = "SynMemberDefn")
         let ofConstructor = definitions |> List.filter (fun one -> one.Case = "ImplicitCtor") |> Seq.collect below |> Seq.filter (fun inner -> inner.Union = "SynPat")
-        let ofLets = definitions |> List.filter (fun one -> one.Case = "LetBindings") |> List.collect (nodes "SynBinding") |> List.choose patternOf
+        let ofLets =
+            definitions
+            |> List.filter (fun one -> one.Case = "LetBindings")
+            |> List.collect (nodes "SynBinding")
+            |> List.choose patternOf
+            |> Seq.collect (fun pattern -> if pattern.Case = "LongIdent" then Seq.singleton pattern else below pattern)
+            |> Seq.filter (fun inner -> inner.Union = "SynPat")
         let hidden = Seq.append ofConstructor ofLets |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
             definitions @ ofInterfaces |> List.choose (fun one ->
-                reader.Member(scope, opens, isRecursive, name, parameters, hidden, one) |> Option.map (fun item -> one, item))
+                reader.Member(scope, openings, isRecursive, name, parameters, hidden, one) |> Option.map (fun item -> one, item))
         // Overloads have one name; which is which is told by their order.
         let counted = Dictionary<string, int>()
         for _, item in members do
@@ -394,26 +421,31 @@ type private Reader(lines: string[], inString: Set<int>) =
             |> List.ofSeq
         for one in name :: fields do
             declare scope one part.Place.Line
+        // What extends another type is found by its name alone.
+        if below part |> Seq.exists (fun one -> one.Union = "SynTypeDefnKind" && one.Case = "Augmentation") then
+            for _, item in members do
+                declare scope item.Names.Head part.Place.Line
         addRest ("the type `" + name + "`") part.Place shape (name :: fields)
 
     /// The declarations of a module or namespace.
-    member reader.Declarations(scope: Scope, opens: string list, isRecursive: bool, parts: Placed list) =
-        let mutable opens = opens
+    member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, parts: Placed list) =
+        let mutable opens = outer
+        let own = if List.isEmpty scope.Modules then [] else [ Own scope.Path ]
         let mutable hasDeclared = false
         for part in parts |> List.filter (fun one -> one.Union = "SynModuleDecl") do
             match part.Case with
             | "Open" ->
                 let text = (textOf part.Place).Trim()
-                opens <- opens @ [ text ]
+                opens <- opens @ [ Opens text ]
                 if hasDeclared then lateOpens.Add(scope.Path, part.Place.Line)
-                addRest "what it opens" part.Place text []
+                addRest "what it opens" part.Place (String.Join(".", scope.Path) + ": " + text) []
             | "ModuleAbbrev" ->
                 let text = (textOf part.Place).Trim()
-                opens <- opens @ [ text ]
-                addRest "a module's short name" part.Place text (words part)
+                opens <- opens @ [ Opens text ]
+                addRest "a module's short name" part.Place (String.Join(".", scope.Path) + ": " + text) (words part)
             | "Let" ->
                 hasDeclared <- true
-                reader.Let(scope, opens, isRecursive, part)
+                reader.Let(scope, opens @ own, isRecursive, part)
             | "NestedModule" ->
                 hasDeclared <- true
                 let information = node "SynComponentInfo" part
@@ -426,11 +458,11 @@ type private Reader(lines: string[], inString: Set<int>) =
                 addRest ("the module `" + name + "`") part.Place (textOf header) [ name ]
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
-                reader.Declarations(inner, opens @ [ ownOpens inner inner.Modules.Length ], isInnerRecursive, part.Parts)
+                reader.Declarations(inner, opens @ own, isInnerRecursive, part.Parts)
             | "Types" ->
                 hasDeclared <- true
                 for one in nodes "SynTypeDefn" part do
-                    reader.Type(scope, opens, isRecursive, one)
+                    reader.Type(scope, opens @ own, isRecursive, one)
             | "Exception" ->
                 hasDeclared <- true
                 let names = below part |> Seq.filter (fun one -> one.Union = "SynUnionCase") |> Seq.collect below |> Seq.choose (fun one -> one.Word) |> Seq.truncate 1 |> List.ofSeq
@@ -459,9 +491,8 @@ type private Reader(lines: string[], inString: Set<int>) =
         let header = { header with Line = min (max 1 part.Place.Line) header.EndLine }
         addRest ((if isModule then "the module `" else "the namespace `") + String.Join(".", path) + "`") part.Place
             (String.Join(".", path) + string isRecursive + "\n" + (if header.EndLine < (match first with Some first -> first.Place.Line | None -> 1) then textOf header else "")) []
-        let space = if List.isEmpty scope.Namespace then [] else [ "open " + String.Join(".", scope.Namespace) ]
-        let own = if isModule then [ ownOpens scope 1 ] else []
-        reader.Declarations(scope, space @ own, isRecursive, part.Parts)
+        let space = if List.isEmpty scope.Namespace then [] else [ Own scope.Namespace ]
+        reader.Declarations(scope, space, isRecursive, part.Parts)
 
 /// Reads the tree of a file, whose text has no conditional compilation left.
 let read (text: string) (tree: obj) : Outline =

@@ -117,6 +117,8 @@ type private Worker(channel: Channel) =
 
     let reset (id: int64) =
         match hello, evaluator with
+        | Some _, Some _ when Baselines.isChanged () ->
+            fail id Internal "code of its project was exchanged, which a new process has as it is saved"
         | Some wanted, Some ended ->
             ended.End()
             hasEnded <- true

@@ -70,6 +70,11 @@ let private groupsOf (found: MethodInfo) : int list =
     | Some counted -> List.ofSeq counted.Counts
     | None -> [ found.GetParameters().Length ]
 
+/// What callers of a member may name or leave out: the names of its arguments, and what they are where they are left out.
+let private argumentsOf (skip: int) (found: MethodInfo) : (string * bool * string) list =
+    [ for parameter in found.GetParameters() |> Seq.skip skip ->
+        parameter.Name, parameter.IsOptional, (if parameter.HasDefaultValue then sprintf "%A" parameter.RawDefaultValue else "") ]
+
 let private shown (found: MethodInfo) : string =
     found.Name + "(" + String.Join(", ", [ for parameter in found.GetParameters() -> parameter.ParameterType.Name ]) + "): " + found.ReturnType.Name
 
@@ -102,7 +107,9 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
         | [] -> Error "it is no method of the assembly"
         | old ->
             let isMember = match item.Kind with Member _ -> true | Function | Value -> false
-            let fits (one: MethodInfo) = signatureOf one = signatureOf replacement && (isMember || groupsOf one = groupsOf replacement)
+            let fits (one: MethodInfo) =
+                signatureOf one = signatureOf replacement
+                && (if isMember then argumentsOf 0 one = argumentsOf (if one.IsStatic then 0 else 1) replacement else groupsOf one = groupsOf replacement)
             match old |> List.filter fits with
             | [ _ ] when not replacement.IsPublic -> Error "the compiler keeps its new version private"
             | [ one ] -> Ok(one, replacement)

@@ -17,12 +17,18 @@ type Slice =
       /// The names of its functions in that module.
       Names: string list }
 
+/// Where a declaration stands: in which assembly, and in which namespace or module of it.
+type Place = { Assembly: string; Path: string list }
+
+/// A name as code has it.
+let private inCode (name: string) = if Regex.IsMatch(name, @"^\w+$", RegexOptions.CultureInvariant) then name else "``" + name + "``"
+
 let private access = Regex(@"\b(private|internal)\b", RegexOptions.CultureInvariant)
 
 let private headEnd = Regex(@"=|\bfunction\b", RegexOptions.CultureInvariant)
 
 /// A binding's text whose own access words are blank: they stand between `let` or `and` and the name.
-let private opened (names: string list) (line: string) : string =
+let private opened (line: string) : string =
     let isHead = Regex.IsMatch(line, @"^\s*(?:\[<.*?>\]\s*)*(?:let|and)\b", RegexOptions.CultureInvariant)
     if not isHead then line
     else
@@ -54,26 +60,29 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Function
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
-        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened slice.Item.Names line))
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened line))
     | Member owner ->
         let head = String(' ', slice.Item.Column) + headOf outline owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))
 
 /// The text that compiles these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
-/// type of a slice's file. `visible` has the modules of earlier submissions with what was added, and in which scope.
-let submission (ignoring: string list) (visible: (Scope * string) list) (slices: (Outline * (string -> bool) * Slice) list) : string =
+/// type of a slice's file. `visible` has the modules of earlier submissions with what was added, and where: in which assembly and scope.
+let submission (ignoring: string list) (visible: (Place * string) list) (slices: (Place * Outline * (string -> bool) * Slice) list) : string =
     let text = StringBuilder()
     let line (content: string) = text.Append(content).Append('\n') |> ignore
     let mutable seen = visible
-    for outline, isStruct, slice in slices do
+    for place, outline, isStruct, slice in slices do
         let item = slice.Item
         let shift = if item.Column = 0 then " " else ""
         let pad = shift + String(' ', item.Column)
         line ("module " + slice.Module + " =")
-        for one in item.Opens do
-            line (pad + one)
-        for scope, name in seen do
-            if List.truncate scope.Path.Length item.Scope.Path = scope.Path then line (pad + "open " + name)
+        for opening in item.Openings do
+            match opening with
+            | Opens text -> line (pad + text)
+            | Own path ->
+                line (pad + "open " + String.Join(".", path |> List.map inCode))
+                for (at: Place), name in seen do
+                    if at = { place with Path = path } then line (pad + "open " + name)
         let mutable next = -1
         for number, content in body outline isStruct slice do
             match number with
@@ -86,7 +95,7 @@ let submission (ignoring: string list) (visible: (Scope * string) list) (slices:
             line (if isFixed || content = "" then content else shift + content)
         match item.Kind with
         | Function
-        | Value -> seen <- seen @ [ (item.Scope, slice.Module) ]
+        | Value -> seen <- seen @ [ (place, slice.Module) ]
         | Member _ -> ()
     line "# 1 @\"swap\""
     for assembly in ignoring do

@@ -160,10 +160,10 @@ pub enum Watch {
     /// Nothing is watched; a session is checked when somebody asks for it.
     Off,
     /// Results that depend on the file are marked as stale.
+    #[default]
     Mark,
     /// Functions that changed in a source of the project run as they are now, in the worker that is there. What cannot be exchanged is said
     /// with its reason and waits for a build, and results are marked, as with `"mark"`.
-    #[default]
     Swap,
     /// What depends on the file runs again; a project is built first.
     Reload,

@@ -396,7 +396,8 @@ impl Draft<'_> {
             self.session.state(),
             SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted
         );
-        if is_up && !swap.is_nothing() {
+        let waited = swap.files.keys().any(|file| self.session.unbuilt.contains_key(file));
+        if is_up && (waited || !swap.is_nothing()) {
             self.record(of(Source::System), EventBody::SourcesSwapped(Box::new(swap)));
         }
     }

@@ -90,6 +90,12 @@ two"""
 
     let shadowed (x: int) = "later"
 
+type Math() =
+    static member Abs(x: int) = x + 1000
+
+module Uses =
+    let absolute (x: int) = Math.Abs x
+
 [<RequireQualifiedAccess>]
 module Strict =
     let private inner x = x + 1

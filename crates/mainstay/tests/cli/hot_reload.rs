@@ -42,6 +42,8 @@ fn names(swap: &Value) -> Vec<&str> {
 #[test]
 fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"swap\"\n").unwrap();
     std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
     save(&world, &source("count * 10", "Name: string"));
     let made = world.run(["session", "new", "--project", "Shop.fsproj"]);

@@ -17,7 +17,8 @@ pub struct Records {
     environments: BTreeMap<EnvironmentFingerprint, Environment>,
     /// What evals ran against and touched; each is there once.
     grounds: Vec<Ground>,
-    running: Option<(JobId, Seq)>,
+    /// The job that runs, the event that accepted it, and how many swaps there had been.
+    running: Option<(JobId, Seq, usize)>,
     /// In the order of their events.
     evals: Vec<Record>,
     /// The names of the assemblies of which each swap changed the code.
@@ -70,13 +71,15 @@ impl Records {
             EventBody::SessionReset | EventBody::SessionHardReset => self.since = self.evals.len(),
             EventBody::EvalCompleted { result, changes_state, .. }
             | EventBody::EvalFailed { result, changes_state, .. } => {
-                let (environment, swaps) = (self.known(event), self.swaps.len());
-                let ground = Ground { environment, swaps, touched: result.touched.clone() };
+                // What was exchanged while it ran, it may have run before.
+                let swaps = self.running.map_or(self.swaps.len(), |(_, _, swaps)| swaps);
+                let ground =
+                    Ground { environment: self.known(event), swaps, touched: result.touched.clone() };
                 self.end(event, ground, *changes_state);
             }
             _ => {
                 if let Some((job, JobPart::Requested { withheld, .. })) = event.body.job_part() {
-                    self.running = (!withheld).then_some((job, event.seq));
+                    self.running = (!withheld).then_some((job, event.seq, self.swaps.len()));
                 }
             }
         }
@@ -150,7 +153,7 @@ impl Records {
 
     fn end(&mut self, event: &Event, ground: Ground, is_replayed: bool) {
         let ended = event.body.job_end().map(|(job, _)| job);
-        let Some((_, requested)) = self.running.take_if(|(job, _)| Some(*job) == ended) else { return };
+        let Some((_, requested, _)) = self.running.take_if(|(job, ..)| Some(*job) == ended) else { return };
         let ground = self.index_of(ground);
         self.evals.push(Record { requested, ended: event.seq, said: ground, live: ground, is_replayed });
     }

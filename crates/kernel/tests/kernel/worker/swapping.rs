@@ -12,7 +12,7 @@ use super::smoke::program_of;
 use super::*;
 
 /// The sources, in the order of the build.
-const SOURCES: [&str; 4] = ["Early.fs", "Shop.fs", "Later.fs", "Crlf.fs"];
+const SOURCES: [&str; 5] = ["Early.fs", "Shop.fs", "Root.fs", "Later.fs", "Crlf.fs"];
 
 /// A source whose lines end as on Windows, and so do those of its string.
 const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\" + \"\"\r\n";
@@ -26,7 +26,7 @@ impl Shop {
     fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
-        for file in SOURCES[..3].iter().chain(&["Shop.fsproj"]) {
+        for file in SOURCES[..4].iter().chain(&["Shop.fsproj"]) {
             fs::copy(sources.join(file), folder.path().join(file)).unwrap();
         }
         fs::write(folder.path().join("Crlf.fs"), CRLF).unwrap();
@@ -98,7 +98,7 @@ fn codes(swap: &Swap) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_swap_goes_on_while_code_runs_and_after_a_reset_and_names_what_stays_old() {
+async fn a_swap_goes_on_while_code_runs_and_names_what_stays_old() {
     let shop = Shop::build();
     let mut session = shop.session().await;
     // The values of a file are made when one of them is first asked for.
@@ -130,16 +130,30 @@ seen"#;
     );
     assert_eq!(session.value("seen.Length").await, "2", "what the code defined is there");
 
-    // The assembly stays loaded, as it is, in the session after it.
-    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
-    assert_eq!(session.value("Later.callsPlain 1").await, "71");
     shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x + added");
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(session.value("Later.callsPlain 1").await, "6", "{swap:?}");
-    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
     shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x * added");
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
+
+    // What a file added is nothing that another finds in what was built.
+    shop.save("Early.fs", "let helper", "let fresh (x: int) = x\n    let helper");
+    assert!(shop.swap(&session, &["Early.fs"]).await.is_applied());
+    shop.save("Later.fs", "Basics.plain x", "Early.fresh x");
+    assert_eq!(codes(&shop.swap(&session, &["Later.fs"]).await), ["added_elsewhere"]);
+    shop.restore("Early.fs");
+    shop.restore("Later.fs");
+    assert!(shop.swap(&session, &["Early.fs", "Later.fs"]).await.is_applied());
+
+    // Names of the file's own hide those that it opens, and those of a module around it.
+    shop.save("Root.fs", "= helper x", "= helper x * 10");
+    assert!(shop.swap(&session, &["Root.fs"]).await.is_applied());
+    assert_eq!(session.value("Root.total 1").await, "20");
+    let both = Shop::original("Root.fs").replace("x + 100", "x + 200").replace("= pick x", "= pick x * 10");
+    fs::write(shop.path("Root.fs"), both).unwrap();
+    assert!(shop.swap(&session, &["Root.fs"]).await.is_applied());
+    assert_eq!(session.value("Root.pick 1, Root.Inner.uses 1").await, "(201, 30)");
 
     // The ends of lines in a string are what they are in the file.
     fs::write(shop.path("Crlf.fs"), CRLF.replace("+ \"\"", "+ \"!\"")).unwrap();
@@ -154,6 +168,10 @@ seen"#;
     assert!(shop.swap(&session, &["Shop.fs"]).await.is_applied());
     assert_eq!(shop.swap(&session, &["Shop.fs"]).await.swapped, []);
     assert_eq!(session.value("Later.callsPlain 1").await, "2");
+
+    // The assembly stays loaded, as it is: another session needs another process.
+    let refused = soon(session.worker.runner.kernel().unwrap().reset()).await;
+    assert!(matches!(refused, Err(Error::WorkerFailed { .. })), "{refused:?}");
 }
 
 /// A save of `Shop.fs` that is put in: what is there and what it becomes, what is asked, and the answer before and after.
@@ -426,6 +444,10 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    let plain (x: int) = x + 1\n", "", "name"),
     ("[<CompiledName \"Renamed\">]", "[<CompiledName \"Other\">]", "attribute"),
     ("    let generic", "    [<Obsolete>]\n    let fresh (x: int) = x\n    let generic", "attribute"),
+    ("let absolute (x: int) = Math.Abs x", "let absolute (x: int) = Math.Abs x + 1", "ambiguous"),
+    ("let plain (x: int) = x + 1", "let plain (x: int) = plain x + 1", "own_name"),
+    ("let operated a b", "let (+!) (a: int) (b: int) = a\n    let operated a b", "name"),
+    ("member _.Pure(x: int) = x * 2", "member _.Pure(y: int) = y * 2", "signature"),
     ("let rec even n", "let even n", "syntax_error"),
     ("[<Measure>]\ntype kg", "type kg = int", "shape"),
     ("let value = List.sum [ 1; 2 ]", "let value = \"text\"", "signature"),
