@@ -41,8 +41,9 @@ let private sequenceOf (outline: Outline) : string list =
     |> List.sortBy fst
     |> List.map snd
 
-/// How often a name stands in a text.
+/// How often a name stands in a text outside of its plain strings.
 let private countOf (name: string) (text: string) : int =
+    let text = System.Text.RegularExpressions.Regex.Replace(text, @"(?<![$""])""(?!"")(?:\\.|[^""\\])*""", "\"\"")
     System.Text.RegularExpressions.Regex.Matches(text, @"(?<![\w'])" + System.Text.RegularExpressions.Regex.Escape name + @"(?![\w'])").Count
 
 /// Why one declaration of the new version cannot replace that of the old one.
@@ -103,6 +104,10 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
         let common = Set.intersect (Set.ofList (sequenceOf before)) (Set.ofList (sequenceOf after))
         let inBoth outline = sequenceOf outline |> List.filter common.Contains
         if List.isEmpty ofRest && inBoth before <> inBoth after then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
+    let ofAttributes (what: string) (finds: string) (items: Item list) =
+        items |> List.choose (fun item ->
+            item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
+                obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
     let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal) || name.Contains "|")
     let ofNames (what: string) (items: Item list) =
         items |> List.collect (fun item ->
@@ -122,9 +127,8 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
         @ (changed |> List.choose (fun item ->
             if known.[keyOf item].Attributes = item.Attributes then None
             else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
-        @ (added |> List.choose (fun item ->
-            item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
-                obstacle "attribute" item.Shown item.Line ("it is new, and whoever looks for `" + name + "` does not find it in what was built"))))
+        @ ofAttributes "new" "does not find it" added
+        @ ofAttributes "gone" "still finds it" removed
         @ (changed |> List.choose (fun item ->
             match known.[keyOf item].Fixed with
             | Some reason when item.Fixed.IsNone -> Some(obstacle "fixed" item.Shown item.Line ("before, " + reason))

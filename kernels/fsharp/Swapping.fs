@@ -215,11 +215,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let compile (changes: Change list) : Result<Compiled list, Obstacle list> =
         let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path item, isAdded ]
         let referenced = (check session "").Assemblies()
+        let present = [ for change in changes do for item in change.After.Items -> keyOf change.Source.Path item ] |> Set.ofList
+        let isGone (key: string) = changes |> List.exists (fun change -> key.StartsWith(change.Source.Path + "\n", StringComparison.Ordinal)) && not (present.Contains key)
         let placeOf (change: Change) (item: Item) : Slices.Place = { Assembly = change.Source.Baseline.Name; Path = item.Scope.Path }
         let text =
             slices
             |> List.map (fun (change, slice, _) -> placeOf change slice.Item, change.After, isStruct change.Source slice.Item, slice)
-            |> Slices.submission (baselines |> List.map (fun one -> one.Name)) (List.ofSeq added.Values)
+            |> Slices.submission (baselines |> List.map (fun one -> one.Name)) [ for entry in added do if not (isGone entry.Key) then entry.Value ]
         let standings =
             slices
             |> List.collect (fun (change, slice, _) -> standingsOf referenced change.Source slice.Item)
@@ -251,6 +253,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         let byAssembly = compiled |> List.groupBy (fun one -> one.Of.Baseline.Name)
         each [ for _, all in byAssembly -> all.Head.Of.Baseline, (all |> List.collect (fun one -> one.Redirections)) ] []
 
+    /// Whether a declaration runs otherwise than it has run.
+    let isNews (source: Source) (item: Item) : bool =
+        let key = keyOf source.Path item
+        match source.Baseline.Current.TryGetValue key with
+        | true, text -> text <> item.Text
+        | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> item.Text)
+
     /// Takes note of what runs now.
     let remember (changes: Change list) (compiled: Compiled list) =
         for change in changes do
@@ -279,8 +288,9 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | some ->
             compile some |> Result.bind (fun compiled ->
                 redirect compiled |> Result.map (fun () ->
+                    let news = [ for one in compiled do if isNews one.Of one.Slice.Item then one.Of, one.Slice.Item ]
                     remember changes compiled
-                    [ for one in compiled -> one.Of, one.Slice.Item ]))
+                    news))
 
     /// The values that may have been made with these, directly or by functions, before they changed.
     let outdatedBy (swapped: (Source * Item) list) : Swapped list =
@@ -316,15 +326,19 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         let isThere, gone = files |> List.partition File.Exists
         let contents = isThere |> List.map (fun path -> path, read path)
         let saved = [ for path, (text, _) in contents -> path, text ]
+        let changes = saved |> List.map (fun (path, text) -> path, changeOf saved (path, text))
         let result =
             match gone with
-            | [] -> saved |> List.map (changeOf saved) |> allOf |> Result.bind putIn
+            | [] -> changes |> List.map snd |> allOf |> Result.bind putIn
             | gone -> Error [ for path in gone -> refusal path "gone" (Path.GetFileName path) 1 "the file is gone" ]
-        let nothing = { Files = [ for path, (_, hash) in contents -> path, hash ]; Assemblies = []; Swapped = []; Outdated = []; Obstacles = [] }
+        let isOther (path: string) =
+            changes |> List.exists (fun (other, change) -> other = path && (match change with Ok change -> not (List.isEmpty change.Items) | Error _ -> true))
+        let filesWhere isMeant = [ for path, (_, hash) in contents do if isMeant path then path, hash ]
         match result with
-        | Error obstacles -> { nothing with Obstacles = obstacles }
+        | Error obstacles -> { Files = filesWhere isOther; Assemblies = []; Swapped = []; Outdated = []; Obstacles = obstacles }
         | Ok swapped ->
-            { nothing with
-                Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
-                Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line } ]
-                Outdated = outdatedBy swapped }
+            { Files = filesWhere (fun _ -> true)
+              Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
+              Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line } ]
+              Outdated = outdatedBy swapped
+              Obstacles = [] }

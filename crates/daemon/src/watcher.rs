@@ -9,7 +9,7 @@ mod files;
 mod folders;
 mod swaps;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -175,6 +175,7 @@ impl WatcherTask {
         let filter = EventFilter { kinds, ..EventFilter::default() };
         let mut events = self.engine.subscribe_system(filter).await?;
         self.take_in().await?;
+        self.catch_up();
         loop {
             let due = self.changes.due;
             tokio::select! {
@@ -204,6 +205,20 @@ impl WatcherTask {
                     }
                     self.in_new_folders.clear();
                 }
+            }
+        }
+    }
+
+    /// Looks at what was saved while no daemon ran.
+    fn catch_up(&mut self) {
+        if self.how != Watch::Swap {
+            return;
+        }
+        for (session, sources) in self.files.sources() {
+            let code: BTreeSet<String> = sources.filter(|path| is_code(path)).collect();
+            if !code.is_empty() {
+                let files = code.iter().map(|path| self.written_file(path)).collect();
+                self.swaps.begin(&self.engine, session, code, files);
             }
         }
     }

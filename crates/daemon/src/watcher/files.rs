@@ -48,6 +48,13 @@ impl Files {
         Self(sessions.map(|session| (session.id, FilesOf::new(session))).collect())
     }
 
+    /// What the project of each session is made of.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (SessionId, impl Iterator<Item = String>)> {
+        self.0.iter().map(|(session, files)| {
+            (*session, files.sources.iter().map(|path| path.to_string_lossy().into_owned()))
+        })
+    }
+
     /// Whether a project is made of this file.
     pub(super) fn is_source(&self, path: &Path) -> bool {
         self.0.values().any(|files| files.sources.contains(path))

@@ -87,13 +87,23 @@ fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     save(&world, &source("count * 7", "Name: string"));
     follower.wait_for("sourcesSwapped");
     assert_eq!((world.eval("Cart.total [ 1; 2 ]")["value"].clone(), world.worker_pid()), ("21".into(), pid));
+    let seen = last_seq(&world);
+
+    // What is saved while no daemon runs.
+    world.kill_daemon();
+    save(&world, &source("count * 6", "Name: string"));
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let mut follower = world.follow(0);
+    follower.wait_until(|event| event["kind"] == "sourcesSwapped" && event["seq"].as_u64() > Some(seen));
+    assert_eq!((world.eval("Cart.total [ 1; 2 ]")["value"].clone(), world.worker_pid()), ("18".into(), pid));
+    let mut follower = world.follow(last_seq(&world));
 
     // What cannot be exchanged.
     save(&world, &source("count * 8", "Name: string; Price: int"));
     let swap = follower.wait_for("sourcesSwapped");
     let obstacle = &swap["body"]["obstacles"][0];
     assert_eq!((&obstacle["code"], &obstacle["line"]), (&json!("shape"), &json!(3)), "{swap}");
-    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "21", "nothing of it runs");
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "18", "nothing of it runs");
     assert_eq!(world.session()["startup"]["unbuilt"], "changed and not built yet: Shop.fs");
     let rebuilt = world.run(["session", "rebuild", "--keep"]);
     assert_eq!(rebuilt.code, 0, "{rebuilt:?}");
