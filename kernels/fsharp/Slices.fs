@@ -46,7 +46,7 @@ let private linesOf (outline: Outline) (item: Item) (from: int * int) : (int * s
         number, (if number = firstLine then String(' ', min firstColumn line.Length) + line.Substring(min firstColumn line.Length) else line) ]
 
 /// The function's name and its object, as a function of a module has them.
-let private headOf (outline: Outline) (owner: MemberOf) (isStruct: bool) (name: string) : string =
+let private headOf (owner: MemberOf) (isStruct: bool) (name: string) : string =
     let kind = if List.isEmpty owner.Parameters then owner.Type else owner.Type + "<" + String.Join(", ", owner.Parameters) + ">"
     let self = if isStruct then "(" + owner.Self + ": byref<" + kind + ">)" else "(" + owner.Self + ": " + kind + ")"
     match owner.IsStatic, owner.IsProperty || owner.TakesUnit with
@@ -62,7 +62,7 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
         |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened line))
     | Member owner ->
-        let head = String(' ', slice.Item.Column) + headOf outline owner (isStruct owner.Type) slice.Names.Head
+        let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))
 
 /// The text that compiles these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
