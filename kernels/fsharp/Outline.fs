@@ -229,7 +229,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// The name of a module or type. Up to F# 10 it is words of its own, and from F# 11 on those of a type.
     let nameOf (information: Placed option) (otherwise: string) : string =
         let ofType (information: Placed) =
-            nodes "SynType" information |> Seq.collect below |> Seq.filter isLongName |> Seq.tryHead |> Option.map words |> Option.defaultValue []
+            nodes "SynType" information |> Seq.collect below |> Seq.tryFind isLongName |> Option.map words |> Option.defaultValue []
         let all = match information with Some one -> (match words one with [] -> ofType one | own -> own) | None -> []
         List.tryLast all |> Option.defaultValue otherwise
 
@@ -301,7 +301,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             let text = textOf whole
             let why =
                 if kinds |> List.distinct |> List.length > 1 then Some "it binds functions together with values"
-                elif kinds.Head = false && isMutable first then Some "it is a mutable value, which keeps what it holds"
+                elif not kinds.Head && isMutable first then Some "it is a mutable value, which keeps what it holds"
                 else named |> List.tryPick (fun (binding, attributes, _) -> fixedBy binding attributes)
             items.Add
                 { Scope = scope
