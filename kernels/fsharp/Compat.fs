@@ -204,6 +204,17 @@ let private definitionOf (event: EvaluationEventArgs) =
         )
     | _ -> Some DefinedOther
 
+/// Where a name stands that was found in a text.
+let placeOfUse (found: SymbolUse) =
+#if FCS_NEW
+    found.Range
+#else
+    found.RangeAlternate
+#endif
+
+/// Where a symbol is declared: in its source, where a signature file has it too.
+let declarationOf (symbol: Symbol) = symbol.ImplementationLocation |> Option.orElse symbol.DeclarationLocation
+
 /// Gives the settings that client code may have changed through `fsi` the values they have at a start.
 let private restoreSettings () =
     let settings = FSharp.Compiler.Interactive.Settings.fsi

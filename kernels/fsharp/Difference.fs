@@ -19,6 +19,8 @@ type Reason =
 type Difference =
     { /// Declarations that both versions have, with other texts, as the new one has them.
       Changed: Item list
+      /// Those with the same text that may mean something else, each with the names that are new or gone.
+      Affected: (Item * string list) list
       /// Declarations that only the new version has.
       Added: Item list
       /// Declarations that only the old version has.
@@ -41,48 +43,34 @@ let private sequenceOf (outline: Outline) : string list =
     |> List.sortBy fst
     |> List.map snd
 
-/// How often a name stands in a text outside of its plain strings.
-let private countOf (name: string) (text: string) : int =
-    let text = System.Text.RegularExpressions.Regex.Replace(text, @"(?<![$""])""(?!"")(?:\\.|[^""\\])*""", "\"\"")
-    System.Text.RegularExpressions.Regex.Matches(text, @"(?<![\w'])" + System.Text.RegularExpressions.Regex.Escape name + @"(?![\w'])").Count
-
 /// Why one declaration of the new version cannot replace that of the old one.
-let private obstaclesOf (later: (string * string) list) (outline: Outline) (item: Item) : Reason list =
+let private obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
     let hidden = match item.Kind with Member one -> Set.intersect item.Words one.Hidden | Function | Value -> Set.empty
     let isMember = match item.Kind with Member _ -> true | Function | Value -> false
-    let declaredBelow =
-        if item.IsRecursiveScope then None
-        else
-            let isSeen (one: Declared) = List.truncate one.Path.Length item.Scope.Path = one.Path
-            let isMeant (name: string) = item.Words.Contains name && not (item.Arguments.Contains name) && not (List.contains name item.Names)
-            outline.Declared |> List.tryFind (fun one -> one.Line > item.EndLine && isSeen one && isMeant one.Name)
-    let openedLate = outline.LateOpens |> List.exists (fun (path, line) -> line < item.Line && List.truncate (List.length path) item.Scope.Path = path)
     [ item.Fixed |> Option.bind (at "fixed")
       (if item.Text.Contains "{|" then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
       (if Set.isEmpty hidden then None
        else at "constructor_state" ("it uses `" + Seq.head hidden + "`, which only the type's own code can see"))
-      (if isMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None)
-      (declaredBelow |> Option.bind (fun one ->
-          at "declared_below" ("it mentions `" + one.Name + "`, which line " + string one.Line + " declares below it: which one is meant is not certain")))
-      (later |> List.tryFind (fun (name, _) -> item.Words.Contains name && not (item.Arguments.Contains name) && not (List.contains name item.Names)) |> Option.bind (fun (name, file) ->
-          at "declared_below" ("it mentions `" + name + "`, which " + file + " declares, a later file: which one is meant is not certain")))
-      (if item.IsRecursive || List.forall (fun name -> countOf name item.Text < 2) item.Names then None
-       else at "own_name" "it mentions a name that it gives, and stands for something else until then")
-      (if openedLate then at "late_open" "it stands behind an `open` in the middle of its module" else None) ]
+      (if isMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None) ]
     |> List.choose id
 
-/// What must not be mentioned by what stays as it is: a name that is there now, or no longer, may change what is meant.
-let private mentionedBy (staying: Item list) (rest: Rest list) (names: string list) : string option =
-    let wanted = Set.ofList names
-    let inItem = staying |> List.tryFind (fun item -> not (Set.isEmpty (Set.intersect item.Words wanted))) |> Option.map (fun item -> item.Shown)
-    inItem |> Option.orElseWith (fun () ->
-        rest |> List.tryFind (fun one -> not (Set.isEmpty (Set.intersect (wordsIn one.Text) wanted))) |> Option.map (fun one -> one.What))
+/// The names that a declaration gives, as code mentions them.
+let private namesOf (outline: Outline) (item: Item) : Declared list =
+    outline.Declared |> List.filter (fun one -> item.Line <= one.Line && one.Line <= item.EndLine)
 
-/// The difference of two versions of a file. `others` has the words of the project's other files, by the name of the file, and `later` the
-/// names that files behind it declare in namespaces, with the names of the files.
-let between (others: (string * Set<string>) list) (later: (string * string) list) (before: Outline) (after: Outline) : Difference =
+/// Whether code with these words can mean a name: where that does not show itself, its module has to be named.
+let private canMean (isShown: Declared -> bool) (words: Set<string>) (name: Declared) : bool =
+    words.Contains name.Name && (isShown name || words.Contains(List.last name.Path))
+
+/// The same of a declaration of the file itself.
+let private canMeanWithin (item: Item) (name: Declared) : bool =
+    let opened = item.Openings |> List.map (function Opens text -> wordsIn text | Own _ -> Set.empty) |> Set.unionMany
+    canMean (fun name -> List.truncate name.Path.Length item.Scope.Path = name.Path) (item.Words + opened) name
+
+/// The difference of two versions of a file. `others` has the words of the project's other files, by the name of the file.
+let between (others: (string * Set<string>) list) (before: Outline) (after: Outline) : Difference =
     let known = before.Items |> List.map (fun item -> keyOf item, item) |> Map.ofList
     let present = after.Items |> List.map (fun item -> keyOf item, item) |> Map.ofList
     let changed =
@@ -108,22 +96,33 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
         items |> List.choose (fun item ->
             item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
                 obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
-    let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal) || name.Contains "|")
-    let ofNames (what: string) (items: Item list) =
-        items |> List.collect (fun item ->
-            let elsewhere = others |> List.tryFind (fun (_, words) -> item.Names |> List.exists words.Contains) |> Option.map fst
+    let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal))
+    let ofNames (what: string) (outline: Outline) (items: Item list) =
+        items |> List.choose (fun item ->
+            let names = namesOf outline item
+            let isShown (name: Declared) = name.Path.Length <= item.Scope.Namespace.Length
+            let inValue = staying |> List.tryFind (fun one -> one.Kind = Value && List.exists (canMeanWithin one) names) |> Option.map (fun one -> one.Shown)
+            let inRest = after.Rest |> List.tryFind (fun one -> let words = wordsIn one.Text in names |> List.exists (fun name -> words.Contains name.Name)) |> Option.map (fun one -> one.What)
+            let elsewhere = others |> List.tryFind (fun (_, words) -> names |> List.exists (canMean isShown words)) |> Option.map fst
             let anywhere = if isOperator item then Some "other code" else None
-            match item.Kind, mentionedBy staying after.Rest item.Names |> Option.orElse elsewhere |> Option.orElse anywhere with
-            | Member _, _ -> [ obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape") ]
-            | _, Some place -> [ obstacle "name" item.Shown item.Line ("it is " + what + ", and " + place + " mentions a name of it, which may mean something else now") ]
-            | _, None -> [])
+            match item.Kind, List.tryPick id [ inValue; inRest; elsewhere; anywhere ] with
+            | Member _, _ -> Some(obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape"))
+            | _, Some place -> Some(obstacle "name" item.Shown item.Line ("it is " + what + ", and " + place + " mentions a name of it, which may mean something else now"))
+            | _, None -> None)
+    let affected =
+        let names = (added |> List.collect (namesOf after)) @ (removed |> List.collect (namesOf before))
+        [ for item in staying do
+            match names |> List.filter (canMeanWithin item) with
+            | _ :: _ as names when item.Kind <> Value -> item, (names |> List.map (fun name -> name.Name))
+            | _ -> () ]
     { Changed = changed
+      Affected = affected
       Added = added
       Removed = removed
       Obstacles =
         ofRest
         @ ofOrder
-        @ (changed @ added |> List.collect (obstaclesOf later after))
+        @ (changed @ List.map fst affected @ added |> List.collect obstaclesOf)
         @ (changed |> List.choose (fun item ->
             if known.[keyOf item].Attributes = item.Attributes then None
             else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
@@ -133,5 +132,5 @@ let between (others: (string * Set<string>) list) (later: (string * string) list
             match known.[keyOf item].Fixed with
             | Some reason when item.Fixed.IsNone -> Some(obstacle "fixed" item.Shown item.Line ("before, " + reason))
             | _ -> None))
-        @ ofNames "new" added
-        @ ofNames "gone" removed }
+        @ ofNames "new" after added
+        @ ofNames "gone" before removed }

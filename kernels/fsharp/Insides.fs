@@ -93,7 +93,9 @@ type Steps(session: Session) =
     member _.Processor = processor
 
     /// What the session is now; the next submission starts from it.
-    member _.State = get "currState" processor
+    member _.State
+        with get () = get "currState" processor
+        and set (state: obj) = set "currState" processor state
 
     /// What the compiler was told, as a compilation takes it.
     member _.Settled() : obj =

@@ -116,9 +116,8 @@ type Isolated(session: Session) =
             Some (parts (call steps.Compiler "EvalParsedDefinitions" arguments)).[0]
         with _ when not (steps.SaysNothing logger) -> None
 
-    /// Runs a submission with the rights of code that stands there; says whether it did, and what the compiler says. What it defines is
-    /// seen by later ones of this kind. The session may run code meanwhile, but compile none.
-    member _.Run(standings: Standing list, text: string) : bool * CompilerMessage[] =
+    /// Does work whose code has the rights of code that stands there; it is given what puts the usual rights into another environment.
+    let entitled (standings: Standing list) (work: (obj -> unit) -> 'T) : 'T =
         let entities = standings |> List.collect along
         let environment = environmentOf state
         let field = pathsField environment
@@ -128,16 +127,31 @@ type Isolated(session: Session) =
             field.SetValue(environment, listLike kept (List.map pathOf entities @ itemsOf kept))
             for entity in entities |> List.filter requiresQualification |> List.distinctBy (fun entity -> entity.FullName) do
                 undo.Add(withoutAttributes entity)
+            work (fun environment -> (pathsField environment).SetValue(environment, kept))
+        finally
+            for one in undo do one ()
+
+    /// Runs a submission with the rights of code that stands there; says whether it did, and what the compiler says. What it defines is
+    /// seen by later ones of this kind. The session may run code meanwhile, but compile none.
+    member _.Run(standings: Standing list, text: string) : bool * CompilerMessage[] =
+        entitled standings (fun withUsualRights ->
             steps.Logging(fun logger ->
                 let isError (message: CompilerMessage) = message.Severity = "error"
                 let after = steps.Parse(anonymousFile, text, logger) |> Option.bind (evaluate logger)
                 let messages = messagesOf logger
                 match after with
                 | Some after when not (Array.exists isError messages) ->
-                    let environment = environmentOf after
-                    (pathsField environment).SetValue(environment, kept)
+                    withUsualRights (environmentOf after)
                     state <- after
                     true, messages
-                | _ -> false, messages)
-        finally
-            for one in undo do one ()
+                | _ -> false, messages))
+
+    /// Checks a submission as `Run` would compile it; nothing runs. The session may compile and check nothing meanwhile.
+    member _.Check(standings: Standing list, text: string) : Checked =
+        entitled standings (fun _ ->
+            let ofSession = steps.State
+            steps.State <- state
+            try
+                check session text
+            finally
+                steps.State <- ofSession)

@@ -92,6 +92,8 @@ type Rest =
     { /// What it is, in the words of the language.
       What: string
       Line: int
+      /// From which line on it is seen: of types that are declared together, that of the first.
+      From: int
       Text: string
       /// The names that it declares.
       Declares: string list }
@@ -109,6 +111,8 @@ type Outline =
       Lines: string[]
       /// The lines that begin inside a string.
       InString: Set<int>
+      /// The words in all of it.
+      Words: Set<string>
       Items: Item list
       Rest: Rest list
       /// Its namespaces.
@@ -190,7 +194,9 @@ type private Reader(lines: string[], inString: Set<int>) =
         if place.Line = place.EndLine && name.StartsWith("op_", StringComparison.Ordinal) then
             declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line }
 
-    let addRest what (place: Place) text declares = rest.Add { What = what; Line = place.Line; Text = text; Declares = declares }
+    let addRestFrom from what (place: Place) text declares = rest.Add { What = what; Line = place.Line; From = from; Text = text; Declares = declares }
+
+    let addRest what (place: Place) text declares = addRestFrom place.Line what place text declares
 
     /// The names of attributes, which stand flat among the parts of what they are on, and the text that each was given.
     let attributesOf (part: Placed) =
@@ -270,6 +276,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     member _.Outline =
         { Lines = lines
           InString = inString
+          Words = wordsIn (String.Join("\n", lines))
           Items = List.ofSeq items
           Rest = List.ofSeq rest
           Namespaces = Set.ofSeq namespaces
@@ -375,7 +382,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         | _ -> None
 
     /// A type: its members one by one, and the rest of it as its shape.
-    member private reader.Type(scope: Scope, openings: Opening list, isRecursive: bool, part: Placed) =
+    member private reader.Type(scope: Scope, openings: Opening list, isRecursive: bool, from: int, part: Placed) =
         let information = node "SynComponentInfo" part
         let name = nameOf information "a type"
         let parameters =
@@ -425,7 +432,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         if below part |> Seq.exists (fun one -> one.Union = "SynTypeDefnKind" && one.Case = "Augmentation") then
             for _, item in members do
                 declare scope item.Names.Head part.Place.Line
-        addRest ("the type `" + name + "`") part.Place shape (name :: fields)
+        addRestFrom from ("the type `" + name + "`") part.Place shape (name :: fields)
 
     /// The declarations of a module or namespace.
     member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, parts: Placed list) =
@@ -462,7 +469,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             | "Types" ->
                 hasDeclared <- true
                 for one in nodes "SynTypeDefn" part do
-                    reader.Type(scope, opens @ own, isRecursive, one)
+                    reader.Type(scope, opens @ own, isRecursive, part.Place.Line, one)
             | "Exception" ->
                 hasDeclared <- true
                 let names = below part |> Seq.filter (fun one -> one.Union = "SynUnionCase") |> Seq.collect below |> Seq.choose (fun one -> one.Word) |> Seq.truncate 1 |> List.ofSeq

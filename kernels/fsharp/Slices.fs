@@ -3,6 +3,7 @@
 module Mainstay.Worker.Slices
 
 open System
+open System.Collections.Generic
 open System.Text
 open System.Text.RegularExpressions
 open Mainstay.Worker.Outline
@@ -65,40 +66,57 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
         let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))
 
-/// The text that compiles these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
+/// A line of a submission, and what it is of: which of the slices, and which line of its file.
+type Line =
+    { Text: string
+      Origin: (Slice * int) option }
+
+/// The lines that compile these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
 /// type of a slice's file. `visible` has the modules of earlier submissions with what was added, and where: in which assembly and scope.
-let submission (ignoring: string list) (visible: (Place * string) list) (slices: (Place * Outline * (string -> bool) * Slice) list) : string =
-    let text = StringBuilder()
-    let line (content: string) = text.Append(content).Append('\n') |> ignore
+let submission (ignoring: string list) (visible: (Place * string) list) (slices: (Place * Outline * (string -> bool) * Slice) list) : Line list =
+    let lines = List<Line>()
+    let add (text: string) = lines.Add { Text = text; Origin = None }
     let mutable seen = visible
     for place, outline, isStruct, slice in slices do
         let item = slice.Item
         let shift = if item.Column = 0 then " " else ""
         let pad = shift + String(' ', item.Column)
-        line ("module " + slice.Module + " =")
+        add ("module " + slice.Module + " =")
         for opening in item.Openings do
             match opening with
-            | Opens text -> line (pad + text)
+            | Opens text -> add (pad + text)
             | Own path ->
-                line (pad + "open " + String.Join(".", path |> List.map inCode))
+                add (pad + "open " + String.Join(".", path |> List.map inCode))
                 for (at: Place), name in seen do
-                    if at = { place with Path = path } then line (pad + "open " + name)
-        let mutable next = -1
+                    if at = { place with Path = path } then add (pad + "open " + name)
         for number, content in body outline isStruct slice do
-            match number with
-            | Some number when number <> next ->
-                line ("# " + string number + " @\"" + slice.File.Replace("\"", "\"\"") + "\"")
-                next <- number + 1
-            | Some _ -> next <- next + 1
-            | None -> ()
             let isFixed = match number with Some number -> outline.InString.Contains number | None -> false
-            line (if isFixed || content = "" then content else shift + content)
+            let text = if isFixed || content = "" then content else shift + content
+            lines.Add { Text = text; Origin = number |> Option.map (fun number -> slice, number) }
         match item.Kind with
         | Function
         | Value -> seen <- seen @ [ (place, slice.Module) ]
         | Member _ -> ()
-    line "# 1 @\"swap\""
     for assembly in ignoring do
-        line ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
-    line "do ()"
+        add ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
+    add "do ()"
+    List.ofSeq lines
+
+/// The text of a submission whose code has the places that it has in its files.
+let placed (lines: Line list) : string =
+    let text = StringBuilder()
+    let directive (number: int) (file: string) = text.Append("# ").Append(number).Append(" @\"").Append(file.Replace("\"", "\"\"")).Append("\"\n") |> ignore
+    let mutable next: (string * int) option = None
+    for line in lines do
+        match line.Origin with
+        | Some (slice, number) ->
+            if next <> Some(slice.File, number) then directive number slice.File
+            next <- Some(slice.File, number + 1)
+        | None ->
+            if next.IsSome then directive 1 "swap"
+            next <- None
+        text.Append(line.Text).Append('\n') |> ignore
     text.ToString()
+
+/// The text of a submission whose code has the places that it has here.
+let plain (lines: Line list) : string = String.Join("\n", lines |> List.map (fun line -> line.Text))

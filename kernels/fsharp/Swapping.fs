@@ -26,14 +26,15 @@ let private refusal file code name line reason : Obstacle = { File = file; Code 
 type private Source =
     { Path: string
       Baseline: Baseline
-      Before: Outline
-      Words: Set<string> }
+      Before: Outline }
 
 /// What of a file is to be compiled: declarations of its new version, and whether the loaded assembly has none of that name.
 type private Change =
     { Source: Source
       After: Outline
-      Items: (Item * bool) list }
+      Items: (Item * bool) list
+      /// By what the code of a declaration is known that means something else than it did: its text, and the names that make it so.
+      RunsAs: Item -> string }
 
 /// A declaration that was compiled, and the methods that it is to replace.
 type private Compiled =
@@ -55,7 +56,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let isolated = try Some(Isolated.Isolated session) with _ -> None
     let outlines = Dictionary<string, Source>()
     let added = Dictionary<string, Slices.Place * string>() // the modules in which values were compiled that the build does not have, by their key
-    let latest = Dictionary<string, Set<string>>() // the words of files that were put in, as they are now
+    let current = Dictionary<string, Outline>() // the files that were put in, as they are now
     let addedNames = Dictionary<string, Set<string>>() // the names that these have and the build has not
     let mutable count = 0
 
@@ -77,7 +78,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 Error(refusal path "conditional_source" (Path.GetFileName path) 1 "it has conditional code, and the projects of the session may have symbols of their own")
             | [ (baseline, text) ] ->
                 outlineOf path text |> Result.map (fun outline ->
-                    let source = { Path = path; Baseline = baseline; Before = outline; Words = wordsIn text }
+                    let source = { Path = path; Baseline = baseline; Before = outline }
                     outlines.[path] <- source
                     source)
 
@@ -87,7 +88,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     /// use one another.
     let toCompile (source: Source) (after: Outline) (difference: Difference) : Item list =
         let keys (items: Item list) = items |> List.map (keyOf source.Path) |> Set.ofList
-        let isChanged, isAdded = (keys difference.Changed).Contains, (keys difference.Added).Contains
+        let isChanged, isAdded = (keys (difference.Changed @ List.map fst difference.Affected)).Contains, (keys difference.Added).Contains
         after.Items |> List.filter (fun item ->
             let key = keyOf source.Path item
             match item.Kind, source.Baseline.Current.TryGetValue key with
@@ -100,46 +101,11 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         [ for baseline in baselines do
             for other, text in baseline.Sources do
                 if other <> path then
-                    match List.tryFind (fst >> (=) other) saved, latest.TryGetValue other, outlines.TryGetValue other with
+                    match List.tryFind (fst >> (=) other) saved, current.TryGetValue other, outlines.TryGetValue other with
                     | Some (_, text), _, _ -> Path.GetFileName other, wordsIn text
-                    | None, (true, words), _ -> Path.GetFileName other, words
-                    | None, _, (true, source) -> Path.GetFileName other, source.Words
+                    | None, (true, now), _ -> Path.GetFileName other, now.Words
+                    | None, _, (true, source) -> Path.GetFileName other, source.Before.Words
                     | None, _, _ -> Path.GetFileName other, wordsIn text ]
-
-    /// What another file added is not in what was built, where this file looks for it.
-    let usesAddition (path: string) (item: Item) : Reason option =
-        addedNames |> Seq.tryPick (fun entry ->
-            let named = if entry.Key = path then Set.empty else Set.intersect (item.Words - item.Arguments) entry.Value
-            if Set.isEmpty named then None
-            else Some { Code = "added_elsewhere"; Name = item.Shown; Line = item.Line; Words = "it mentions `" + Seq.head named + "`, which " + Path.GetFileName entry.Key + " has added since the build" })
-
-    /// A name of the file's own namespace that something it opens has too: which one is meant depends on which file declares it.
-    let hasRival (source: Source) (item: Item) : Reason option =
-        let own = source.Before.Declared |> List.filter (fun one -> source.Before.Namespaces.Contains one.Path) |> List.map (fun one -> one.Name) |> Set.ofList
-        let opened = item.Openings |> List.choose (function Opens text -> Some(text.Replace("open type ", "").Replace("open ", "").Trim()) | Own _ -> None)
-        let isType (name: string) = AppDomain.CurrentDomain.GetAssemblies() |> Array.exists (fun assembly -> not (isNull (try assembly.GetType name with _ -> null)))
-        Set.intersect item.Words own
-        |> Seq.tryFind (fun name -> opened |> List.exists (fun space -> isType (space + "." + name)))
-        |> Option.map (fun name -> { Code = "ambiguous"; Name = item.Shown; Line = item.Line; Words = "it mentions `" + name + "`, which its namespace has and something that it opens has too" })
-
-    /// A value of a module that is a structure cannot be changed by code of another assembly, which gets a copy.
-    let changesCopy (baseline: Baseline) (item: Item) : Reason option =
-        let named = Set.intersect (item.Words - item.Arguments) baseline.ChangedInPlace.Value
-        if Set.isEmpty named then None
-        else Some { Code = "mutable_struct"; Name = item.Shown; Line = item.Line; Words = "it uses `" + Seq.head named + "`, a structure that changes in place" }
-
-    /// The names that files behind one show to namespaces, with the names of the files. A file whose place is not known counts as behind.
-    let laterThan (path: string) : (string * string) list =
-        let place (one: string) = order |> List.tryFindIndex ((=) one)
-        let own = place path
-        let isBehind (one: string) = match own, place one with Some own, Some other -> other > own | _ -> true
-        [ for one, _ in baselines |> List.collect (fun one -> one.Sources) do
-            if one <> path && isBehind one then
-                match sourceOf one with
-                | Ok source ->
-                    for declared in source.Before.Declared do
-                        if source.Before.Namespaces.Contains declared.Path then declared.Name, Path.GetFileName one
-                | Error _ -> () ]
 
     /// What of a file is to be compiled, as it is now.
     let changeOf (saved: (string * string) list) (path: string, text: string) : Result<Change, Obstacle list> =
@@ -149,12 +115,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             | Some reason -> Error [ refusal path "not_modifiable" source.Baseline.Name 1 reason ]
             | None ->
                 alone (outlineOf path text) |> Result.bind (fun after ->
-                    let difference = between (wordsBeside path saved) (laterThan path) source.Before after
-                    let items = toCompile source after difference
+                    let difference = between (wordsBeside path saved) source.Before after
                     let isAdded (item: Item) = difference.Added |> List.exists (fun one -> one.Key = item.Key)
-                    let ofItems = items |> List.collect (fun item -> [ changesCopy source.Baseline item; usesAddition path item; hasRival source item ] |> List.choose id)
-                    match difference.Obstacles @ ofItems with
-                    | [] -> Ok { Source = source; After = after; Items = [ for item in items -> item, isAdded item ] }
+                    match difference.Obstacles with
+                    | [] ->
+                        let affected = difference.Affected |> List.map (fun (item, names) -> keyOf path item, String.Join(" ", names)) |> Map.ofList
+                        let runsAs (item: Item) = match affected.TryFind(keyOf path item) with Some names -> item.Text + "\n" + names | None -> item.Text
+                        Ok { Source = source; After = after; Items = [ for item in toCompile source after difference -> item, isAdded item ]; RunsAs = runsAs }
                     | all -> Error [ for found in all -> refusal path found.Code found.Name found.Line found.Words ]))
 
     let compiledModule (name: string) : Type option =
@@ -202,40 +169,114 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | Function
         | Value -> false
 
-    /// What the compiler says of a submission that it does not take.
-    let complaints (path: string) (messages: CompilerMessage[]) : Obstacle list =
+    /// What the compiler says of a submission that it does not take; `placeOf` gives the file and line of a message.
+    let complaints (path: string) (placeOf: CompilerMessage -> string * int) (messages: CompilerMessage[]) : Obstacle list =
         match messages |> Array.filter (fun message -> message.Severity = "error") |> List.ofArray with
         | [] -> [ refusal path "not_compiled" (Path.GetFileName path) 1 "the compiler of this SDK compiles no part of a project" ]
         | errors ->
             [ for message in errors do
-                let file = if File.Exists message.File then message.File else path
-                refusal file "not_compiled" (Path.GetFileName file) message.StartLine message.Text ]
+                let file, line = placeOf message
+                refusal file "not_compiled" (Path.GetFileName file) line message.Text ]
+
+    /// What is known of the sources where some of them are as they were saved.
+    let sourcesWith (changes: Change list) : Resolution.Sources =
+        let now (path: string) =
+            match changes |> List.tryFind (fun change -> change.Source.Path = path), current.TryGetValue path with
+            | Some change, _ -> Some change.After
+            | None, (true, outline) -> Some outline
+            | None, _ -> None
+        let earlier (name: string) =
+            added |> Seq.tryFind (fun entry -> snd entry.Value = name) |> Option.bind (fun entry ->
+                let path = entry.Key.Substring(0, entry.Key.IndexOf '\n')
+                now path |> Option.bind (fun outline -> outline.Items |> List.tryFind (fun item -> keyOf path item = entry.Key) |> Option.map (fun item -> path, item)))
+        { Resolution.Built = fun path -> match sourceOf path with Ok source -> Some source.Before | Error _ -> None
+          Resolution.Now = now
+          Resolution.Place = fun path -> order |> List.tryFindIndex ((=) path)
+          Resolution.Earlier = earlier }
+
+    /// What other files added is not in what was built, where a file looks for it.
+    let addedElsewhere (path: string) (item: Item) : Obstacle list =
+        [ for entry in addedNames do
+            if entry.Key <> path then
+                for name in Set.intersect (item.Words - item.Arguments) entry.Value do
+                    refusal path "added_elsewhere" item.Shown item.Line ("it mentions `" + name + "`, which " + Path.GetFileName entry.Key + " has added since the build") ]
+
+    /// A value of a module that is a structure cannot be changed by code of another assembly, which gets a copy.
+    let changesCopy (change: Change) (mention: Resolution.Mention) =
+        match mention.Declaration with
+        | Resolution.InFile _ when change.Source.Baseline.ChangedInPlace.Value.Contains mention.Name -> Some("mutable_struct", "a structure that changes in place")
+        | _ -> None
+
+    /// Whether the names in slices resolve to what they resolve to in their files. `check` checks the slices, each with these openings.
+    let confirm (changes: Change list) (slices: (Change * Slices.Slice) list) (check: (Slices.Slice -> Opening list) -> Result<Resolution.Mention list, Obstacle list>) : Result<unit, Obstacle list> =
+        let sources = sourcesWith changes
+        let changeOf = slices |> List.map (fun (change, slice) -> slice.Module, change) |> Map.ofList
+        let refuse (mention: Resolution.Mention) (code, reason) =
+            refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
+        let obstacleOf (mention: Resolution.Mention) =
+            match Resolution.obstacleOf sources mention, changesCopy changeOf.[mention.Slice.Module] mention with
+            | Some found, _
+            | None, Some found -> Some(refuse mention found)
+            | None, None -> None
+        let orders = slices |> List.map (fun (change, slice) -> slice.Module, Resolution.otherOrders change.After slice.Item) |> Map.ofList
+        let most = orders |> Seq.map (fun entry -> List.length entry.Value) |> Seq.fold max 0
+        let inOrder (number: int) (slice: Slices.Slice) = orders.[slice.Module] |> List.tryItem number |> Option.defaultValue slice.Item.Openings
+        check (fun slice -> slice.Item.Openings) |> Result.bind (fun usual ->
+            let uncertain (other: Resolution.Mention list) =
+                Resolution.differing usual other |> List.map (fun mention -> refuse mention ("ambiguous", "which means one thing or another by the order in which names become visible"))
+            let ofOrders = [ 0 .. most - 1 ] |> List.map (fun number -> check (inOrder number) |> Result.map uncertain) |> allOf |> Result.map List.concat
+            match List.choose obstacleOf usual, ofOrders with
+            | [], Ok [] -> Ok()
+            | found, Ok more -> Error(List.distinct (found @ more))
+            | found, Error more -> Error(found @ [ for one in more -> { one with Code = "ambiguous" } ]))
 
     /// Compiles declarations, and gives the methods that they are to replace.
-    let compile (changes: Change list) : Result<Compiled list, Obstacle list> =
+    let compileWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Compiled list, Obstacle list> =
         let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path item, isAdded ]
         let referenced = (check session "").Assemblies()
         let present = [ for change in changes do for item in change.After.Items -> keyOf change.Source.Path item ] |> Set.ofList
         let isGone (key: string) = changes |> List.exists (fun change -> key.StartsWith(change.Source.Path + "\n", StringComparison.Ordinal)) && not (present.Contains key)
         let placeOf (change: Change) (item: Item) : Slices.Place = { Assembly = change.Source.Baseline.Name; Path = item.Scope.Path }
-        let text =
+        let names = baselines |> List.map (fun one -> one.Name)
+        let submissionWith (openings: Slices.Slice -> Opening list) =
             slices
-            |> List.map (fun (change, slice, _) -> placeOf change slice.Item, change.After, isStruct change.Source slice.Item, slice)
-            |> Slices.submission (baselines |> List.map (fun one -> one.Name)) [ for entry in added do if not (isGone entry.Key) then entry.Value ]
+            |> List.map (fun (change, slice, _) ->
+                let ordered = { slice with Item = { slice.Item with Openings = openings slice } }
+                placeOf change slice.Item, change.After, isStruct change.Source slice.Item, ordered)
+            |> Slices.submission names [ for entry in added do if not (isGone entry.Key) then entry.Value ]
         let standings =
             slices
             |> List.collect (fun (change, slice, _) -> standingsOf referenced change.Source slice.Item)
             |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path)
-        let path = (List.head changes).Source.Path
-        match (try Ok(match isolated with Some isolated -> isolated.Run(standings, text) | None -> false, [||]) with e -> Error(e.GetBaseException())) with
-        | Error e -> Error [ refusal path "raised" (Path.GetFileName path) 1 (e.GetType().FullName + ": " + e.Message) ]
-        | Ok (false, messages) -> Error(complaints path messages)
-        | Ok (true, _) ->
-            slices
-            |> List.map (fun (change, slice, isAdded) ->
-                (if isAdded then Ok [] else redirectionsOf change.Source slice)
-                |> Result.map (fun redirections -> { Of = change.Source; Slice = slice; IsAdded = isAdded; Redirections = redirections }))
-            |> allOf
+        let path = (slices |> List.map (fun (change, _, _) -> change) |> List.head).Source.Path
+        let resolve (openings: Slices.Slice -> Opening list) =
+            let lines = submissionWith openings |> Array.ofList
+            let found = isolated.Check(standings, Slices.plain (List.ofArray lines))
+            let origin (message: CompilerMessage) =
+                match lines |> Array.tryItem (message.StartLine - 1) |> Option.bind (fun line -> line.Origin) with
+                | Some (slice, line) -> slice.File, line
+                | None -> path, 1
+            if found.Messages |> Array.exists (fun message -> message.Severity = "error") then
+                match [ for change, slice, _ in slices do yield! addedElsewhere change.Source.Path slice.Item ] with
+                | [] -> Error(complaints path origin found.Messages)
+                | explained -> Error explained
+            else Ok(Resolution.mentionsOf (fun name -> List.contains name names) lines (found.Uses()))
+        confirm changes [ for change, slice, _ in slices -> change, slice ] resolve |> Result.bind (fun () ->
+            let text = Slices.placed (submissionWith (fun slice -> slice.Item.Openings))
+            match (try Ok(isolated.Run(standings, text)) with e -> Error(e.GetBaseException())) with
+            | Error e -> Error [ refusal path "raised" (Path.GetFileName path) 1 (e.GetType().FullName + ": " + e.Message) ]
+            | Ok (false, messages) -> Error(complaints path (fun message -> (if File.Exists message.File then message.File else path), message.StartLine) messages)
+            | Ok (true, _) ->
+                slices
+                |> List.map (fun (change, slice, isAdded) ->
+                    (if isAdded then Ok [] else redirectionsOf change.Source slice)
+                    |> Result.map (fun redirections -> { Of = change.Source; Slice = slice; IsAdded = isAdded; Redirections = redirections }))
+                |> allOf)
+
+    let compile (changes: Change list) : Result<Compiled list, Obstacle list> =
+        match isolated with
+        | Some isolated -> compileWith isolated changes
+        | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
 
     /// Gives methods the bodies of their replacements, assembly by assembly.
     let redirect (compiled: Compiled list) : Result<unit, Obstacle list> =
@@ -254,17 +295,18 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         each [ for _, all in byAssembly -> all.Head.Of.Baseline, (all |> List.collect (fun one -> one.Redirections)) ] []
 
     /// Whether a declaration runs otherwise than it has run.
-    let isNews (source: Source) (item: Item) : bool =
+    let isNews (change: Change) (item: Item) : bool =
+        let source = change.Source
         let key = keyOf source.Path item
         match source.Baseline.Current.TryGetValue key with
-        | true, text -> text <> item.Text
-        | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> item.Text)
+        | true, known -> known <> change.RunsAs item
+        | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> change.RunsAs item)
 
     /// Takes note of what runs now.
     let remember (changes: Change list) (compiled: Compiled list) =
         for change in changes do
             let source = change.Source
-            latest.[source.Path] <- wordsIn (String.Join("\n", change.After.Lines))
+            current.[source.Path] <- change.After
             let built = source.Before.Items |> List.collect (fun item -> item.Names) |> Set.ofList
             addedNames.[source.Path] <- (change.After.Items |> List.collect (fun item -> item.Names) |> Set.ofList) - built
             let present = change.After.Items |> List.map (keyOf source.Path) |> Set.ofList
@@ -273,22 +315,21 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             let known = source.Before.Items |> List.map (fun item -> keyOf source.Path item, item.Text) |> Map.ofList
             for item, _ in change.Items do
                 let key = keyOf source.Path item
-                if known.TryFind key = Some item.Text && item.Kind <> Value then source.Baseline.Current.Remove key |> ignore
-                else source.Baseline.Current.[key] <- item.Text
+                if known.TryFind key = Some(change.RunsAs item) && item.Kind <> Value then source.Baseline.Current.Remove key |> ignore
+                else source.Baseline.Current.[key] <- change.RunsAs item
         for one in compiled do
             if one.IsAdded && one.Slice.Item.Kind = Value then
                 added.[keyOf one.Of.Path one.Slice.Item] <- ({ Assembly = one.Of.Baseline.Name; Path = one.Slice.Item.Scope.Path }, one.Slice.Module)
 
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
-        match changes |> List.filter (fun change -> not (List.isEmpty change.Items)) with
-        | [] ->
+        if changes |> List.forall (fun change -> List.isEmpty change.Items) then
             remember changes []
             Ok []
-        | some ->
-            compile some |> Result.bind (fun compiled ->
+        else
+            compile changes |> Result.bind (fun compiled ->
                 redirect compiled |> Result.map (fun () ->
-                    let news = [ for one in compiled do if isNews one.Of one.Slice.Item then one.Of, one.Slice.Item ]
+                    let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
                     remember changes compiled
                     news))
 
@@ -318,7 +359,10 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
 
     /// Compiles something, which the first swap would wait for. As for a swap, the session may compile nothing meanwhile.
     member _.WarmUp() =
-        isolated |> Option.iter (fun isolated -> isolated.Run([], "module WarmUp =\n let f (x: int) = x + 1\n") |> ignore)
+        let text = "module WarmUp =\n let f (x: int) = x + 1\n"
+        isolated |> Option.iter (fun isolated ->
+            isolated.Check([], text).Uses() |> Resolution.mentionsOf (fun _ -> false) [||] |> ignore
+            isolated.Run([], text) |> ignore)
         check session "" |> ignore
 
     /// Puts the files in as they are now.

@@ -11,6 +11,7 @@ type Counter =
     { mutable Count: int }
 
     member counter.Plus(x: int) = counter.Count + x
+    member counter.Bump() = counter.Count <- 1 + counter.Count
 
 [<AutoOpen>]
 module State =
@@ -112,8 +113,12 @@ module rec Mutual =
 
 module Split =
     let above (x: int) = x + 1
+    let helper (x: int) = x + 5
 
     open System.Globalization
+    open Shop.Early
+
+    let late (x: int) = helper x
 
     let below (x: int) = x.ToString CultureInfo.InvariantCulture
 
@@ -156,3 +161,9 @@ type Box<'a>(value: 'a) =
     member _.Value = value
     member this.Shown(prefix: string) = sprintf "%s%A" prefix this.Value
     member this.With(other: 'b) = sprintf "%A,%A" this.Value other
+
+type A() =
+    member a.ToB = B(a)
+
+and B(a: A) =
+    member _.Of = a

@@ -227,7 +227,7 @@ const EDITS: &[Edit] = &[
         "__LINE__, __SOURCE_FILE__",
         "__SOURCE_FILE__, __LINE__",
         "Basics.place ()",
-        ["(\"63\", \"Shop.fs\")", "(\"Shop.fs\", \"63\")"],
+        ["(\"64\", \"Shop.fs\")", "(\"Shop.fs\", \"64\")"],
     ),
     edit("value * 10 + hiddenValue", "value * 100 + hiddenValue", "Basics.usesValues ()", ["37", "307"]),
     edit("= x <- x + 1", "= x <- x + 10", "(let mutable x = 1 in Basics.byrefs &x; x)", ["2", "11"]),
@@ -365,6 +365,27 @@ const EDITS: &[Edit] = &[
         "Basics.plain 1",
         ["2", "2"],
     ),
+    // What a name means is the compiler's to say, and not that of words.
+    edit(
+        "let plain (x: int) = x + 1",
+        "let helper (x: int) = x\n    let plain (x: int) = x + 1",
+        "Basics.helped 1",
+        ["1001", "1"],
+    ),
+    edit("let unit () = 1", "let unit () = String.length \"unit\"", "Basics.unit ()", ["1", "4"]),
+    edit(
+        "let helped (x: int) = helper x",
+        "let helped (x: int) = (let usesInlined = x in usesInlined * 3)",
+        "Basics.helped 2",
+        ["1002", "6"],
+    ),
+    edit(
+        "x.ToString CultureInfo.InvariantCulture",
+        "x.ToString(\"D3\", CultureInfo.InvariantCulture)",
+        "Split.below 7",
+        ["\"7\"", "\"007\""],
+    ),
+    edit("member a.ToB = B(a)", "member a.ToB = B(A())", "A().ToB.GetType().Name", ["\"B\"", "\"B\""]),
 ];
 
 #[tokio::test]
@@ -409,7 +430,7 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("let plain (x: int) = x + 1", "let plain x = x", "signature"),
     ("let helped (x: int) = helper x", "let helped (x: int) = shadowed x |> String.length", "declared_below"),
     ("let plain (x: int) = x + 1", "let plain (x: int) = (Round x).GetHashCode()", "declared_below"),
-    ("x.ToString CultureInfo.InvariantCulture", "x.ToString(CultureInfo.InvariantCulture)", "late_open"),
+    ("let late (x: int) = helper x", "let late (x: int) = helper x + 1", "ambiguous"),
     ("box {| P = x |}", "box {| P = x + 1 |}", "anonymous_record"),
     (
         "let aware () = \"here\"",
@@ -417,7 +438,8 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
         "self_aware",
     ),
     ("let aware () = \"here\"", "let aware () = Reflection.MethodBase.GetCurrentMethod().Name", "self_aware"),
-    ("counter.Count <- counter.Count + 1", "counter.Count <- counter.Count + 2", "mutable_struct"),
+    ("counter.Count <- counter.Count + 1", "counter.Count <- counter.Count + 2", "not_compiled"),
+    ("counter.Count <- counter.Count + 1", "counter.Bump()", "mutable_struct"),
     ("let inline inlined (x: int) = x + 9", "let inline inlined (x: int) = x + 90", "fixed"),
     ("let inline inlined", "let inlined", "fixed"),
     ("let Fixed = 4", "let Fixed = 5", "fixed"),
@@ -440,7 +462,6 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
         "order",
     ),
     ("    let private secret (x: int) = x * 2\n", "", "name"),
-    ("let plain (x: int) = x + 1", "let helper (x: int) = x\n    let plain (x: int) = x + 1", "name"),
     ("    let plain (x: int) = x + 1\n", "", "name"),
     ("[<CompiledName \"Renamed\">]", "[<CompiledName \"Other\">]", "attribute"),
     ("    let generic", "    [<Obsolete>]\n    let fresh (x: int) = x\n    let generic", "attribute"),
