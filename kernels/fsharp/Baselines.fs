@@ -61,6 +61,13 @@ let private isUnoptimized (assembly: Assembly) =
     |> Seq.cast<Diagnostics.DebuggableAttribute>
     |> Seq.exists (fun one -> one.IsJITOptimizerDisabled)
 
+/// A declaration that runs otherwise than it was built.
+type Running =
+    { /// What it runs as.
+      Text: string
+      /// The methods that it was built as.
+      Methods: MethodInfo list }
+
 /// One assembly of the project.
 type Baseline(path: string, sources: (string * string) list) =
     let assembly = lazy Assembly.LoadFrom path
@@ -77,8 +84,8 @@ type Baseline(path: string, sources: (string * string) list) =
     /// The sources that it was built from, by path, as far as they are known, in the order of the build.
     member _.Sources = sources
 
-    /// The text of each declaration that runs otherwise than it was built, by its key: whatever session of the process had it changed.
-    member val Current = Dictionary<string, string>()
+    /// The declarations that run otherwise than they were built, by their keys: whatever session of the process had them changed.
+    member val Current = Dictionary<string, Running>()
 
     /// What its code is at present: the last difference that it took, or the build.
     member val Version : Guid option = None with get, set

@@ -1,5 +1,5 @@
 /// The difference of a loaded assembly in which methods have another body: one that hands its arguments to another method and returns what
-/// that returns. It is what `MetadataUpdater.ApplyUpdate` takes: metadata and code, as ECMA-335 has them, with the two tables that say what
+/// that returns, or the one that they were built with. It is what `MetadataUpdater.ApplyUpdate` takes: metadata and code, as ECMA-335 has them, with the two tables that say what
 /// is new. Nothing here touches a loaded assembly.
 module Mainstay.Worker.Deltas
 
@@ -12,8 +12,14 @@ open System.Reflection.Metadata
 open System.Reflection.Metadata.Ecma335
 open System.Reflection.PortableExecutable
 
-/// A method whose body changes, and the static one that takes its object, where it has one, and its arguments.
-type Redirection = { Old: MethodInfo; New: MethodInfo }
+/// What a method does.
+type Body =
+    /// It calls a static one that takes its object, where it has one, and its arguments.
+    | Calls of MethodInfo
+    | AsBuilt
+
+/// A method whose body changes.
+type Redirection = { Old: MethodInfo; New: Body }
 
 /// What one difference consists of.
 type Delta =
@@ -185,9 +191,8 @@ let private callCode (arguments: int) (callee: EntityHandle) : byte[] =
 
 /// The differences of one loaded assembly, each on top of the last. `image` is the file that it was loaded from.
 type Generations(image: byte[]) =
-    let reader =
-        let file = new PEReader(ImmutableArray.Create<byte> image)
-        file.GetMetadataReader()
+    let file = new PEReader(ImmutableArray.Create<byte> image)
+    let reader = file.GetMetadataReader()
     let mutable counts =
         [| for table in 0 .. 63 ->
             if table < MetadataTokens.TableCount then reader.GetTableRowCount(LanguagePrimitives.EnumOfValue(byte table)) else 0 |]
@@ -195,6 +200,27 @@ type Generations(image: byte[]) =
     let mutable userStrings, strings, blobs, guids = size HeapIndex.UserString, size HeapIndex.String, size HeapIndex.Blob, size HeapIndex.Guid
     let mutable generation = 0
     let mutable last = Guid.Empty
+
+    /// The body that a method was built with, its header included. What it names keeps its tokens.
+    let built (definition: MethodDefinition) : byte[] =
+        let size = file.GetMethodBody(definition.RelativeVirtualAddress).Size
+        file.GetSectionData(definition.RelativeVirtualAddress).GetContent(0, size).AsSpan().ToArray()
+
+    /// A body that hands everything to another method, with a header of twelve bytes.
+    let calling (rows: Rows) (old: MethodInfo) (signature: byte[]) (callee: MethodInfo) : byte[] =
+        let owner = old.DeclaringType
+        let ofType, ofMethod = owner.GetGenericArguments().Length, old.GetGenericArguments().Length
+        let standing = Signature.standingFor signature owner owner.MetadataToken old.IsStatic
+        let called = rows.Method(callee, standing)
+        let arguments = old.GetParameters().Length + (if old.IsStatic then 0 else 1)
+        let body = callCode arguments (if ofType + ofMethod > 0 then rows.Instance(called, ofType, ofMethod) else called)
+        let code = BlobBuilder()
+        code.WriteUInt16 0x3003us
+        code.WriteUInt16(uint16 (max 8 (arguments + 1)))
+        code.WriteInt32 body.Length
+        code.WriteInt32 0
+        code.WriteBytes body
+        code.ToArray()
 
     /// The next difference, in which these methods have new bodies. `id` tells it from all others.
     member _.Next(id: Guid, redirections: Redirection list) : Delta =
@@ -213,19 +239,9 @@ type Generations(image: byte[]) =
             let handle = MetadataTokens.MethodDefinitionHandle one.Old.MetadataToken
             let definition = reader.GetMethodDefinition handle
             let signature = reader.GetBlobBytes definition.Signature
-            let owner = one.Old.DeclaringType
-            let ofType, ofMethod = owner.GetGenericArguments().Length, one.Old.GetGenericArguments().Length
-            let standing = Signature.standingFor signature owner owner.MetadataToken one.Old.IsStatic
-            let called = rows.Method(one.New, standing)
-            let callee = if ofType + ofMethod > 0 then rows.Instance(called, ofType, ofMethod) else called
-            let arguments = one.Old.GetParameters().Length + (if one.Old.IsStatic then 0 else 1)
-            let body = callCode arguments callee
+            let body = match one.New with Calls callee -> calling rows one.Old signature callee | AsBuilt -> built definition
             code.Align 4
             let offset = code.Count
-            code.WriteUInt16 0x3003us // a header of twelve bytes
-            code.WriteUInt16(uint16 (max 8 (arguments + 1)))
-            code.WriteInt32 body.Length
-            code.WriteInt32 0
             code.WriteBytes body
             let name = builder.GetOrAddString(reader.GetString definition.Name)
             builder.AddMethodDefinition(definition.Attributes, definition.ImplAttributes, name, builder.GetOrAddBlob(signature: byte[]), offset, Unchecked.defaultof<ParameterHandle>) |> ignore

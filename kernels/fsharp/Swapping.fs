@@ -33,6 +33,8 @@ type private Change =
     { Source: Source
       After: Outline
       Items: (Item * bool) list
+      /// What is again as it was built.
+      Restored: Item list
       /// By what the code of a declaration is known that means something else than it did: its text, and the names that make it so.
       RunsAs: Item -> string }
 
@@ -85,16 +87,18 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let keyOf (path: string) (item: Item) = path + "\n" + sprintf "%A" item.Key
 
     /// What has to be compiled of a file: what is not as it runs now, and all functions that are not as they were loaded, since they may
-    /// use one another.
-    let toCompile (source: Source) (after: Outline) (difference: Difference) : Item list =
+    /// use one another. And what is to run as it was loaded again.
+    let toCompile (source: Source) (after: Outline) (difference: Difference) : Item list * Item list =
         let keys (items: Item list) = items |> List.map (keyOf source.Path) |> Set.ofList
         let isChanged, isAdded = (keys (difference.Changed @ List.map fst difference.Affected)).Contains, (keys difference.Added).Contains
-        after.Items |> List.filter (fun item ->
-            let key = keyOf source.Path item
-            match item.Kind, source.Baseline.Current.TryGetValue key with
-            | Value, (true, text) -> text <> item.Text || (isAdded key && not (added.ContainsKey key))
-            | (Function | Member _), (true, _) -> true
-            | _, (false, _) -> isChanged key || isAdded key)
+        let differs (item: Item) = let key = keyOf source.Path item in isChanged key || isAdded key
+        let runs (item: Item) = source.Baseline.Current.TryGetValue(keyOf source.Path item)
+        let isDue (item: Item) =
+            match item.Kind, runs item with
+            | Value, (true, running) -> running.Text <> item.Text || (isAdded (keyOf source.Path item) && not (added.ContainsKey(keyOf source.Path item)))
+            | _, _ -> differs item
+        let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
+        List.filter isDue after.Items, List.filter isRestored after.Items
 
     /// The words of all files but one, by the name of the file: as they are saved now, else as they run, else as they were built.
     let wordsBeside (path: string) (saved: (string * string) list) : (string * Set<string>) list =
@@ -121,7 +125,8 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                     | [] ->
                         let affected = difference.Affected |> List.map (fun (item, names) -> keyOf path item, String.Join(" ", names)) |> Map.ofList
                         let runsAs (item: Item) = match affected.TryFind(keyOf path item) with Some names -> item.Text + "\n" + names | None -> item.Text
-                        Ok { Source = source; After = after; Items = [ for item in toCompile source after difference -> item, isAdded item ]; RunsAs = runsAs }
+                        let due, restored = toCompile source after difference
+                        Ok { Source = source; After = after; Items = [ for item in due -> item, isAdded item ]; Restored = restored; RunsAs = runsAs }
                     | all -> Error [ for found in all -> refusal path found.Code found.Name found.Line found.Words ]))
 
     let compiledModule (name: string) : Type option =
@@ -139,7 +144,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             List.zip slice.Item.CompiledNames slice.Names
             |> List.map (fun (old, name) ->
                 Replaced.pair source.Baseline.Assembly compiled slice.Item old name
-                |> Result.map (fun (old, replacement) -> { Deltas.Old = old; Deltas.New = replacement })
+                |> Result.map (fun (old, replacement) -> { Deltas.Old = old; Deltas.New = Deltas.Calls replacement })
                 |> Result.mapError refuse)
             |> allOf
 
@@ -278,28 +283,33 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | Some isolated -> compileWith isolated changes
         | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
 
-    /// Gives methods the bodies of their replacements, assembly by assembly.
-    let redirect (compiled: Compiled list) : Result<unit, Obstacle list> =
-        let rec each (left: (Baseline * Deltas.Redirection list) list) (ran: string list) =
+    /// Gives methods the bodies of their replacements, or those that they were built with, assembly by assembly.
+    let redirect (changes: Change list) (compiled: Compiled list) : Result<unit, Obstacle list> =
+        let rec each (left: (Source * Deltas.Redirection list) list) (ran: string list) =
             match left with
             | [] -> Ok()
             | (_, []) :: rest -> each rest ran
-            | (baseline, redirections) :: rest ->
+            | (source, redirections) :: rest ->
                 try
-                    baseline.Redirect redirections
-                    each rest (baseline.Name :: ran)
+                    source.Baseline.Redirect redirections
+                    each rest (source.Baseline.Name :: ran)
                 with :? InvalidOperationException as e ->
                     let already = if List.isEmpty ran then "" else "; what changed in " + String.Join(", ", ran) + " runs already"
-                    Error [ refusal compiled.Head.Of.Path "runtime_refused" baseline.Name 1 (e.Message + already) ]
-        let byAssembly = compiled |> List.groupBy (fun one -> one.Of.Baseline.Name)
-        each [ for _, all in byAssembly -> all.Head.Of.Baseline, (all |> List.collect (fun one -> one.Redirections)) ] []
+                    Error [ refusal source.Path "runtime_refused" source.Baseline.Name 1 (e.Message + already) ]
+        let replaced = [ for one in compiled do for redirection in one.Redirections -> one.Of, redirection ]
+        let restored =
+            [ for change in changes do
+                for item in change.Restored do
+                    for old in change.Source.Baseline.Current.[keyOf change.Source.Path item].Methods -> change.Source, { Deltas.Old = old; Deltas.New = Deltas.AsBuilt } ]
+        let byAssembly = replaced @ restored |> List.groupBy (fun (source, _) -> source.Baseline.Name)
+        each [ for _, all in byAssembly -> fst all.Head, List.map snd all ] []
 
     /// Whether a declaration runs otherwise than it has run.
     let isNews (change: Change) (item: Item) : bool =
         let source = change.Source
         let key = keyOf source.Path item
         match source.Baseline.Current.TryGetValue key with
-        | true, known -> known <> change.RunsAs item
+        | true, running -> running.Text <> change.RunsAs item
         | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> change.RunsAs item)
 
     /// Takes note of what runs now.
@@ -312,26 +322,25 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             let present = change.After.Items |> List.map (keyOf source.Path) |> Set.ofList
             for key in List.ofSeq added.Keys do
                 if key.StartsWith(source.Path + "\n", StringComparison.Ordinal) && not (present.Contains key) then added.Remove key |> ignore
-            let known = source.Before.Items |> List.map (fun item -> keyOf source.Path item, item.Text) |> Map.ofList
+            for item in change.Restored do
+                source.Baseline.Current.Remove(keyOf source.Path item) |> ignore
             for item, _ in change.Items do
-                let key = keyOf source.Path item
-                if known.TryFind key = Some(change.RunsAs item) && item.Kind <> Value then source.Baseline.Current.Remove key |> ignore
-                else source.Baseline.Current.[key] <- change.RunsAs item
+                let replaced = compiled |> List.filter (fun one -> one.Of.Path = source.Path && one.Slice.Item.Key = item.Key)
+                let methods = [ for one in replaced do for redirection in one.Redirections -> redirection.Old ]
+                source.Baseline.Current.[keyOf source.Path item] <- { Text = change.RunsAs item; Methods = methods }
         for one in compiled do
             if one.IsAdded && one.Slice.Item.Kind = Value then
                 added.[keyOf one.Of.Path one.Slice.Item] <- ({ Assembly = one.Of.Baseline.Name; Path = one.Slice.Item.Scope.Path }, one.Slice.Module)
 
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
-        if changes |> List.forall (fun change -> List.isEmpty change.Items) then
-            remember changes []
-            Ok []
-        else
-            compile changes |> Result.bind (fun compiled ->
-                redirect compiled |> Result.map (fun () ->
-                    let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
-                    remember changes compiled
-                    news))
+        let isAsItRuns = changes |> List.forall (fun change -> List.isEmpty change.Items)
+        (if isAsItRuns then Ok [] else compile changes) |> Result.bind (fun compiled ->
+            redirect changes compiled |> Result.map (fun () ->
+                let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
+                let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
+                remember changes compiled
+                news @ again))
 
     /// The values that may have been made with these, directly or by functions, before they changed.
     let outdatedBy (swapped: (Source * Item) list) : Swapped list =
@@ -376,7 +385,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             | [] -> changes |> List.map snd |> allOf |> Result.bind putIn
             | gone -> Error [ for path in gone -> refusal path "gone" (Path.GetFileName path) 1 "the file is gone" ]
         let isOther (path: string) =
-            changes |> List.exists (fun (other, change) -> other = path && (match change with Ok change -> not (List.isEmpty change.Items) | Error _ -> true))
+            changes |> List.exists (fun (other, change) -> other = path && (match change with Ok change -> not (List.isEmpty change.Items && List.isEmpty change.Restored) | Error _ -> true))
         let filesWhere isMeant = [ for path, (_, hash) in contents do if isMeant path then path, hash ]
         match result with
         | Error obstacles -> { Files = filesWhere isOther; Assemblies = []; Swapped = []; Outdated = []; Obstacles = obstacles }

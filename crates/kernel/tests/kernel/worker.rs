@@ -11,6 +11,8 @@ mod engines;
 
 mod exploring;
 
+mod random_edits;
+
 mod replaying;
 
 mod reviewing;

@@ -30,13 +30,7 @@ impl Shop {
             fs::copy(sources.join(file), folder.path().join(file)).unwrap();
         }
         fs::write(folder.path().join("Crlf.fs"), CRLF).unwrap();
-        let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
-        let output = Program::new(host)
-            .args(["build", "-v:quiet", "-nologo", "-nodeReuse:false", "-p:UseSharedCompilation=false"])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        build(folder.path());
         Self { folder }
     }
 
@@ -87,8 +81,20 @@ impl Shop {
     }
 }
 
+/// Builds the project in a folder; gives the host that runs what came of it.
+pub(super) fn build(folder: &Path) -> PathBuf {
+    let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
+    let output = Program::new(&host)
+        .args(["build", "-v:quiet", "-nologo", "-nodeReuse:false", "-p:UseSharedCompilation=false"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    host
+}
+
 /// The value of an expression, or what the compiler says of it.
-async fn answer(session: &mut Session, asks: &str) -> String {
+pub(super) async fn answer(session: &mut Session, asks: &str) -> String {
     let result = session.eval(asks).await.report.result;
     result.value.unwrap_or_else(|| result.diagnostics.iter().map(|one| one.message.clone()).collect())
 }
