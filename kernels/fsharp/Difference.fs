@@ -16,11 +16,24 @@ type Reason =
       /// The reason, for people.
       Words: string }
 
+/// What has the same text in both versions, and before which something else is opened.
+type Reopened =
+    { /// The declaration, where it is one that can be replaced alone.
+      Item: Item option
+      /// What it is, and where it stands in the new version.
+      What: string
+      Line: int
+      Words: Set<string>
+      /// What is opened otherwise, each with all that is opened before it.
+      Opens: (Opening list * string) list }
+
 type Difference =
     { /// Declarations that both versions have, with other texts, as the new one has them.
       Changed: Item list
       /// Those with the same text that may mean something else, each with the names that are new or gone.
       Affected: (Item * string list) list
+      /// What has the same text, and before which something else is opened.
+      Reopened: Reopened list
       /// Declarations that only the new version has.
       Added: Item list
       /// Declarations that only the old version has.
@@ -69,6 +82,15 @@ let private canMeanWithin (item: Item) (name: Declared) : bool =
     let opened = item.Openings |> List.map (function Opens text -> wordsIn text | Own _ -> Set.empty) |> Set.unionMany
     canMean (fun name -> List.truncate name.Path.Length item.Scope.Path = name.Path) (item.Words + opened) name
 
+/// What is opened in one of two versions only, or in another order, each with all that is opened before it.
+let private openedOtherwise (before: Opening list) (after: Opening list) : (Opening list * string) list =
+    let inContext (all: Opening list) = all |> List.mapi (fun index one -> match one with Opens text -> Some(List.truncate index all, text) | Own _ -> None) |> List.choose id
+    let texts all = inContext all |> List.map snd
+    let shared = Set.intersect (Set.ofList (texts before)) (Set.ofList (texts after))
+    let inBoth all = texts all |> List.filter shared.Contains
+    if inBoth before <> inBoth after then inContext before @ inContext after
+    else (inContext before @ inContext after) |> List.filter (fun (_, text) -> not (shared.Contains text))
+
 /// The difference of two versions of a file. `others` has the words of the project's other files, by the name of the file.
 let between (others: (string * Set<string>) list) (before: Outline) (after: Outline) : Difference =
     let known = before.Items |> List.map (fun item -> keyOf item, item) |> Map.ofList
@@ -96,6 +118,23 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
         items |> List.choose (fun item ->
             item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
                 obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
+    let reopened =
+        let ofItem (item: Item) =
+            match known.TryFind(keyOf item) with
+            | Some old when old.Text = item.Text -> [ (item, old.Openings, item.Openings) ]
+            | _ -> []
+        let ofPart (part: Rest) =
+            match before.Rest |> List.tryFind (fun old -> old.What = part.What && old.Text = part.Text) with
+            | Some old -> [ (part, old.Openings, part.Openings) ]
+            | None -> []
+        [ for item, old, current in List.collect ofItem after.Items do
+            match openedOtherwise old current with
+            | [] -> ()
+            | opens -> { Item = Some item; What = item.Shown; Line = item.Line; Words = item.Words; Opens = opens }
+          for part, old, current in List.collect ofPart after.Rest do
+            match openedOtherwise old current with
+            | [] -> ()
+            | opens -> { Item = None; What = part.What; Line = part.Line; Words = wordsIn part.Text; Opens = opens } ]
     let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal))
     let ofNames (what: string) (outline: Outline) (items: Item list) =
         items |> List.choose (fun item ->
@@ -117,6 +156,7 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
             | _ -> () ]
     { Changed = changed
       Affected = affected
+      Reopened = reopened
       Added = added
       Removed = removed
       Obstacles =

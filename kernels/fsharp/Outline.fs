@@ -66,10 +66,10 @@ type Item =
       Attributes: (string * string) list
       /// The names that its arguments have in all of it.
       Arguments: Set<string>
+      /// The texts of the functions and objects without a name that it hands to methods, which may keep them.
+      HandedOver: string list
       /// What makes names visible to it, in the order in which a later one hides those of an earlier one.
       Openings: Opening list
-      /// Whether its name stands for itself in it.
-      IsRecursive: bool
       /// Whether names declared further down are visible to it anyway.
       IsRecursiveScope: bool
       /// Why it cannot be replaced, whatever changes in it.
@@ -95,8 +95,8 @@ type Rest =
       /// From which line on it is seen: of types that are declared together, that of the first.
       From: int
       Text: string
-      /// The names that it declares.
-      Declares: string list }
+      /// What makes names visible to it, as for a declaration; empty where it mentions none.
+      Openings: Opening list }
 
 /// A name that a file declares.
 type Declared =
@@ -194,9 +194,12 @@ type private Reader(lines: string[], inString: Set<int>) =
         if place.Line = place.EndLine && name.StartsWith("op_", StringComparison.Ordinal) then
             declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line }
 
-    let addRestFrom from what (place: Place) text declares = rest.Add { What = what; Line = place.Line; From = from; Text = text; Declares = declares }
+    let addRest what (place: Place) text =
+        rest.Add { What = what; Line = place.Line; From = place.Line; Text = text; Openings = [] }
 
-    let addRest what (place: Place) text declares = addRestFrom place.Line what place text declares
+    /// Adds what mentions names. `from` is the line from which on it is seen.
+    let addRestIn openings from what (place: Place) text =
+        rest.Add { What = what; Line = place.Line; From = from; Text = text; Openings = openings }
 
     /// The names of attributes, which stand flat among the parts of what they are on, and the text that each was given.
     let attributesOf (part: Placed) =
@@ -229,6 +232,22 @@ type private Reader(lines: string[], inString: Set<int>) =
         match node "SynArgPats" pattern with
         | None -> Set.empty
         | Some arguments -> below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "Named") |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+
+    /// What code hands to methods that has no name: the argument of a method stands right behind what is called.
+    let handedOver (part: Placed) : string list =
+        let isArgument (callee: Placed) (argument: Placed) =
+            argument.Case = "Paren" && argument.Place.Line = callee.Place.EndLine && argument.Place.Column = callee.Place.EndColumn
+        let arguments (one: Placed) =
+            match one.Case, nodes "SynExpr" one with
+            | "App", [ callee; argument ] when isArgument callee argument -> [ argument ]
+            | "New", all -> all
+            | _ -> []
+        below part
+        |> Seq.collect arguments
+        |> Seq.collect below
+        |> Seq.filter (fun one -> one.Union = "SynExpr" && List.contains one.Case [ "Lambda"; "MatchLambda"; "ObjExpr" ])
+        |> Seq.map (fun one -> textOf one.Place)
+        |> List.ofSeq
 
     let patternOf (binding: Placed) = node "SynPat" binding
 
@@ -299,7 +318,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             let names = bindings |> Seq.choose patternOf |> Seq.collect below |> Seq.filter (fun one -> one.Union = "SynPat") |> Seq.choose nameIn |> List.ofSeq
             for name, place, _ in names do
                 declare scope name place.Line
-            addRest "a binding of a pattern" whole (textOf whole) (names |> List.map (fun (name, _, _) -> name))
+            addRestIn openings whole.Line "a binding of a pattern" whole (textOf whole)
         | true, (first, _, _) :: _ ->
             let isFunction (binding: Placed) arguments =
                 not (List.isEmpty arguments) || (expressionOf binding |> Option.exists isLambda)
@@ -322,8 +341,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Words = wordsIn text
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
+                  HandedOver = handedOver part
                   Openings = openings
-                  IsRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                   IsRecursiveScope = isRecursive
                   Fixed = why }
 
@@ -374,8 +393,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = wordsIn text
                       Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
+                      HandedOver = handedOver part
                       Openings = openings
-                      IsRecursive = true
                       IsRecursiveScope = isRecursive
                       Fixed = fixedBy binding attributes })
             | _ -> None
@@ -432,7 +451,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         if below part |> Seq.exists (fun one -> one.Union = "SynTypeDefnKind" && one.Case = "Augmentation") then
             for _, item in members do
                 declare scope item.Names.Head part.Place.Line
-        addRestFrom from ("the type `" + name + "`") part.Place shape (name :: fields)
+        addRestIn openings from ("the type `" + name + "`") part.Place shape
 
     /// The declarations of a module or namespace.
     member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, parts: Placed list) =
@@ -445,11 +464,10 @@ type private Reader(lines: string[], inString: Set<int>) =
                 let text = (textOf part.Place).Trim()
                 opens <- opens @ [ Opens text ]
                 if hasDeclared then lateOpens.Add(scope.Path, part.Place.Line)
-                addRest "what it opens" part.Place (String.Join(".", scope.Path) + ": " + text) []
             | "ModuleAbbrev" ->
                 let text = (textOf part.Place).Trim()
                 opens <- opens @ [ Opens text ]
-                addRest "a module's short name" part.Place (String.Join(".", scope.Path) + ": " + text) (words part)
+                addRest "a module's short name" part.Place (String.Join(".", scope.Path) + ": " + text)
             | "Let" ->
                 hasDeclared <- true
                 reader.Let(scope, opens @ own, isRecursive, part)
@@ -462,7 +480,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                     autoOpen.Add(String.Join(".", scope.Path @ [ name ])) |> ignore
                 let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
                 let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
-                addRest ("the module `" + name + "`") part.Place (textOf header) [ name ]
+                addRest ("the module `" + name + "`") part.Place (textOf header)
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                 reader.Declarations(inner, opens @ own, isInnerRecursive, part.Parts)
@@ -475,9 +493,9 @@ type private Reader(lines: string[], inString: Set<int>) =
                 let names = below part |> Seq.filter (fun one -> one.Union = "SynUnionCase") |> Seq.collect below |> Seq.choose (fun one -> one.Word) |> Seq.truncate 1 |> List.ofSeq
                 for name in names do
                     declare scope name part.Place.Line
-                addRest "an exception" part.Place (textOf part.Place) names
-            | "Attributes" -> addRest "an attribute of the assembly" part.Place (textOf part.Place) []
-            | _ -> addRest "code that runs when the program starts" part.Place (textOf part.Place) []
+                addRestIn (opens @ own) part.Place.Line "an exception" part.Place (textOf part.Place)
+            | "Attributes" -> addRest "an attribute of the assembly" part.Place (textOf part.Place)
+            | _ -> addRestIn (opens @ own) part.Place.Line "code that runs when the program starts" part.Place (textOf part.Place)
 
     /// One namespace, or the module that is the whole file.
     member reader.Root(part: Placed) =
@@ -497,7 +515,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         // What stands above the first declaration, back to what stands before it, names and marks the module.
         let header = { header with Line = min (max 1 part.Place.Line) header.EndLine }
         addRest ((if isModule then "the module `" else "the namespace `") + String.Join(".", path) + "`") part.Place
-            (String.Join(".", path) + string isRecursive + "\n" + (if header.EndLine < (match first with Some first -> first.Place.Line | None -> 1) then textOf header else "")) []
+            (String.Join(".", path) + string isRecursive + "\n" + (if header.EndLine < (match first with Some first -> first.Place.Line | None -> 1) then textOf header else ""))
         let space = if List.isEmpty scope.Namespace then [] else [ Own scope.Namespace ]
         reader.Declarations(scope, space, isRecursive, part.Parts)
 

@@ -188,7 +188,9 @@ type Swapped =
     { Name: string
       File: string
       /// Where it stands; lines count from 1.
-      Line: int }
+      Line: int
+      /// What of its older version stays with those who have it: `value`, `closures` or `run`.
+      Kept: string option }
 
 /// Why what changed in a file does not run.
 type Obstacle =
@@ -558,6 +560,7 @@ let encodeSwapped (id: int64) (swap: Swap) =
         writeText "name" (room.Take one.Name) writer
         writeText "file" one.File writer
         writeInteger "line" (int64 one.Line) writer
+        one.Kept |> Option.iter (fun kept -> writeText "kept" kept writer)
     let writeObstacle (one: Obstacle) writer =
         writeText "file" one.File writer
         writeText "code" one.Code writer

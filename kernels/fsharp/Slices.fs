@@ -24,6 +24,9 @@ type Place = { Assembly: string; Path: string list }
 /// A name as code has it.
 let private inCode (name: string) = if Regex.IsMatch(name, @"^\w+$", RegexOptions.CultureInvariant) then name else "``" + name + "``"
 
+/// A path as code has it.
+let pathInCode (path: string list) : string = String.Join(".", path |> List.map inCode)
+
 let private access = Regex(@"\b(private|internal)\b", RegexOptions.CultureInvariant)
 
 let private headEnd = Regex(@"=|\bfunction\b", RegexOptions.CultureInvariant)
@@ -86,7 +89,7 @@ let submission (ignoring: string list) (visible: (Place * string) list) (slices:
             match opening with
             | Opens text -> add (pad + text)
             | Own path ->
-                add (pad + "open " + String.Join(".", path |> List.map inCode))
+                add (pad + "open " + pathInCode path)
                 for (at: Place), name in seen do
                     if at = { place with Path = path } then add (pad + "open " + name)
         for number, content in body outline isStruct slice do

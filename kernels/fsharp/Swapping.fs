@@ -60,6 +60,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let added = Dictionary<string, Slices.Place * string>() // the modules in which values were compiled that the build does not have, by their key
     let current = Dictionary<string, Outline>() // the files that were put in, as they are now
     let addedNames = Dictionary<string, Set<string>>() // the names that these have and the build has not
+    let opened = Opened.Names(fun text -> match isolated with Some isolated -> isolated.Check([], text) | None -> check session text)
     let mutable count = 0
 
     let outlineOf (path: string) (text: string) : Result<Outline, Obstacle> =
@@ -100,6 +101,21 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
         List.filter isDue after.Items, List.filter isRestored after.Items
 
+    /// What may mean something else since something else is opened before it: declarations, with what is opened, and what keeps all of it from
+    /// being put in.
+    let reopenedIn (path: string) (difference: Difference) : (Item * string list) list * Obstacle list =
+        let isMeant (one: Reopened) (context: Opening list, opening: string) =
+            match opened.Of(context, opening) with
+            | Some names -> not (Set.isEmpty (Set.intersect one.Words names))
+            | None -> true
+        let found = [ for one in difference.Reopened do match one.Opens |> List.filter (isMeant one) with [] -> () | opens -> one, List.map snd opens ]
+        let ofItem (one: Reopened, opens: string list) = match one.Item with Some item when item.Kind <> Value -> Some(item, opens) | _ -> None
+        let refused (one: Reopened, opens: string list) =
+            match ofItem (one, opens) with
+            | Some _ -> None
+            | None -> Some(refusal path "opened" one.What one.Line ("it may mean something else with or without `" + opens.Head + "`"))
+        List.choose ofItem found, List.choose refused found
+
     /// The words of all files but one, by the name of the file: as they are saved now, else as they run, else as they were built.
     let wordsBeside (path: string) (saved: (string * string) list) : (string * Set<string>) list =
         [ for baseline in baselines do
@@ -121,13 +137,15 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 alone (outlineOf path text) |> Result.bind (fun after ->
                     let difference = between (wordsBeside path saved) source.Before after
                     let isAdded (item: Item) = difference.Added |> List.exists (fun one -> one.Key = item.Key)
-                    match difference.Obstacles with
+                    let reopened, refused = if List.isEmpty difference.Obstacles then reopenedIn path difference else [], []
+                    let difference = { difference with Affected = difference.Affected @ reopened }
+                    match [ for found in difference.Obstacles -> refusal path found.Code found.Name found.Line found.Words ] @ refused with
                     | [] ->
-                        let affected = difference.Affected |> List.map (fun (item, names) -> keyOf path item, String.Join(" ", names)) |> Map.ofList
+                        let affected = difference.Affected |> List.map (fun (item, names) -> keyOf path item, String.Join(" ", names)) |> List.distinctBy fst |> Map.ofList
                         let runsAs (item: Item) = match affected.TryFind(keyOf path item) with Some names -> item.Text + "\n" + names | None -> item.Text
                         let due, restored = toCompile source after difference
                         Ok { Source = source; After = after; Items = [ for item in due -> item, isAdded item ]; Restored = restored; RunsAs = runsAs }
-                    | all -> Error [ for found in all -> refusal path found.Code found.Name found.Line found.Words ]))
+                    | all -> Error all))
 
     let compiledModule (name: string) : Type option =
         evaluatedAssemblies session |> List.rev |> List.tryPick (fun assembly ->
@@ -312,6 +330,15 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | true, running -> running.Text <> change.RunsAs item
         | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> change.RunsAs item)
 
+    /// What of the older version of a declaration stays with those who have it.
+    let keptOf (source: Source) (item: Item) : string option =
+        let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
+        let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
+        if item.Kind = Value && before.IsSome then Some "value"
+        elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
+        elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"
+        else None
+
     /// Takes note of what runs now.
     let remember (changes: Change list) (compiled: Compiled list) =
         for change in changes do
@@ -358,7 +385,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             | reached, rest -> spread (reached |> List.collect (fun (_, item) -> item.Names) |> Set.ofList) rest (reached @ found)
         let changed = swapped |> List.collect (fun (_, item) -> item.Names) |> Set.ofList
         [ for path, item in spread changed all [] do
-            if item.Kind = Value then { Name = item.Shown; File = path; Line = item.Line } ]
+            if item.Kind = Value then { Name = item.Shown; File = path; Line = item.Line; Kept = None } ]
 
     /// Reads all sources, which the first swap would wait for.
     member _.ReadAhead() =
@@ -392,6 +419,6 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | Ok swapped ->
             { Files = filesWhere (fun _ -> true)
               Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
-              Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line } ]
+              Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line; Kept = keptOf source item } ]
               Outdated = outdatedBy swapped
               Obstacles = [] }

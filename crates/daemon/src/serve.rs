@@ -141,7 +141,7 @@ async fn run(
     mainstay_shim::end_all(earlier).await;
     let mut tasks = JoinSet::new();
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
-    tasks.spawn(watcher::watch(engine.clone(), watch, config.limits));
+    tasks.spawn(watcher::watch(engine.clone(), watch, config.fsharp.on_obstacle, config.limits));
     let record = record_of(&listeners);
     let daemon = Daemon {
         engine,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
-use mainstay_home::config::Watch;
+use mainstay_home::config::{OnObstacle, Watch};
 use mainstay_log::SessionFilter;
 use mainstay_model::command;
 use mainstay_model::{
@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use self::deferred::Deferred;
 use self::files::{DueWork, Files};
 use self::folders::{Folders, PathChange};
-use self::swaps::{Swaps, is_code};
+use self::swaps::{EndedSwap, Swaps, is_code};
 
 /// How long after an error files are watched again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ const KINDS: [&str; 6] = [
 ];
 
 /// Watches until the daemon ends.
-pub(crate) async fn watch(engine: Engine, how: Watch, limits: Limits) {
+pub(crate) async fn watch(engine: Engine, how: Watch, on_obstacle: OnObstacle, limits: Limits) {
     if how == Watch::Off {
         return;
     }
@@ -68,6 +68,7 @@ pub(crate) async fn watch(engine: Engine, how: Watch, limits: Limits) {
     let mut watching = WatcherTask {
         engine,
         how,
+        on_obstacle,
         folders: Folders::new(watcher, limits.watch_folders),
         files: Files::default(),
         changes: Changes::new(&limits),
@@ -94,6 +95,7 @@ async fn goes_on(error: &Error, after: Duration) -> bool {
 struct WatcherTask {
     engine: Engine,
     how: Watch,
+    on_obstacle: OnObstacle,
     folders: Folders,
     files: Files,
     changes: Changes,
@@ -193,11 +195,7 @@ impl WatcherTask {
                         false => self.changes.add(changed, Instant::now()),
                     }
                 }
-                Some((session, more)) = self.swaps.next() => {
-                    if let Some(more) = more {
-                        self.attend_to(session, more).await;
-                    }
-                }
+                Some(ended) = self.swaps.next() => self.swap_ended(ended).await,
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     let changed = self.changes.take();
                     for (session, due) in self.files.due(&changed) {
@@ -206,6 +204,15 @@ impl WatcherTask {
                     self.in_new_folders.clear();
                 }
             }
+        }
+    }
+
+    async fn swap_ended(&mut self, EndedSwap { session, more, is_to_be_built }: EndedSwap) {
+        if let Some(more) = more {
+            self.attend_to(session, more).await;
+        } else if is_to_be_built && self.on_obstacle == OnObstacle::Build {
+            let built = self.submit(session, SessionCommand::Work(JobSpec::Build)).await;
+            told(session, built);
         }
     }
 

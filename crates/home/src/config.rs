@@ -135,6 +135,8 @@ pub struct FsharpConfig {
     pub feed: String,
     /// What happens when a file changes that a session depends on.
     pub watch: Watch,
+    /// What happens where a saved source cannot be put into the worker that runs, with `watch = "swap"`.
+    pub on_obstacle: OnObstacle,
     /// Which names of a session's project are opened.
     pub opens: OpenedNames,
     /// Compiler options for each new F# session, separated by spaces, as for `--fsi-args`: `"--define:X --nowarn:25"`.
@@ -147,6 +149,7 @@ impl Default for FsharpConfig {
             dotnet: None,
             feed: FEED.to_owned(),
             watch: Watch::default(),
+            on_obstacle: OnObstacle::default(),
             opens: OpenedNames::default(),
             fsi_args: String::new(),
         }
@@ -160,13 +163,24 @@ pub enum Watch {
     /// Nothing is watched; a session is checked when somebody asks for it.
     Off,
     /// Results that depend on the file are marked as stale.
-    #[default]
     Mark,
     /// Functions that changed in a source of the project run as they are now, in the worker that is there. What cannot be exchanged is said
-    /// with its reason and waits for a build, and results are marked, as with `"mark"`.
+    /// with its reason, and results are marked, as with `"mark"`. It takes an SDK of version 6 or later.
+    #[default]
     Swap,
     /// What depends on the file runs again; a project is built first.
     Reload,
+}
+
+/// What happens where a saved source cannot be put into the worker that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnObstacle {
+    /// It is said with its reason, and waits for a build: what the session's code has made stays as it is until somebody asks for one.
+    #[default]
+    Tell,
+    /// The project is built at once, and the session starts again with it. A source that cannot be parsed is told only.
+    Build,
 }
 
 /// The settings of pi agents.

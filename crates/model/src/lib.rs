@@ -118,7 +118,7 @@ pub use session::{Activity, Delegation, RunningJob, Session};
 pub use session_search::{SessionSearch, SessionWork};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
-pub use swap::{Swap, SwapObstacle, SwappedDeclaration};
+pub use swap::{KeptVersion, Swap, SwapObstacle, SwappedDeclaration};
 pub use testing::{
     TestFailure, TestOutcome, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout,
 };

@@ -36,6 +36,41 @@ pub struct SwappedDeclaration {
     pub file: String,
     /// The line where it begins, from 1.
     pub line: u32,
+    /// What of its older version stays with those who have it already; none where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptVersion>,
+}
+
+/// What of a swapped declaration goes on as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum KeptVersion {
+    /// It is a value: what has read it before has the older one.
+    Value,
+    /// It has handed closures to methods: whoever keeps them calls the older code.
+    Closures,
+    /// It is where the program begins: a run that goes on ends as it began.
+    Run,
+}
+
+impl KeptVersion {
+    /// The same, for people.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Value => "what has read it keeps the older value",
+            Self::Closures => "closures that it has handed over run the older code",
+            Self::Run => "a run that goes on ends as it began",
+        }
+    }
+}
+
+impl std::fmt::Display for SwappedDeclaration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kept {
+            Some(kept) => write!(f, "{} ({})", self.name, kept.words()),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 /// Why a change cannot be put into a process that runs.
@@ -77,14 +112,10 @@ impl std::fmt::Display for Swap {
             }
             words.join(", ")
         }
-        let names = |all: &[SwappedDeclaration]| {
-            let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
-            list(&names)
-        };
         match (&self.obstacles[..], &self.outdated[..]) {
-            ([], []) => f.write_str(&names(&self.swapped)),
+            ([], []) => f.write_str(&list(&self.swapped)),
             ([], outdated) => {
-                write!(f, "{}; made earlier and not made again: {}", names(&self.swapped), names(outdated))
+                write!(f, "{}; made earlier and not made again: {}", list(&self.swapped), list(outdated))
             }
             (obstacles, _) => f.write_str(&list(obstacles)),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mainstay_engine::Engine;
-use mainstay_model::{SessionId, WrittenFile};
+use mainstay_model::{SessionId, Swap, WrittenFile};
 use tokio::task::JoinSet;
 
 use super::files::DueWork;
@@ -12,7 +12,7 @@ use super::files::DueWork;
 /// The swaps that go on.
 #[derive(Default)]
 pub(super) struct Swaps {
-    tasks: JoinSet<SessionId>,
+    tasks: JoinSet<(SessionId, Option<Swap>)>,
     /// What was written since each of them began.
     since: BTreeMap<SessionId, BTreeSet<String>>,
 }
@@ -43,32 +43,68 @@ impl Swaps {
             if let Err(error) = &swapped {
                 tracing::debug!(%session, %error, "changed sources are not put into a worker");
             }
-            if !swapped.unwrap_or(false)
+            let swapped = swapped.ok().flatten();
+            if swapped.is_none()
                 && let Err(error) = engine.files_written(session, files).await
             {
                 tracing::debug!(%session, %error, "a change of a session's files came to nothing");
             }
-            session
+            (session, swapped)
         });
     }
 
-    /// Waits for the end of a swap; gives the session, and what was written meanwhile. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Option<(SessionId, Option<DueWork>)> {
+    /// Waits for the end of a swap. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<EndedSwap> {
         // A swap that panics would have been a defect, and its session is not swapped again before the daemon starts anew.
-        let session = self.tasks.join_next().await?.ok()?;
+        let (session, swap) = self.tasks.join_next().await?.ok()?;
         let written = self.since.remove(&session).unwrap_or_default();
         let more = (!written.is_empty()).then_some(DueWork { look: false, written });
-        Some((session, more))
+        let is_to_be_built = more.is_none() && swap.is_some_and(|swap| is_buildable(&swap));
+        Some(EndedSwap { session, more, is_to_be_built })
     }
+}
+
+/// What is to be done after a swap.
+pub(super) struct EndedSwap {
+    pub(super) session: SessionId,
+    /// What was written meanwhile.
+    pub(super) more: Option<DueWork>,
+    /// Whether a build could put in what the swap could not.
+    pub(super) is_to_be_built: bool,
+}
+
+/// A source that is no code yet keeps a build from succeeding too.
+fn is_buildable(swap: &Swap) -> bool {
+    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| obstacle.code != "syntax_error")
 }
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::SwapObstacle;
+
     use super::*;
 
     #[test]
     fn only_code_is_exchanged() {
         let files = ["/shop/Cart.fs", "/shop/Shop.fsproj", "/shop/Cart.fsi", "/shop/fs"];
         assert_eq!(files.map(is_code), [true, false, false, false]);
+    }
+
+    #[test]
+    fn what_is_no_code_yet_is_not_built() {
+        let obstacle = |code: &str| SwapObstacle {
+            file: "/shop/Cart.fs".to_owned(),
+            code: code.to_owned(),
+            name: "Cart".to_owned(),
+            line: 1,
+            reason: String::new(),
+        };
+        let of = |codes: &[&str]| Swap {
+            obstacles: codes.iter().map(|code| obstacle(code)).collect(),
+            ..Swap::default()
+        };
+        let buildable =
+            [of(&[]), of(&["shape"]), of(&["shape", "syntax_error"])].each_ref().map(is_buildable);
+        assert_eq!(buildable, [false, true, false]);
     }
 }

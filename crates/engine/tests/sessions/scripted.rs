@@ -328,8 +328,12 @@ impl Kernel for ScriptedRunner {
     }
 
     async fn swap(&self, files: Vec<String>) -> Result<Option<Swap>, Error> {
-        let swapped =
-            |file: &String| SwappedDeclaration { name: "total".to_owned(), file: file.clone(), line: 1 };
+        let swapped = |file: &String| SwappedDeclaration {
+            name: "total".to_owned(),
+            file: file.clone(),
+            line: 1,
+            kept: None,
+        };
         // Of other files it exchanges nothing.
         let is_known = files.iter().all(|file| file.starts_with("/shop/"));
         Ok(is_known.then(|| Swap {

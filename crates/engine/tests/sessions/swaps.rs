@@ -6,8 +6,9 @@ use crate::rebuilds::session_of_project;
 use crate::scripted::Build;
 use crate::support::{CANCEL, Client, Daemon, command, next_id, quick};
 
+/// Whether the session knows of the change.
 async fn swap(daemon: &Daemon, session: &Client, file: &str) -> Result<bool, Error> {
-    daemon.engine.swap_sources(session.id, vec![file.to_owned()]).await
+    Ok(daemon.engine.swap_sources(session.id, vec![file.to_owned()]).await?.is_some())
 }
 
 #[tokio::test]

@@ -85,6 +85,7 @@ two"""
 
     let anonymous (x: int) = box {| P = x |}
     let aware () = "here"
+    let original () = origin ()
     let increments () =
         counter.Count <- counter.Count + 1
         counter.Count

@@ -42,8 +42,6 @@ fn names(swap: &Value) -> Vec<&str> {
 #[test]
 fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     let world = World::new();
-    std::fs::create_dir_all(world.home()).unwrap();
-    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"swap\"\n").unwrap();
     std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
     save(&world, &source("count * 10", "Name: string"));
     let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
@@ -115,4 +113,24 @@ fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     save(&world, &source("count * 9", "Name: string; Price: int"));
     follower.wait_for("sourcesSwapped");
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "27");
+}
+
+#[test]
+fn what_cannot_be_exchanged_is_built_at_once_where_settings_say_so() {
+    let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\non-obstacle = \"build\"\n").unwrap();
+    std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
+    save(&world, &source("count * 10", "Name: string"));
+    let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert_eq!(world.eval("let before = Cart.total [ 1 ]")["success"], true);
+    let mut follower = world.follow(last_seq(&world));
+    save(&world, &source("count * ", "Name: string"));
+    assert_eq!(follower.wait_for("sourcesSwapped")["body"]["obstacles"][0]["code"], "syntax_error");
+    save(&world, &source("count * 8", "Name: string; Price: int"));
+    assert_eq!(follower.wait_for("sourcesSwapped")["body"]["obstacles"][0]["code"], "shape");
+    follower.wait_for("warmUpCompleted");
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "24");
+    assert_eq!(world.eval("before")["value"], "8", "it was made again");
 }

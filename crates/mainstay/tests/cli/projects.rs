@@ -97,6 +97,8 @@ fn a_build_that_fails_is_told_with_its_place_and_costs_no_value(world: &World) {
 #[test]
 fn what_was_built_anew_is_there_after_a_rebuild_and_stale_before() {
     let world = shop();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"mark\"\n").unwrap();
     new_session(&world);
     value(&world, "let price = Money.euros 250");
     std::fs::write(world.work().join("Money.fs"), MONEY.replace("%d.%02d", "%d,%02d")).unwrap();

@@ -69,6 +69,7 @@ fn open_shop(world: &World) {
 #[test]
 fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
     let world = World::new();
+    configure(&world, "[fsharp]\nwatch = \"mark\"\n");
     open_shop(&world);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
@@ -92,6 +93,7 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
 #[test]
 fn what_comes_with_a_folder_that_takes_anothers_place_is_told_however_old_it_is() {
     let world = World::new();
+    configure(&world, "[fsharp]\nwatch = \"mark\"\n");
     let in_work = |name: &str| world.work().join(name);
     for (folder, price) in [("src", 1), ("other", 2)] {
         std::fs::create_dir(in_work(folder)).unwrap();

@@ -599,6 +599,7 @@ pub(crate) fn any_swap() -> impl Strategy<Value = Swap> {
             name,
             file,
             line,
+            kept: None,
         })
     };
     let obstacle = (any_text(), any_text(), 1_u32..9).prop_map(|(file, name, line)| SwapObstacle {

@@ -18,8 +18,8 @@ use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage, CommStep,
     CommandFingerprint, CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery,
     Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, Labels, LeaseId, Limits,
-    LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, KeptVersion, Labels, LeaseId,
+    Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
     OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand,
     QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
     SessionKind, SessionState, Setting, Source, Startup, Swap, SwapObstacle, SwappedDeclaration,
@@ -710,6 +710,7 @@ fn event_examples() -> Vec<EventBody> {
                 name: "Shop.Cart.total".to_owned(),
                 file: "/shop/Cart.fs".to_owned(),
                 line: 3,
+                kept: Some(KeptVersion::Closures),
             }],
             ..Swap::default()
         })),

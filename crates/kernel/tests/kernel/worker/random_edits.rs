@@ -228,8 +228,11 @@ impl Source {
         shown
     }
 
-    /// Changes something.
+    /// Changes something in a declaration, or which there are.
     fn edit(&mut self, dice: &mut Dice) {
+        if dice.chance(5) {
+            self.opens.reverse();
+        }
         let mut all = &mut self.declarations;
         if let Some(index) = all.iter().position(|one| matches!(one, Module { .. }))
             && dice.chance(40)
@@ -248,7 +251,11 @@ impl Source {
             3 if all.len() > 2 && !matches!(all[at], Module { .. } | Static { .. } | Open(_)) => {
                 all.remove(at);
             }
-            4 => {
+            4 => all.insert(at, Open(dice.one_of(&["Given", "Other"]))),
+            5 if matches!(all[at], Open(_)) => {
+                all.remove(at);
+            }
+            6 => {
                 if let Some(name) = unused(dice, &VALUES, &all.clone()) {
                     all.insert(at, Constant { name, number: dice.below(99) });
                 }

@@ -391,6 +391,20 @@ const EDITS: &[Edit] = &[
         "Split.below 7",
         ["\"7\"", "\"007\""],
     ),
+    // What an `open` brings is what code means from then on.
+    edit("open Shop.Early\n", "open Shop.Early\nopen System.IO\n", "Basics.plain 1", ["2", "2"]),
+    edit(
+        "open Shop.Early\n",
+        "open Shop.Early\nopen Shop.Earlier\n",
+        "Basics.original ()",
+        ["\"early\"", "\"earlier\""],
+    ),
+    edit(
+        "    let plain (x: int) = x + 1",
+        "    open System.IO\n\n    let plain (x: int) = Path.GetFileName(\"a/bc\").Length + x",
+        "Basics.plain 1",
+        ["2", "3"],
+    ),
     edit("member a.ToB = B(a)", "member a.ToB = B(A())", "A().ToB.GetType().Name", ["\"B\"", "\"B\""]),
 ];
 
@@ -458,8 +472,9 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Unit2() = 2\n", "member"),
     ("    member _.Unit() = 1\n", "", "member"),
     ("override _.ToString() = \"basket\"", "override _.ToString() = base.ToString()", "base_call"),
-    ("open Shop.Early\n", "open Shop.Early\nopen System.IO\n", "shape"),
-    ("open Shop.Early\n", "", "shape"),
+    ("open Shop.Early\n", "open Shop.Early\nopen Shop.Earliest\n", "opened"),
+    ("open Shop.Early\n", "open Shop.Early\nopen Shop.Nowhere\n", "opened"),
+    ("open Shop.Early\n", "", "not_compiled"),
     ("[<RequireQualifiedAccess>]\n", "", "shape"),
     ("module Strict =", "module Severe =", "shape"),
     (
