@@ -31,6 +31,16 @@ let private access = Regex(@"\b(private|internal)\b", RegexOptions.CultureInvari
 
 let private headEnd = Regex(@"=|\bfunction\b", RegexOptions.CultureInvariant)
 
+let private entryPoint = Regex(@"(?<=\[<[^>]*)\bEntryPoint(?:Attribute)?\b\s*;?", RegexOptions.CultureInvariant)
+
+let private noAttribute = Regex(@"\[<\s*>\]", RegexOptions.CultureInvariant)
+
+let private blank (found: Match) = String(' ', found.Length)
+
+/// A line without the mark of where the program begins, which only the last file of one may have.
+let private withoutEntryPoint (line: string) : string =
+    if entryPoint.IsMatch line then noAttribute.Replace(entryPoint.Replace(line, blank), blank) else line
+
 /// A binding's text whose own access words are blank: they stand between `let` or `and` and the name.
 let private opened (line: string) : string =
     let isHead = Regex.IsMatch(line, @"^\s*(?:\[<.*?>\]\s*)*(?:let|and)\b", RegexOptions.CultureInvariant)
@@ -38,7 +48,6 @@ let private opened (line: string) : string =
     else
         let stop = match headEnd.Match line with found when found.Success -> found.Index | _ -> line.Length
         let start = Regex.Match(line, @"\b(?:let|and)\b", RegexOptions.CultureInvariant).Index
-        let blank (found: Match) = String(' ', found.Length)
         if start >= stop then line
         else line.Substring(0, start) + access.Replace(line.Substring(start, stop - start), blank, 1) + line.Substring stop
 
@@ -64,7 +73,7 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Function
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
-        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened line))
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint line)))
     | Member owner ->
         let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command as Program;
 
 use mainstay_kernel::{Project, ShadowCopy, StartupContext};
-use mainstay_model::{LoadedProject, Swap, SwappedDeclaration};
+use mainstay_model::{KeptVersion, LoadedProject, Swap, SwappedDeclaration};
 
 use super::smoke::program_of;
 use super::*;
@@ -15,7 +15,8 @@ use super::*;
 const SOURCES: [&str; 5] = ["Early.fs", "Shop.fs", "Root.fs", "Later.fs", "Crlf.fs"];
 
 /// A source whose lines end as on Windows, and so do those of its string.
-const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\" + \"\"\r\n";
+const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\" + \"\"\r\n\
+                    [<EntryPoint; System.STAThread>]\r\nlet main (args: string[]) = args.Length\r\n";
 
 /// The project in a folder of its own, built.
 struct Shop {
@@ -113,6 +114,7 @@ async fn a_swap_goes_on_while_code_runs_and_names_what_stays_old() {
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     let named = |all: &[SwappedDeclaration]| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     assert_eq!(named(&swap.swapped), ["Shop.Basics.value"]);
+    assert_eq!(swap.swapped[0].kept, Some(KeptVersion::Value));
     assert_eq!(named(&swap.outdated), ["Shop.Later.fromValue"]);
     assert_eq!(session.value("Later.fromValue").await, "4");
 
@@ -165,6 +167,12 @@ seen"#;
     fs::write(shop.path("Crlf.fs"), CRLF.replace("+ \"\"", "+ \"!\"")).unwrap();
     let swap = shop.swap(&session, &["Crlf.fs"]).await;
     assert_eq!(session.value("Crlf.lines () = \"a\\r\\nb!\"").await, "true", "{swap:?}");
+
+    // Where the program begins. A run of it that goes on is not stopped for it.
+    fs::write(shop.path("Crlf.fs"), CRLF.replace("args.Length", "args.Length + 1")).unwrap();
+    let swap = shop.swap(&session, &["Crlf.fs"]).await;
+    assert_eq!(session.value("Crlf.main [||]").await, "1", "{swap:?}");
+    assert_eq!(swap.swapped.iter().filter_map(|one| one.kept).collect::<Vec<_>>(), [KeptVersion::Run]);
 
     // What is gone, what is none of the project, and what is as it was.
     shop.restore("Shop.fs");
