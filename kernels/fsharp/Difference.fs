@@ -25,7 +25,9 @@ type Reopened =
       Line: int
       Words: Set<string>
       /// What is opened otherwise, each with all that is opened before it.
-      Opens: (Opening list * string) list }
+      Opens: (Opening list * string) list
+      /// What is opened after that in both versions, which may be something else now.
+      After: string list }
 
 type Difference =
     { /// Declarations that both versions have, with other texts, as the new one has them.
@@ -57,7 +59,7 @@ let private sequenceOf (outline: Outline) : string list =
     |> List.map snd
 
 /// Why one declaration of the new version cannot replace that of the old one.
-let private obstaclesOf (item: Item) : Reason list =
+let obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
     let hidden = match item.Kind with Member one -> Set.intersect item.Words one.Hidden | Function | Value -> Set.empty
     let isMember = match item.Kind with Member _ -> true | Function | Value -> false
@@ -70,7 +72,7 @@ let private obstaclesOf (item: Item) : Reason list =
     |> List.choose id
 
 /// The names that a declaration gives, as code mentions them.
-let private namesOf (outline: Outline) (item: Item) : Declared list =
+let namesOf (outline: Outline) (item: Item) : Declared list =
     outline.Declared |> List.filter (fun one -> item.Line <= one.Line && one.Line <= item.EndLine)
 
 /// Whether code with these words can mean a name: where that does not show itself, its module has to be named.
@@ -78,18 +80,21 @@ let private canMean (isShown: Declared -> bool) (words: Set<string>) (name: Decl
     words.Contains name.Name && (isShown name || words.Contains(List.last name.Path))
 
 /// The same of a declaration of the file itself.
-let private canMeanWithin (item: Item) (name: Declared) : bool =
+let canMeanWithin (item: Item) (name: Declared) : bool =
     let opened = item.Openings |> List.map (function Opens text -> wordsIn text | Own _ -> Set.empty) |> Set.unionMany
     canMean (fun name -> List.truncate name.Path.Length item.Scope.Path = name.Path) (item.Words + opened) name
 
-/// What is opened in one of two versions only, or in another order, each with all that is opened before it.
-let private openedOtherwise (before: Opening list) (after: Opening list) : (Opening list * string) list =
+/// What is opened in one of two versions only, or in another order, each with all that is opened before it; and what is opened after that.
+let private openedOtherwise (before: Opening list) (after: Opening list) : (Opening list * string) list * string list =
     let inContext (all: Opening list) = all |> List.mapi (fun index one -> match one with Opens text -> Some(List.truncate index all, text) | Own _ -> None) |> List.choose id
     let texts all = inContext all |> List.map snd
     let shared = Set.intersect (Set.ofList (texts before)) (Set.ofList (texts after))
     let inBoth all = texts all |> List.filter shared.Contains
-    if inBoth before <> inBoth after then inContext before @ inContext after
-    else (inContext before @ inContext after) |> List.filter (fun (_, text) -> not (shared.Contains text))
+    if inBoth before <> inBoth after then inContext before @ inContext after, []
+    else
+        let isOther (_, text) = not (shared.Contains text)
+        let behind all = inContext all |> List.skipWhile (isOther >> not) |> List.map snd |> List.filter shared.Contains
+        (inContext before @ inContext after) |> List.filter isOther, List.distinct (behind before @ behind after)
 
 /// The difference of two versions of a file. `others` has the words of the project's other files, by the name of the file.
 let between (others: (string * Set<string>) list) (before: Outline) (after: Outline) : Difference =
@@ -113,7 +118,13 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
     let ofOrder =
         let common = Set.intersect (Set.ofList (sequenceOf before)) (Set.ofList (sequenceOf after))
         let inBoth outline = sequenceOf outline |> List.filter common.Contains
-        if List.isEmpty ofRest && inBoth before <> inBoth after then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
+        // What a declaration sees of its own module and of what is opened depends on which stands first.
+        let above (outline: Outline) =
+            let places = (outline.Items |> List.map (fun item -> item.Line, keyOf item)) @ (outline.Rest |> List.map (fun one -> one.Line, one.What + "\n" + one.Text))
+            outline.Opens |> List.map (fun (text, line) -> text, places |> List.filter (fun (at, key) -> at < line && common.Contains key) |> List.map snd |> Set.ofList) |> Map.ofList
+        let opensBefore, opensAfter = above before, above after
+        let isMoved = opensBefore |> Map.exists (fun text seen -> match opensAfter.TryFind text with Some now -> now <> seen | None -> false)
+        if List.isEmpty ofRest && (inBoth before <> inBoth after || isMoved) then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
     let ofAttributes (what: string) (finds: string) (items: Item list) =
         items |> List.choose (fun item ->
             item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
@@ -129,19 +140,21 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
             | None -> []
         [ for item, old, current in List.collect ofItem after.Items do
             match openedOtherwise old current with
-            | [] -> ()
-            | opens -> { Item = Some item; What = item.Shown; Line = item.Line; Words = item.Words; Opens = opens }
+            | [], _ -> ()
+            | opens, later -> { Item = Some item; What = item.Shown; Line = item.Line; Words = item.Words; Opens = opens; After = later }
           for part, old, current in List.collect ofPart after.Rest do
             match openedOtherwise old current with
-            | [] -> ()
-            | opens -> { Item = None; What = part.What; Line = part.Line; Words = wordsIn part.Text; Opens = opens } ]
+            | [], _ -> ()
+            | opens, later -> { Item = None; What = part.What; Line = part.Line; Words = wordsIn part.Text; Opens = opens; After = later } ]
     let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal))
     let ofNames (what: string) (outline: Outline) (items: Item list) =
         items |> List.choose (fun item ->
             let names = namesOf outline item
             let isShown (name: Declared) = name.Path.Length <= item.Scope.Namespace.Length
-            let inValue = staying |> List.tryFind (fun one -> one.Kind = Value && List.exists (canMeanWithin one) names) |> Option.map (fun one -> one.Shown)
-            let inRest = after.Rest |> List.tryFind (fun one -> let words = wordsIn one.Text in names |> List.exists (fun name -> words.Contains name.Name)) |> Option.map (fun one -> one.What)
+            // What stands above something that is new does not see it.
+            let sees line = what <> "new" || item.IsRecursiveScope || line > item.Line
+            let inValue = staying |> List.tryFind (fun one -> one.Kind = Value && sees one.Line && List.exists (canMeanWithin one) names) |> Option.map (fun one -> one.Shown)
+            let inRest = after.Rest |> List.filter (fun one -> sees one.Line) |> List.tryFind (fun one -> let words = wordsIn one.Text in names |> List.exists (fun name -> words.Contains name.Name)) |> Option.map (fun one -> one.What)
             let elsewhere = others |> List.tryFind (fun (_, words) -> names |> List.exists (canMean isShown words)) |> Option.map fst
             let anywhere = if isOperator item then Some "other code" else None
             match item.Kind, List.tryPick id [ inValue; inRest; elsewhere; anywhere ] with

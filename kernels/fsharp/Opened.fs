@@ -7,20 +7,22 @@ open Mainstay.Worker.Compat
 open Mainstay.Worker.Outline
 
 /// The methods that a computation expression calls without naming them.
-let private ofBuilders =
+let ofBuilders =
     Set.ofList [ "Bind"; "Return"; "ReturnFrom"; "Source"; "Delay"; "Run"; "Zero"; "Combine"; "For"; "While"; "Using"; "Yield"; "YieldFrom"; "TryWith"; "TryFinally"; "MergeSources"; "BindReturn" ]
 
 /// The words with which code calls them.
-let private ofExpressions = Set.ofList [ "!"; "return"; "yield"; "for"; "while"; "use"; "try"; "if" ]
+let ofExpressions = Set.ofList [ "!"; "return"; "yield"; "for"; "while"; "use"; "try"; "if" ]
 
 let private has (attribute: string) (entity: Entity) =
     try entity.Attributes |> Seq.exists (fun one -> one.AttributeType.CompiledName = attribute) with _ -> false
 
 /// A name as code mentions it: an operator without its parentheses, a pattern case by case.
 let private asMentioned (name: string) : string list =
-    let bare = name.Trim('(', ')', ' ')
+    let bare = name.Trim('(', ')', ' ', '`')
+    let ofAttribute = "Attribute"
     if bare.StartsWith("|", StringComparison.Ordinal) && bare.Length > 1 && Char.IsLetter bare.[1] then
-        bare.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) |> List.ofArray
+        bare.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) |> Array.filter ((<>) "_") |> List.ofArray
+    elif bare.EndsWith(ofAttribute, StringComparison.Ordinal) then [ bare; bare.Substring(0, bare.Length - ofAttribute.Length) ]
     else [ bare ]
 
 /// The names that something shows which is in what is opened.
@@ -57,14 +59,17 @@ let private inNamespace (assemblies: Referenced list) (path: string) : string se
         else Seq.empty
     assemblies |> Seq.collect (fun assembly -> assembly.Contents.Entities |> Seq.collect (fun entity -> try List.ofSeq (inner entity) with _ -> []))
 
-/// What is opened by a text, which has been checked, in its last line.
-let private openedBy (text: string) (found: Checked) : Entity option =
+/// What is opened by a text, which has been checked, in its last line: several modules may have one name.
+let private openedBy (text: string) (found: Checked) : Entity list =
     let last = text.TrimEnd().Split('\n').Length
     found.Uses()
     |> Seq.filter (fun one -> (placeOfUse one).StartLine = last)
-    |> Seq.sortBy (fun one -> (placeOfUse one).StartColumn)
-    |> Seq.choose (fun one -> match one.Symbol with :? Entity as entity -> Some entity | _ -> None)
+    |> Seq.choose (fun one -> match one.Symbol with :? Entity as entity -> Some((placeOfUse one).StartColumn, entity) | _ -> None)
+    |> Seq.groupBy fst
+    |> Seq.sortBy fst
     |> Seq.tryLast
+    |> Option.map (snd >> Seq.map snd >> List.ofSeq)
+    |> Option.defaultValue []
 
 /// The names that what code opens brings. `check` checks a text that mentions nothing else.
 type Names(check: string -> Checked) =
@@ -75,10 +80,12 @@ type Names(check: string -> Checked) =
             let found = check text
             if found.Messages |> Array.exists (fun message -> message.Severity = "error") then None
             else
-                openedBy text found |> Option.map (fun entity ->
-                    let names = if entity.IsNamespace then inNamespace (found.Assemblies()) (pathOf entity) else within entity
-                    let names = names |> Seq.collect asMentioned |> Set.ofSeq
-                    if Set.isEmpty (Set.intersect names ofBuilders) then names else names + ofExpressions)
+                match openedBy text found with
+                | [] -> None
+                | entities ->
+                    let namesOf (entity: Entity) = if entity.IsNamespace then inNamespace (found.Assemblies()) (pathOf entity) else within entity
+                    let names = entities |> Seq.collect namesOf |> Seq.collect asMentioned |> Set.ofSeq
+                    Some(if Set.isEmpty (Set.intersect names ofBuilders) then names else names + ofExpressions)
         with _ -> None
 
     /// None where that cannot be told. `context` is what is opened before.

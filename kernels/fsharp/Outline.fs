@@ -120,7 +120,9 @@ type Outline =
       /// Every name that the file declares.
       Declared: Declared list
       /// The lines of what is opened behind a declaration of the same module.
-      LateOpens: (string list * int) list }
+      LateOpens: (string list * int) list
+      /// All that it opens, each with the module that it stands in.
+      Opens: (string * int) list }
 
 let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*|[!%&*+\-./<=>?@^|~]+", RegexOptions.CultureInvariant)
 
@@ -163,6 +165,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     let rest = List<Rest>()
     let declared = List<Declared>()
     let lateOpens = List<string list * int>()
+    let allOpens = List<string * int>()
     let namespaces = HashSet<string list>()
 
     /// The text between two places by which versions are compared: without blank lines, and without lines of comments where no line can be in
@@ -185,7 +188,7 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// A module that opens itself shows its names where it stands.
     let declare (scope: Scope) (name: string) (line: int) =
         let rec shown (path: string list) = if autoOpen.Contains(String.Join(".", path)) then shown (List.take (path.Length - 1) path) else path
-        for part in name.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) do
+        for part in name.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) |> Array.filter ((<>) "_") do
             declared.Add { Name = part; Path = shown scope.Path; Line = line }
 
     /// A name as the source has it, which for an operator is another than that of its method.
@@ -300,7 +303,8 @@ type private Reader(lines: string[], inString: Set<int>) =
           Rest = List.ofSeq rest
           Namespaces = Set.ofSeq namespaces
           Declared = List.ofSeq declared
-          LateOpens = List.ofSeq lateOpens }
+          LateOpens = List.ofSeq lateOpens
+          Opens = List.ofSeq allOpens }
 
     /// The bindings of one `let` of a module.
     member private reader.Let(scope: Scope, openings: Opening list, isRecursive: bool, part: Placed) =
@@ -464,6 +468,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                 let text = (textOf part.Place).Trim()
                 opens <- opens @ [ Opens text ]
                 if hasDeclared then lateOpens.Add(scope.Path, part.Place.Line)
+                allOpens.Add(String.Join(".", scope.Path) + ": " + text, part.Place.Line)
             | "ModuleAbbrev" ->
                 let text = (textOf part.Place).Trim()
                 opens <- opens @ [ Opens text ]
@@ -480,7 +485,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                     autoOpen.Add(String.Join(".", scope.Path @ [ name ])) |> ignore
                 let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
                 let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
-                addRest ("the module `" + name + "`") part.Place (textOf header)
+                addRestIn (opens @ own) part.Place.Line ("the module `" + name + "`") part.Place (textOf header)
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                 reader.Declarations(inner, opens @ own, isInnerRecursive, part.Parts)
@@ -494,7 +499,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                 for name in names do
                     declare scope name part.Place.Line
                 addRestIn (opens @ own) part.Place.Line "an exception" part.Place (textOf part.Place)
-            | "Attributes" -> addRest "an attribute of the assembly" part.Place (textOf part.Place)
+            | "Attributes" -> addRestIn (opens @ own) part.Place.Line "an attribute of the assembly" part.Place (textOf part.Place)
             | _ -> addRestIn (opens @ own) part.Place.Line "code that runs when the program starts" part.Place (textOf part.Place)
 
     /// One namespace, or the module that is the whole file.
@@ -505,7 +510,9 @@ type private Reader(lines: string[], inString: Set<int>) =
             if isModule then { Namespace = List.take (List.length path - 1) path; Modules = [ List.last path ] }
             else { Namespace = path; Modules = [] }
         namespaces.Add scope.Namespace |> ignore
-        if isModule then declare { scope with Modules = [] } (List.last path) part.Place.Line
+        if isModule then
+            declare { scope with Modules = [] } (List.last path) part.Place.Line
+            if attributesOf part |> List.exists (fst >> (=) "AutoOpen") then autoOpen.Add(String.Join(".", path)) |> ignore
         let isRecursive = match flags part with first :: _ -> first | [] -> false
         let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
         let header =

@@ -33,7 +33,9 @@ type Mention =
       Name: string
       /// What it resolved to; no two things have the same.
       Target: string
-      Declaration: Declaration }
+      Declaration: Declaration
+      /// The path of the module or type that alone may use it, where it is private.
+      PrivateTo: string list option }
 
 let private moduleOfSwap = Regex(@"\bSwapped\d+\b", RegexOptions.CultureInvariant)
 
@@ -44,6 +46,15 @@ let private overload (symbol: Symbol) =
     match symbol with
     | :? Member as one -> (try one.XmlDocSig + one.FullType.Format DisplayContext.Empty with _ -> "")
     | _ -> ""
+
+/// The path of the module or type in which something private is declared.
+let private privateTo (symbol: Symbol) : string list option =
+    let pathOf (entity: Entity) = [ (if entity.AccessPath = "global" then "" else entity.AccessPath); entity.DisplayName ] |> List.collect (fun part -> List.ofArray (part.Split([| '.' |], StringSplitOptions.RemoveEmptyEntries)))
+    match symbol with
+    | :? Member as one when one.Accessibility.IsPrivate ->
+        // What is in a private module is seen where that is.
+        one.DeclaringEntity |> Option.map (fun owner -> let path = pathOf owner in if owner.Accessibility.IsPrivate then List.truncate (path.Length - 1) path else path)
+    | _ -> None
 
 let private isNamespace (symbol: Symbol) = match symbol with :? Entity as entity -> entity.IsNamespace | _ -> false
 
@@ -72,7 +83,8 @@ let mentionsOf (isOwn: string -> bool) (lines: Line[]) (uses: SymbolUse seq) : M
               Column = place.StartColumn
               Name = symbol.DisplayName
               Target = sprintf "%s %s %s" (fullName symbol) where (overload symbol)
-              Declaration = declaration }
+              Declaration = declaration
+              PrivateTo = try privateTo symbol with _ -> None }
         | _ -> () ]
 
 /// Other orders in which names could become visible to a declaration of a file, where the usual one is not certain.
@@ -124,10 +136,14 @@ let private declaredAt (outline: Outline) (line: int) : Found option =
         | before -> before |> List.maxBy (fun one -> one.Line) |> Part |> Some
 
 /// The line from which on something that was built is seen in the file as it is now; None where it is gone.
-let private seenFrom (now: Outline) (found: Found) : int option =
+let private seenFrom (built: Outline) (now: Outline) (found: Found) : int option =
     match found with
     | Whole item -> now.Items |> List.tryFind (fun one -> one.Key = item.Key) |> Option.map (fun one -> one.Line)
-    | Part rest -> now.Rest |> List.tryFind (fun one -> one.What = rest.What && one.Text = rest.Text) |> Option.map (fun one -> one.From)
+    | Part rest ->
+        // Of several that are alike, the one in the same place.
+        let alike (outline: Outline) = outline.Rest |> List.filter (fun one -> one.What = rest.What && one.Text = rest.Text)
+        let number = alike built |> List.findIndex (fun one -> one.Line = rest.Line)
+        alike now |> List.tryItem number |> Option.map (fun one -> one.From)
 
 /// Why a declaration does not see in its file what a name of it resolved to, as a stable word and for people; None where it does.
 let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option =
@@ -142,7 +158,9 @@ let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option 
         | _ -> Some("declared_below", "which " + IO.Path.GetFileName other + " declares, a later file")
     let ofItem (other: string) (found: Item) = if other = file then ofLine found.Line else ofOtherFile other
     let gone = Some("name", "which is gone")
+    let standing = match item.Kind with Member one -> item.Scope.Path @ [ one.Type ] | Function | Value -> item.Scope.Path
     match mention.Declaration with
+    | InFile _ when mention.PrivateTo |> Option.exists (fun path -> List.truncate path.Length standing <> path) -> Some("declared_below", "which is private where it is declared")
     | Outside -> None
     | InSlice other when other.Module = mention.Slice.Module -> None
     | InSlice other -> ofItem other.File other.Item
@@ -151,9 +169,9 @@ let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option 
         | Some (other, found) -> ofItem other found
         | None -> gone
     | InFile (other, line) ->
-        match sources.Built other |> Option.bind (fun built -> declaredAt built line), sources.Now other with
-        | Some found, Some now ->
-            match seenFrom now found with
+        match sources.Built other |> Option.bind (fun built -> declaredAt built line |> Option.map (fun found -> built, found)), sources.Now other with
+        | Some (built, found), Some now ->
+            match seenFrom built now found with
             | None -> gone
             | Some line when other = file -> ofLine line
             | Some _ -> ofOtherFile other

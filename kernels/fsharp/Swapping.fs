@@ -104,9 +104,10 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     /// What may mean something else since something else is opened before it: declarations, with what is opened, and what keeps all of it from
     /// being put in.
     let reopenedIn (path: string) (difference: Difference) : (Item * string list) list * Obstacle list =
+        let meets (words: Set<string>) (names: Set<string>) = not (Set.isEmpty (Set.intersect words names))
         let isMeant (one: Reopened) (context: Opening list, opening: string) =
             match opened.Of(context, opening) with
-            | Some names -> not (Set.isEmpty (Set.intersect one.Words names))
+            | Some names -> meets one.Words names || one.After |> List.exists (fun later -> meets (wordsIn later) names)
             | None -> true
         let found = [ for one in difference.Reopened do match one.Opens |> List.filter (isMeant one) with [] -> () | opens -> one, List.map snd opens ]
         let ofItem (one: Reopened, opens: string list) = match one.Item with Some item when item.Kind <> Value -> Some(item, opens) | _ -> None
@@ -114,13 +115,20 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             match ofItem (one, opens) with
             | Some _ -> None
             | None -> Some(refusal path "opened" one.What one.Line ("it may mean something else with or without `" + opens.Head + "`"))
-        List.choose ofItem found, List.choose refused found
+        let items = List.choose ofItem found
+        let ofItems = items |> List.collect (fun (item, _) -> obstaclesOf item) |> List.map (fun one -> refusal path one.Code one.Name one.Line one.Words)
+        items, List.choose refused found @ ofItems
 
-    /// The words of all files but one, by the name of the file: as they are saved now, else as they run, else as they were built.
+    let placeOf (path: string) = order |> List.tryFindIndex ((=) path)
+
+    /// Whether a file is built before another, as far as that is known.
+    let isBefore (path: string) (other: string) = match placeOf path, placeOf other with Some place, Some later -> place < later | _ -> false
+
+    /// The words of all files that may see one, by the name of the file: as they are saved now, else as they run, else as they were built.
     let wordsBeside (path: string) (saved: (string * string) list) : (string * Set<string>) list =
         [ for baseline in baselines do
             for other, text in baseline.Sources do
-                if other <> path then
+                if other <> path && not (isBefore other path) then
                     match List.tryFind (fst >> (=) other) saved, current.TryGetValue other, outlines.TryGetValue other with
                     | Some (_, text), _, _ -> Path.GetFileName other, wordsIn text
                     | None, (true, now), _ -> Path.GetFileName other, now.Words
@@ -214,15 +222,68 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 now path |> Option.bind (fun outline -> outline.Items |> List.tryFind (fun item -> keyOf path item = entry.Key) |> Option.map (fun item -> path, item)))
         { Resolution.Built = fun path -> match sourceOf path with Ok source -> Some source.Before | Error _ -> None
           Resolution.Now = now
-          Resolution.Place = fun path -> order |> List.tryFindIndex ((=) path)
+          Resolution.Place = placeOf
           Resolution.Earlier = earlier }
 
+    /// The names that a file gives and did not give when it was built.
+    let addedIn (change: Change) : Set<string> =
+        let names (outline: Outline) = outline.Items |> List.collect (fun item -> item.Names) |> Set.ofList
+        names change.After - names change.Source.Before
+
     /// What other files added is not in what was built, where a file looks for it.
-    let addedElsewhere (path: string) (item: Item) : Obstacle list =
-        [ for entry in addedNames do
-            if entry.Key <> path then
-                for name in Set.intersect (item.Words - item.Arguments) entry.Value do
-                    refusal path "added_elsewhere" item.Shown item.Line ("it mentions `" + name + "`, which " + Path.GetFileName entry.Key + " has added since the build") ]
+    let addedElsewhere (changes: Change list) (path: string) (names: Set<string>) : (string * string) list =
+        let now = [ for change in changes -> change.Source.Path, addedIn change ]
+        let earlier = [ for entry in addedNames do if changes |> List.forall (fun change -> change.Source.Path <> entry.Key) then entry.Key, entry.Value ]
+        [ for other, added in now @ earlier do
+            if other <> path && not (isBefore path other) then
+                for name in Set.intersect names added -> name, "which " + Path.GetFileName other + " has added since the build" ]
+
+    /// What is new in a file and could be meant by a name that resolved to something else.
+    let addedHere (change: Change) (item: Item) (name: string) : bool =
+        let isNew (one: Item) = change.Source.Before.Items |> List.forall (fun old -> old.Key <> one.Key)
+        let isSeen (one: Item) = one.Key <> item.Key && (item.IsRecursiveScope || one.Line < item.Line)
+        change.After.Items |> List.exists (fun one -> isNew one && isSeen one && (namesOf change.After one |> List.exists (fun given -> given.Name = name && canMeanWithin item given)))
+
+    /// What could stand for a name that resolved to something outside of the file, and is not seen by a submission.
+    let unseen (changes: Change list) (change: Change) (mention: Resolution.Mention) : (string * string) option =
+        let path, name = mention.Slice.File, mention.Name
+        let hasSignature = List.contains (path + "i") order
+        match mention.Declaration with
+        | Resolution.InSlice _
+        | Resolution.InEarlier _ -> None
+        | _ when addedHere change mention.Slice.Item name -> Some("name", "and the file has a new one, which this code may mean")
+        | Resolution.InFile (other, _) when other = path -> None
+        | _ when hasSignature && change.After.Declared |> List.exists (fun one -> one.Name = name) -> Some("ambiguous", "and the file has one that its signature file may hide")
+        | _ -> addedElsewhere changes path (Set.singleton name) |> List.tryHead |> Option.map (fun (_, reason) -> "added_elsewhere", reason)
+
+    /// An assembly of the project that the one of this change does not refer to.
+    let notReferred (change: Change) (mention: Resolution.Mention) : (string * string) option =
+        let rec refersTo (name: string) (assembly: Assembly) =
+            assembly.GetReferencedAssemblies() |> Array.exists (fun one ->
+                one.Name = name || (baselines |> List.exists (fun other -> other.Name = one.Name && refersTo name other.Assembly)))
+        match mention.Declaration with
+        | Resolution.InFile (other, _) ->
+            match baselines |> List.tryFind (fun one -> one.Sources |> List.exists (fst >> (=) other)) with
+            | Some owner when owner.Name <> change.Source.Baseline.Name && not (refersTo owner.Name change.Source.Baseline.Assembly) ->
+                Some("declared_below", "which is in " + owner.Name + ", to which " + change.Source.Baseline.Name + " did not refer when it was built")
+            | _ -> None
+        | _ -> None
+
+    /// Methods that a computation expression calls without naming them, where something that the code does not see yet has them too.
+    let unseenBuilders (change: Change) (slice: Slices.Slice) : Obstacle list =
+        let isBehind (one: Declared) = one.Line > slice.Item.EndLine && not slice.Item.IsRecursiveScope
+        let ofFile = change.After.Declared |> List.filter (fun one -> isBehind one && Opened.ofBuilders.Contains one.Name)
+        let ofOthers =
+            [ for baseline in baselines do
+                for other, _ in baseline.Sources do
+                    if other <> slice.File && not (isBefore other slice.File) then
+                        match sourceOf other with
+                        | Ok source -> for one in source.Before.Declared do if Opened.ofBuilders.Contains one.Name && source.Before.Namespaces.Contains one.Path then one
+                        | Error _ -> () ]
+        if Set.isEmpty (Set.intersect slice.Item.Words Opened.ofExpressions) then []
+        else
+            [ for one in List.truncate 1 (ofFile @ ofOthers) ->
+                refusal slice.File "declared_below" slice.Item.Shown slice.Item.Line ("its computation expression may call `" + one.Name + "`, which is declared below it or in a later file") ]
 
     /// A value of a module that is a structure cannot be changed by code of another assembly, which gets a copy.
     let changesCopy (change: Change) (mention: Resolution.Mention) =
@@ -237,10 +298,10 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         let refuse (mention: Resolution.Mention) (code, reason) =
             refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
         let obstacleOf (mention: Resolution.Mention) =
-            match Resolution.obstacleOf sources mention, changesCopy changeOf.[mention.Slice.Module] mention with
-            | Some found, _
-            | None, Some found -> Some(refuse mention found)
-            | None, None -> None
+            let change = changeOf.[mention.Slice.Module]
+            [ Resolution.obstacleOf sources; changesCopy change; unseen changes change; notReferred change ]
+            |> List.tryPick (fun obstacle -> obstacle mention)
+            |> Option.map (refuse mention)
         let orders = slices |> List.map (fun (change, slice) -> slice.Module, Resolution.otherOrders change.After slice.Item) |> Map.ofList
         let most = orders |> Seq.map (fun entry -> List.length entry.Value) |> Seq.fold max 0
         let inOrder (number: int) (slice: Slices.Slice) = orders.[slice.Module] |> List.tryItem number |> Option.defaultValue slice.Item.Openings
@@ -248,7 +309,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             let uncertain (other: Resolution.Mention list) =
                 Resolution.differing usual other |> List.map (fun mention -> refuse mention ("ambiguous", "which means one thing or another by the order in which names become visible"))
             let ofOrders = [ 0 .. most - 1 ] |> List.map (fun number -> check (inOrder number) |> Result.map uncertain) |> allOf |> Result.map List.concat
-            match List.choose obstacleOf usual, ofOrders with
+            match (slices |> List.collect (fun (change, slice) -> unseenBuilders change slice)) @ List.choose obstacleOf usual, ofOrders with
             | [], Ok [] -> Ok()
             | found, Ok more -> Error(List.distinct (found @ more))
             | found, Error more -> Error(found @ [ for one in more -> { one with Code = "ambiguous" } ]))
@@ -272,7 +333,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             |> List.collect (fun (change, slice, _) -> standingsOf referenced change.Source slice.Item)
             |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path)
         let path = (slices |> List.map (fun (change, _, _) -> change) |> List.head).Source.Path
-        let resolve (openings: Slices.Slice -> Opening list) =
+        let resolveIn (openings: Slices.Slice -> Opening list) =
             let lines = submissionWith openings |> Array.ofList
             let found = isolated.Check(standings, Slices.plain (List.ofArray lines))
             let origin (message: CompilerMessage) =
@@ -280,10 +341,16 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 | Some (slice, line) -> slice.File, line
                 | None -> path, 1
             if found.Messages |> Array.exists (fun message -> message.Severity = "error") then
-                match [ for change, slice, _ in slices do yield! addedElsewhere change.Source.Path slice.Item ] with
-                | [] -> Error(complaints path origin found.Messages)
-                | explained -> Error explained
+                let explained =
+                    [ for change, slice, _ in slices do
+                        for name, reason in addedElsewhere changes change.Source.Path (slice.Item.Words - slice.Item.Arguments) ->
+                            refusal change.Source.Path "added_elsewhere" slice.Item.Shown slice.Item.Line ("it mentions `" + name + "`, " + reason) ]
+                Error(if List.isEmpty explained then complaints path origin found.Messages else explained)
             else Ok(Resolution.mentionsOf (fun name -> List.contains name names) lines (found.Uses()))
+        let resolve openings =
+            try
+                resolveIn openings
+            with e -> Error [ refusal path "not_compiled" (Path.GetFileName path) 1 ("the compiler could not be asked what its names mean: " + e.GetBaseException().Message) ]
         confirm changes [ for change, slice, _ in slices -> change, slice ] resolve |> Result.bind (fun () ->
             let text = Slices.placed (submissionWith (fun slice -> slice.Item.Openings))
             match (try Ok(isolated.Run(standings, text)) with e -> Error(e.GetBaseException())) with
@@ -301,19 +368,18 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         | Some isolated -> compileWith isolated changes
         | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
 
-    /// Gives methods the bodies of their replacements, or those that they were built with, assembly by assembly.
-    let redirect (changes: Change list) (compiled: Compiled list) : Result<unit, Obstacle list> =
+    /// Gives methods the bodies of their replacements, or those that they were built with, assembly by assembly; the names of those that took it, and what is in the way of the others.
+    let redirect (changes: Change list) (compiled: Compiled list) : string list * Obstacle list =
         let rec each (left: (Source * Deltas.Redirection list) list) (ran: string list) =
             match left with
-            | [] -> Ok()
+            | [] -> ran, []
             | (_, []) :: rest -> each rest ran
             | (source, redirections) :: rest ->
-                try
-                    source.Baseline.Redirect redirections
-                    each rest (source.Baseline.Name :: ran)
-                with :? InvalidOperationException as e ->
+                match (try Ok(source.Baseline.Redirect redirections) with e -> Error(e.GetBaseException().Message)) with
+                | Ok () -> each rest (source.Baseline.Name :: ran)
+                | Error message ->
                     let already = if List.isEmpty ran then "" else "; what changed in " + String.Join(", ", ran) + " runs already"
-                    Error [ refusal source.Path "runtime_refused" source.Baseline.Name 1 (e.Message + already) ]
+                    ran, [ refusal source.Path "runtime_refused" source.Baseline.Name 1 (message + already) ]
         let replaced = [ for one in compiled do for redirection in one.Redirections -> one.Of, redirection ]
         let restored =
             [ for change in changes do
@@ -344,8 +410,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         for change in changes do
             let source = change.Source
             current.[source.Path] <- change.After
-            let built = source.Before.Items |> List.collect (fun item -> item.Names) |> Set.ofList
-            addedNames.[source.Path] <- (change.After.Items |> List.collect (fun item -> item.Names) |> Set.ofList) - built
+            addedNames.[source.Path] <- addedIn change
             let present = change.After.Items |> List.map (keyOf source.Path) |> Set.ofList
             for key in List.ofSeq added.Keys do
                 if key.StartsWith(source.Path + "\n", StringComparison.Ordinal) && not (present.Contains key) then added.Remove key |> ignore
@@ -363,11 +428,16 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
         let isAsItRuns = changes |> List.forall (fun change -> List.isEmpty change.Items)
         (if isAsItRuns then Ok [] else compile changes) |> Result.bind (fun compiled ->
-            redirect changes compiled |> Result.map (fun () ->
-                let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
-                let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
+            let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
+            let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
+            match redirect changes compiled with
+            | _, [] ->
                 remember changes compiled
-                news @ again))
+                Ok(news @ again)
+            | ran, obstacles ->
+                let hasRun (source: Source) = List.contains source.Baseline.Name ran
+                remember (changes |> List.filter (fun change -> hasRun change.Source)) (compiled |> List.filter (fun one -> hasRun one.Of))
+                Error obstacles)
 
     /// The values that may have been made with these, directly or by functions, before they changed.
     let outdatedBy (swapped: (Source * Item) list) : Swapped list =

@@ -15,6 +15,8 @@ pub(super) struct Swaps {
     tasks: JoinSet<(SessionId, Option<Swap>)>,
     /// What was written since each of them began.
     since: BTreeMap<SessionId, BTreeSet<String>>,
+    /// The sessions in which something was refused that a build could put in, and was not built yet.
+    refused: BTreeSet<SessionId>,
 }
 
 /// Whether a file is code whose functions can be exchanged.
@@ -59,7 +61,10 @@ impl Swaps {
         let (session, swap) = self.tasks.join_next().await?.ok()?;
         let written = self.since.remove(&session).unwrap_or_default();
         let more = (!written.is_empty()).then_some(DueWork { look: false, written });
-        let is_to_be_built = more.is_none() && swap.is_some_and(|swap| is_buildable(&swap));
+        if swap.is_some_and(|swap| is_buildable(&swap)) {
+            self.refused.insert(session);
+        }
+        let is_to_be_built = more.is_none() && self.refused.remove(&session);
         Some(EndedSwap { session, more, is_to_be_built })
     }
 }
@@ -75,7 +80,8 @@ pub(super) struct EndedSwap {
 
 /// A source that is no code yet keeps a build from succeeding too.
 fn is_buildable(swap: &Swap) -> bool {
-    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| obstacle.code != "syntax_error")
+    let is_code = |code: &str| !matches!(code, "syntax_error" | "not_compiled");
+    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| is_code(&obstacle.code))
 }
 
 #[cfg(test)]

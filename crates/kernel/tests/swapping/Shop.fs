@@ -163,6 +163,13 @@ type Box<'a>(value: 'a) =
     member this.Shown(prefix: string) = sprintf "%s%A" prefix this.Value
     member this.With(other: 'b) = sprintf "%A,%A" this.Value other
 
+module Rounding =
+    [<AutoOpen>]
+    module Auto =
+        let auto (x: float) = x
+
+    let rounded (x: float) = round x
+
 type A() =
     member a.ToB = B(a)
 

@@ -153,6 +153,17 @@ seen"#;
     shop.restore("Early.fs");
     shop.restore("Later.fs");
     assert!(shop.swap(&session, &["Early.fs", "Later.fs"]).await.is_applied());
+    // Nor what else bears its name, in a save of its own or in the same.
+    shop.save("Early.fs", "let helper", "let ceil (x: float) = floor x\n    let helper");
+    shop.save("Shop.fs", "let rounded (x: float) = round x", "let rounded (x: float) = ceil x");
+    assert_eq!(codes(&shop.swap(&session, &["Early.fs", "Shop.fs"]).await), ["name"]);
+    shop.restore("Shop.fs");
+    assert!(shop.swap(&session, &["Early.fs", "Shop.fs"]).await.is_applied());
+    shop.save("Shop.fs", "let rounded (x: float) = round x", "let rounded (x: float) = ceil x");
+    assert_eq!(codes(&shop.swap(&session, &["Shop.fs"]).await), ["added_elsewhere"]);
+    shop.restore("Early.fs");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(&session, &["Early.fs", "Shop.fs"]).await.is_applied());
 
     // Names of the file's own hide those that it opens, and those of a module around it.
     shop.save("Root.fs", "= helper x", "= helper x * 10");
@@ -483,6 +494,17 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Earliest\n", "opened"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Nowhere\n", "opened"),
     ("open Shop.Early\n", "", "not_compiled"),
+    ("open Shop.Early\n", "open Shop.Early\nopen Checked\n", "fixed"),
+    (
+        "    let above (x: int) = x + 1\n    let helper (x: int) = x + 5\n\n    open System.Globalization\n",
+        "    open System.Globalization\n\n    let above (x: int) = x + 1\n    let helper (x: int) = x + 5\n",
+        "order",
+    ),
+    (
+        "        let auto (x: float) = x\n",
+        "        let auto (x: float) = x\n        let round (x: float) = floor x\n",
+        "name",
+    ),
     ("[<RequireQualifiedAccess>]\n", "", "shape"),
     ("module Strict =", "module Severe =", "shape"),
     (
