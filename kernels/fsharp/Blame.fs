@@ -34,6 +34,9 @@ let strayJob () : string option =
     | job when job = Volatile.Read &running || withheld.ContainsKey job -> None
     | job -> Some job
 
+/// Whether the code of a job is stored nowhere.
+let isWithheld (job: string) : bool = withheld.ContainsKey job
+
 /// Runs the eval of a job, which is the one that runs until then.
 let during (job: string) (isWithheld: bool) (work: unit -> 'T) : 'T =
     if isWithheld then withheld.TryAdd(job, ()) |> ignore

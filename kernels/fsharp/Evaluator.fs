@@ -76,14 +76,14 @@ type private PlainOne =
 type private Nature =
     | ChangesNothing
     | MayChange
-    /// It runs tests, and does nothing else.
-    | RunsTests
+    /// It runs tests, or starts or stops the application, and does nothing else.
+    | IsCommand
 
 /// Starts the analysis of a submission beside its evaluation, on a thread of its own because it needs a large stack too.
 let private analyse (own: Names) (session: Session) (text: string) : Lazy<Nature> =
     let mutable nature = MayChange
     let analysed () =
-        if Purity.runsTests own (parse session) text then RunsTests
+        if Purity.isCommand own (parse session) text then IsCommand
         elif Purity.changesState own (parse session) text then MayChange
         else ChangesNothing
     let thread = Thread((fun () -> nature <- analysed ()), stackSize, IsBackground = true)
@@ -247,8 +247,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         if outcome = Completed then silenced.Learn submission.Text
         let valued = if outcome = Completed then valuesIn (List.ofSeq definitions) display else []
         let value, valueType, content =
-            // A run of tests gives nothing that a later submission could want, and is not run again for it.
-            if nature = RunsTests then None, None, None
+            // It gives nothing that a later submission could want, and is not run again for it.
+            if nature = IsCommand then None, None, None
             else lastValue valued (match result with Ok lone -> lone | Error _ -> None)
         let named = valued |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
         if isWithholding then bound.Forget named else bound.Learn named
@@ -256,7 +256,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         // Printing a sequence evaluates the beginning of it, and showing one too, which may be the session's own code.
         let mayChange =
             match nature with
-            | RunsTests -> false
+            | IsCommand -> false
             | MayChange -> true
             | ChangesNothing -> Option.exists Bound.isLazy valueType || MainstayDisplay.Sink.hasRunCode
         let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && mayChange
@@ -266,7 +266,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 surroundings.After(submission.Text, before, run)
             else Some []
         { Outcome = outcome
-          Display = (if nature = RunsTests then "" else display)
+          Display = (if nature = IsCommand then "" else display)
           Value = value
           ValueType = valueType
           Content = content

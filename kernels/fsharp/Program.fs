@@ -96,6 +96,7 @@ type private Worker(channel: Channel) =
         Environment.CurrentDirectory <- wanted.WorkingDirectory
         UserOutput.install (fun job isError text -> channel.Send(encodeOutput job isError text))
         Input.install channel.Send
+        Applications.install channel.Send wanted.Project
         let complaints = new StringWriter()
         let opened =
             try
@@ -153,7 +154,10 @@ type private Worker(channel: Channel) =
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
         | None -> answer id (encodeReview id false (Intellisense.check session code None) 0)
 
-    let swap (id: int64) (files: string list) (session: Evaluator) = answer id (encodeSwapped id (session.Swap files))
+    let swap (id: int64) (files: string list) (session: Evaluator) =
+        let swapped = session.Swap files
+        if List.isEmpty swapped.Obstacles && not (List.isEmpty swapped.Swapped) then MainstayDisplay.AppRunning.codeChanged ()
+        answer id (encodeSwapped id swapped)
 
     let evaluate (id: int64) (job: string) (code: string) (file: string option) commandLine (isWithheld: bool) (session: Evaluator) =
         answer id (encodeResult id (session.Evaluate(id, job, code, file, commandLine, isWithheld, (fun () -> pending.Take id))))
@@ -223,8 +227,9 @@ type private Worker(channel: Channel) =
 
     /// Code that ends the process leaves no result; what is to be told of it is told now.
     let tellLeaving () =
-        match evaluator |> Option.bind (fun session -> session.Leaving()) with
-        | Some (job, diagnostics) when not (List.isEmpty diagnostics) -> channel.Send(encodeLeaving job diagnostics)
+        match evaluator |> Option.bind (fun session -> session.Leaving()), Applications.leaving () with
+        | Some (job, diagnostics), _ when not (List.isEmpty diagnostics) -> channel.Send(encodeLeaving job diagnostics)
+        | None, Some job -> channel.Send(encodeEnding job "its application ended the process")
         | _ -> ()
 
     member _.Run() =
@@ -253,6 +258,7 @@ let private takeVariable (name: string) =
 let main _ =
     let address = takeVariable "MAINSTAY_WORKER_ADDRESS"
     let token = takeVariable "MAINSTAY_WORKER_TOKEN"
+    Applications.configure (takeVariable "MAINSTAY_APPLICATIONS")
     takeVariable "DOTNET_MODIFIABLE_ASSEMBLIES" |> ignore // The runtime has read it; programs that code starts are none of its business.
     if String.IsNullOrEmpty address || String.IsNullOrEmpty token then
         eprintfn "The F# worker is started by mainstay, which sets MAINSTAY_WORKER_ADDRESS and MAINSTAY_WORKER_TOKEN."

@@ -110,7 +110,9 @@ type Project =
       /// Whether their modules are opened too, beside those that open themselves.
       OpensModules: bool
       /// The folder in which their code looks for its own files.
-      Folder: string option }
+      Folder: string option
+      /// The folder of the project's file.
+      Directory: string option }
 
 /// A test that could be run.
 type TestItem =
@@ -269,7 +271,8 @@ let private decodeProject (element: JsonElement) : Project option =
               Sources = texts "sources" project
               Opened = texts "opened" project
               OpensModules = flag "opensModules" project
-              Folder = tryText "folder" project }
+              Folder = tryText "folder" project
+              Directory = tryText "directory" project }
     | _ -> None
 
 let private decodeUpcoming (element: JsonElement) : Upcoming list =
@@ -622,6 +625,52 @@ let encodeOutput (job: string) (isError: bool) (text: string) =
     message "output" [ writeText "job" job; writeText "stream" (if isError then "stderr" else "stdout"); writeText "text" text ]
 
 let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]
+
+/// An application that runs.
+type RunningApplication =
+    { Name: string
+      /// The function it began with, where one was named.
+      Entry: string option
+      Arguments: string list
+      Addresses: string list
+      /// The job that started it.
+      Job: string option }
+
+type ApplicationEnding =
+    | EndedByStop
+    | EndedByItself of exitCode: int option
+    | EndedByFailure of reason: string
+
+type ApplicationState =
+    | Running of RunningApplication
+    | Ended of ApplicationEnding
+
+/// The application of the project runs, or runs no more; `pid` is the process's.
+let encodeApplication (pid: int) (state: ApplicationState) =
+    message "application" [
+        match state with
+        | Running one ->
+            let room = Room()
+            yield writeText "state" "started"
+            yield writeText "name" (cut one.Name)
+            yield writeOptionalText "entry" one.Entry
+            yield writeTexts "arguments" (one.Arguments |> List.map room.Take)
+            yield writeTexts "addresses" (List.truncate itemLimit one.Addresses)
+            yield writeInteger "pid" (int64 pid)
+            yield writeOptionalText "job" one.Job
+        | Ended ending ->
+            yield writeText "state" "ended"
+            match ending with
+            | EndedByStop -> yield writeText "ending" "stopped"
+            | EndedByItself code ->
+                yield writeText "ending" "completed"
+                match code with
+                | Some code -> yield writeInteger "exitCode" (int64 code)
+                | None -> ()
+            | EndedByFailure reason ->
+                yield writeText "ending" "failed"
+                yield writeText "message" (cut reason)
+    ]
 
 /// Code of the job that runs ends the process by itself; what the compiler said of it goes along, since no result will tell.
 let encodeLeaving (job: string) (diagnostics: Diagnostic list) =

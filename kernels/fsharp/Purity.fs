@@ -244,7 +244,9 @@ let changesState (own: Names) (parse: string -> obj option) (text: string) : boo
             | None -> true
         with _ -> true // a tree that cannot be read proves nothing
 
-let private runningTests = [ "Mainstay"; "Tests"; "run" ]
+/// What is called for what it does now, and not for what the session has afterwards: it is not run again to rebuild the session. An application
+/// that runs is started again for itself.
+let private commands = [ [ "Mainstay"; "Tests"; "run" ]; [ "Mainstay"; "App"; "run" ]; [ "Mainstay"; "App"; "runFrom" ]; [ "Mainstay"; "App"; "stop" ] ]
 
 /// Whether an argument is made of nothing but literals, named or not.
 let rec private isLiteral (expression: Tree) : bool =
@@ -254,13 +256,13 @@ let rec private isLiteral (expression: Tree) : bool =
     | Expression (("Paren" | "Tuple" | "Typed"), parts) -> List.forall isLiteral (expressionsIn parts)
     | _ -> false
 
-/// Whether a submission runs tests and does nothing else.
-let runsTests (own: Names) (parse: string -> obj option) (text: string) : bool =
+/// Whether a submission runs tests, or starts or stops the application, and does nothing else.
+let isCommand (own: Names) (parse: string -> obj option) (text: string) : bool =
     let isRun (case: string, parts: Tree list) =
         match case, expressionsIn parts with
-        | ("DoExpr" | "Expr"), [ Call (Path path, arguments) ] -> path = runningTests && List.forall isLiteral arguments
+        | ("DoExpr" | "Expr"), [ Call (Path path, arguments) ] -> List.contains path commands && List.forall isLiteral arguments
         | _ -> false
-    let mayRun = text.Contains(String.concat "." runningTests) && text.Length <= lengthLimit && not (own.Gives "Mainstay")
+    let mayRun = (text.Contains "Mainstay.Tests." || text.Contains "Mainstay.App.") && text.Length <= lengthLimit && not (own.Gives "Mainstay")
     mayRun
     && (try
             match parse text |> Option.map (read >> List.collect declarationsIn) with

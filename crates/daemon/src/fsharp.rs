@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use mainstay_embedded::kernel_file;
 use mainstay_home::Home;
 use mainstay_home::config::{FsharpConfig, Watch};
+use mainstay_kernel::fsharp::APPLICATIONS_VARIABLE;
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
@@ -42,6 +43,8 @@ pub(crate) struct FsharpKernel {
     opens: OpenedNames,
     /// What the compiler of each session is told.
     arguments: Vec<String>,
+    /// What the workers are told of applications, as text.
+    applications: String,
     /// How long it may take to find out what a project is made of.
     project_limit: Duration,
     /// How long the scripts may take that run at a start.
@@ -51,7 +54,12 @@ pub(crate) struct FsharpKernel {
 impl FsharpKernel {
     pub(crate) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
         let arguments = config.fsi_args.split_whitespace().map(str::to_owned).collect();
+        let applications = format!(
+            "{};{};{}",
+            config.application_start_ms, config.application_stop_ms, config.browser_reload
+        );
         Self {
+            applications,
             opens: config.opens,
             builds_newest: config.watch == Watch::Swap,
             search: mainstay_home::search::fsharp_sdks(home, config),
@@ -113,7 +121,8 @@ impl FsharpKernel {
         let opens = DIAGNOSTICS_SWITCHES.iter().any(|switch| spec.environment.variable(switch).is_some());
         let is_kept = |name: &OsString| !(opens && DIAGNOSTICS_SWITCHES.iter().any(|switch| name == switch));
         let own = environment.into_iter().filter(|(name, _)| is_kept(name));
-        let environment = creators.chain(own).collect();
+        let applications = (APPLICATIONS_VARIABLE.into(), self.applications.clone().into());
+        let environment = creators.chain(own).chain([applications]).collect();
         let launch = Launch { program, arguments, environment };
         let builder = spec.project.clone().map(|project| {
             let search = self.search.of_session(&spec.environment);

@@ -1,5 +1,6 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
+mod application;
 mod last_values;
 mod notices;
 mod reload;
@@ -182,6 +183,7 @@ impl WarmUp {
                 | RunnerNotice::Comm { .. }
                 | RunnerNotice::CommTaken { .. }
                 | RunnerNotice::Asks { .. }
+                | RunnerNotice::Application(_)
                 | RunnerNotice::Checks { .. }
                 | RunnerNotice::Finished { .. }
                 | RunnerNotice::Built { .. }

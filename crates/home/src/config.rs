@@ -141,6 +141,13 @@ pub struct FsharpConfig {
     pub opens: OpenedNames,
     /// Compiler options for each new F# session, separated by spaces, as for `--fsi-args`: `"--define:X --nowarn:25"`.
     pub fsi_args: String,
+    /// Whether pages of an application that `mainstay run-app` started reload by themselves when its code has changed: a script is added to
+    /// its HTML.
+    pub browser_reload: bool,
+    /// How long an application may take to begin to listen before `mainstay run-app` no longer waits for it, in milliseconds.
+    pub application_start_ms: u64,
+    /// How long an application may take to stop in order, in milliseconds.
+    pub application_stop_ms: u64,
 }
 
 impl Default for FsharpConfig {
@@ -152,6 +159,9 @@ impl Default for FsharpConfig {
             on_obstacle: OnObstacle::default(),
             opens: OpenedNames::default(),
             fsi_args: String::new(),
+            browser_reload: true,
+            application_start_ms: 30_000,
+            application_stop_ms: 10_000,
         }
     }
 }

@@ -134,6 +134,7 @@ pub(crate) async fn greet(
             | FromWorker::Asks { .. }
             | FromWorker::Output { .. }
             | FromWorker::Display { .. }
+            | FromWorker::Application { .. }
             | FromWorker::Interrupted { .. }
             | FromWorker::Ending { .. } => {}
         }

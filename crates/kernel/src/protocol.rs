@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use mainstay_model::reload::Description;
 use mainstay_model::{
-    AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError, Reference,
-    References, Swap, TextPosition,
+    ApplicationNotice, AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError,
+    Reference, References, Swap, TextPosition,
 };
 use mainstay_runner::query::{Members, Review, Symbols, Tests};
 use mainstay_runner::{CodeText, CompletionItem, Upcoming};
@@ -159,6 +159,11 @@ pub(crate) enum FromWorker {
         is_value: bool,
         data: Bundle,
     },
+    /// The application of the project runs, or runs no more.
+    Application {
+        #[serde(flatten)]
+        notice: ApplicationNotice,
+    },
     /// The interrupt was tried.
     Interrupted { id: u64 },
     /// Code of a job is about to end the process.
@@ -275,6 +280,7 @@ impl FromWorker {
             | Self::Asks { .. }
             | Self::Output { .. }
             | Self::Display { .. }
+            | Self::Application { .. }
             | Self::Ending { .. } => None,
             Self::Ready { id, .. }
             | Self::Diagnostics { id, .. }

@@ -86,6 +86,8 @@ pub(crate) struct HelloProject {
     /// What its own assemblies are built from, in the order of the builds.
     sources: Vec<String>,
     folder: Option<String>,
+    /// The folder of the project's file, in which its application runs.
+    directory: Option<String>,
     /// The assemblies of which names are opened.
     opened: Vec<String>,
     /// Whether their modules are opened too, beside those that open themselves.
@@ -162,6 +164,7 @@ impl StartupContext {
             natives: texts(natives),
             sources: known.sources.clone(),
             folder: folder.as_deref().map(text),
+            directory: Path::new(&known.path).parent().map(text),
             opened: copies(match opens {
                 OpenedNames::All => own,
                 // All projects of a solution are meant; of a single project the last is itself, behind those it refers to.

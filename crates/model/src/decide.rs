@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::Timestamp;
 use crate::agent::{JobSpec, QueuedPrompt};
+use crate::application::{ApplicationNotice, EndedApplication};
 use crate::command::Command;
 use crate::command_line::CommandLine;
 use crate::error::Error;
@@ -400,6 +401,23 @@ impl Draft<'_> {
         if is_up && (waited || !swap.is_nothing()) {
             self.record(of(Source::System), EventBody::SourcesSwapped(Box::new(swap)));
         }
+    }
+
+    /// Takes in that the application runs, or runs no more. What is known already is no news.
+    fn application_notice(&mut self, notice: ApplicationNotice) {
+        let known = self.session.application.as_ref().map(|known| &known.application);
+        let body = match notice {
+            ApplicationNotice::Started(application) if known == Some(&application) => return,
+            ApplicationNotice::Started(application) => EventBody::ApplicationStarted(Box::new(application)),
+            ApplicationNotice::Ended(ending) => match known {
+                Some(known) => {
+                    let name = known.name.clone();
+                    EventBody::ApplicationEnded(Box::new(EndedApplication { name, ending }))
+                }
+                None => return,
+            },
+        };
+        self.record(of(Source::Worker), body);
     }
 
     /// Takes in how what the session's code rests on is now. What it had not rested on before is no change.

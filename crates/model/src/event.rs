@@ -186,7 +186,6 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blame: Option<Blame>,
     },
-
     /// A command was accepted and waits for its turn in the session's lane. The source is its client.
     CommandQueued(Box<QueuedCommand>),
     /// A command that had waited left the lane without another event of its own: it did not begin, or had nothing to do.
@@ -200,7 +199,6 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
-
     /// A running job, or a client's command, asks whoever is attached.
     AskRaised(Box<Ask>),
     /// A principal answered an ask that needs the same answer of more. The source is who answered.
@@ -413,7 +411,6 @@ pub enum EventBody {
         /// The job that was interrupted.
         job: JobId,
     },
-
     /// What the session's code rests on is something else from here on: it referred to more, or a worker has it anew.
     EnvironmentChanged {
         /// All of it, by name, with the content that the worker has.
@@ -438,6 +435,10 @@ pub enum EventBody {
     },
     /// Changed sources of the session's project were put into the code that runs, or could not be.
     SourcesSwapped(Box<crate::Swap>),
+    /// The application of the session's project runs in its worker.
+    ApplicationStarted(Box<crate::Application>),
+    /// The application of the session's project runs no more.
+    ApplicationEnded(Box<crate::EndedApplication>),
     /// A runner was given something to do that is no code. Always before an agent hears of it.
     JobRequested {
         /// The job that was requested.
@@ -471,8 +472,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace_ms: Option<u64>,
     },
-    /// An agent says a piece of a message. Once the message is whole it is added; pieces of one that never was are what there is of
-    /// it.
+    /// An agent says a piece of a message. Once the message is whole it is added; of one that never was there are pieces.
     MessageStreamed(Delta),
     /// Something was said to an agent while it works. It hears it when it can.
     PromptQueued(QueuedPrompt),

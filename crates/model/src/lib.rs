@@ -7,6 +7,7 @@
 pub mod access;
 pub mod affordance;
 pub mod agent;
+pub mod application;
 pub mod ask;
 mod base64;
 pub mod breaker;
@@ -71,6 +72,9 @@ pub use affordance::{Action, Availability};
 pub use agent::{
     AgentNotice, AgentState, Delivery, Delta, JobKind, JobSpec, Note, Prompt, QueuedPrompt, Setting,
     ThinkingLevel, WorkEnding, WorkOutcome, YieldReason,
+};
+pub use application::{
+    Application, ApplicationEnding, ApplicationNotice, ApplicationStart, EndedApplication, SessionApplication,
 };
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use base64::Base64;

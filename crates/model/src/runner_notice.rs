@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentNotice;
+use crate::application::ApplicationNotice;
 use crate::ask::Question;
 use crate::comm::CommMessage;
 use crate::diagnostic::Diagnostic;
@@ -118,6 +119,8 @@ pub enum RunnerNotice {
         /// How long the answer may take, in milliseconds.
         timeout_ms: Option<u64>,
     },
+    /// The application of the session's project runs, or runs no more.
+    Application(ApplicationNotice),
     /// An agent says something, or has ended a job.
     Agent(AgentNotice),
     /// A job has ended.

@@ -1,6 +1,7 @@
 //! The session as its events tell it: the projection that commands are decided against.
 
 mod access;
+mod application;
 mod asks;
 mod build;
 mod delegations;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::affordance::{Action, Reach, offered, reaches};
 use crate::agent::{AgentState, QueuedPrompt};
+use crate::application::SessionApplication;
 use crate::ask::PendingAsk;
 use crate::capability::{Capabilities, Capability};
 use crate::entry::TranscriptEntry;
@@ -156,6 +158,9 @@ pub struct Session {
     /// Whether a client's summary came while its agent worked, which was given the whole conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary_is_new: bool,
+    /// The application of its project, where one is to run: a new worker starts it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Box<SessionApplication>>,
 }
 
 /// The session that another was forked off.
@@ -324,6 +329,7 @@ impl Session {
             messages: 0,
             delegations: Vec::new(),
             summary_is_new: false,
+            application: None,
         })
     }
 

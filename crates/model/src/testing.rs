@@ -76,7 +76,7 @@ impl TestSelection {
 }
 
 /// A text as F# writes it.
-fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     let mut literal = String::from("\"");
     for character in text.chars() {
         match character {

@@ -6,6 +6,7 @@ mod store;
 
 use std::path::Path;
 
+use mainstay_model::application::stop_code;
 use mainstay_model::{Error, JobSpec, Seq, SessionId, Timestamp};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{
@@ -29,7 +30,9 @@ use mainstay_terminal_client::search::show_found;
 use mainstay_terminal_client::session_changes::{
     compacted_text, delete_question, moved_text, refresh_reason,
 };
-use mainstay_terminal_client::session_text::{session_facts, session_line, startup_text, tally};
+use mainstay_terminal_client::session_text::{
+    application_text, session_facts, session_line, startup_text, tally,
+};
 use mainstay_terminal_client::sessions::create;
 use mainstay_terminal_client::status::status_text;
 use mainstay_terminal_client::transcript::{
@@ -78,6 +81,8 @@ impl PromptLoop {
             Command::Find(text) => self.find(text).await?,
             Command::Values => self.values().await?,
             Command::Test(pattern) => self.test(pattern).await?,
+            Command::RunApp(arguments) => self.run_app(arguments).await?,
+            Command::StopApp => self.evaluate(Submission::new(stop_code(None), None)).await?,
             Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
             Command::Delete(reference) => self.delete(reference).await?,
@@ -303,6 +308,8 @@ impl PromptLoop {
     async fn session_info(&self) -> Result<(), Error> {
         let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
         print!("{}", super::banner::facts(&session, self.paint, Timestamp::now()));
+        let application = application_text(&session, self.paint, Timestamp::now());
+        print!("{}", application.unwrap_or_default());
         let (noun, failed) = tally(&session);
         println!("{}, {failed}, {}", counted(session.evals, noun), counted(session.last_seq.0, "event"));
         if !session.usage.is_zero() {

@@ -130,6 +130,7 @@ mod tests {
             running: None,
             orphaned: None,
             dropped_environment: None,
+            application: None,
             worker: Some(WorkerView {
                 kernel: "F# 4.7".to_owned(),
                 runtime: ".NET Core 3.1.32".to_owned(),

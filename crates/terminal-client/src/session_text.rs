@@ -2,7 +2,7 @@
 
 use mainstay_model::session::Parent;
 use mainstay_model::{Principal, SessionId, Timestamp, ValidityCounts};
-use mainstay_protocol::view::{Orphaned, SessionView, StartupView};
+use mainstay_protocol::view::{ApplicationView, Orphaned, SessionView, StartupView};
 use mainstay_terminal::{Paint, Tone, ago, counted, printable};
 
 /// What a session's worker brought in before its own code, and what of it did not go as it was meant to; nothing where there was nothing.
@@ -13,6 +13,21 @@ pub fn startup_text(session: &SessionView, paint: Paint) -> String {
     let warnings = faults.iter().cloned().chain(unbuilt).map(|warning| line(&warning, Tone::Warning));
     let summary = (!summary.is_empty()).then(|| line(summary, Tone::Faint));
     summary.into_iter().chain(warnings).collect()
+}
+
+/// The application of a session's project: where it listens, or that it does not run; none where none is to run.
+pub fn application_text(session: &SessionView, paint: Paint, now: Timestamp) -> Option<String> {
+    let ApplicationView { name, runs, addresses, since, .. } = session.application.as_ref()?;
+    let name = printable(name);
+    if !runs {
+        let words = format!("{name} does not run; it is started again with the session's next worker");
+        return Some(paint.tone(Tone::Warning, &words) + "\n");
+    }
+    let places = match addresses.is_empty() {
+        true => "listens on nothing yet".to_owned(),
+        false => printable(&addresses.join(", ")).into_owned(),
+    };
+    Some(format!("{name} runs: {places}, started {}\n", ago(*since, now)))
 }
 
 /// That the connection which asked for what runs in a session has left, and what to do; none where it has not.

@@ -9,7 +9,7 @@ use mainstay_terminal::{Paint, Tone, ago, bytes, printable};
 use serde_json::Value;
 
 use crate::fault::{HardReset, fault_text};
-use crate::session_text::{called, orphaned_text, session_line, validity_words};
+use crate::session_text::{application_text, called, orphaned_text, session_line, validity_words};
 
 /// The daemon and its live sessions.
 pub fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -> String {
@@ -65,6 +65,9 @@ pub fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -> Strin
         }
         text.push_str(
             &orphaned_text(session, paint, now).map(|text| format!("    {text}")).unwrap_or_default(),
+        );
+        text.push_str(
+            &application_text(session, paint, now).map(|text| format!("    {text}")).unwrap_or_default(),
         );
         if let Some(words) = validity_words(session) {
             text.push_str(&paint.tone(Tone::Warning, &format!("    {words}\n")));

@@ -184,3 +184,19 @@ type Tests private () =
         live.End(TestsReport.summary run)
         // The report has a name only where it replaces what was shown while the run went on.
         Sink.show (if live.IsShown then Some name else None) (TestsReport.bundle run)
+
+/// The application of the session's project, such as a web application. It runs in the session, on a thread of its own: code shares its state,
+/// and what is saved runs in it.
+[<AbstractClass; Sealed>]
+type App private () =
+    /// Starts the project's program with these arguments, unless it runs already, and says where it listens.
+    static member run([<ParamArray>] arguments: string[]) : unit = Console.Out.WriteLine(AppRunning.run None (List.ofArray arguments))
+
+    /// The same from another function, which takes the arguments or nothing; it is given by its full name.
+    static member runFrom(entry: string, [<ParamArray>] arguments: string[]) : unit =
+        Console.Out.WriteLine(AppRunning.run (Some entry) (List.ofArray arguments))
+
+    /// Stops it in order. It has so long as the settings say, unless it is said otherwise.
+    static member stop(?timeoutMs: int) : unit =
+        if defaultArg timeoutMs 1 <= 0 then invalidArg "timeoutMs" "an application needs a time of one millisecond at least"
+        Console.Out.WriteLine(AppRunning.stop (timeoutMs |> Option.map (fun limit -> TimeSpan.FromMilliseconds(float limit))))

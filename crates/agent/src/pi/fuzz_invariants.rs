@@ -190,6 +190,7 @@ impl Conversation {
                     | RunnerNotice::Display { .. }
                     | RunnerNotice::Cleared { .. }
                     | RunnerNotice::Comm { .. }
+                    | RunnerNotice::Application(_)
                     | RunnerNotice::CommTaken { .. }
                     | RunnerNotice::Finished { .. }
                     | RunnerNotice::Exited { .. },

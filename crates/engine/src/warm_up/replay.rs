@@ -43,6 +43,7 @@ impl WarmUp {
         };
         replayed.diverged.splice(0..0, diverged);
         self.run_all(&mut run, items, &mut replayed).await?;
+        self.start_application(&committed, &mut run).await?;
         Ok(replayed)
     }
 
@@ -199,7 +200,7 @@ impl From<Error> for ReplayFailed {
 }
 
 /// Hears of a job's end. What it asks is answered as it was the first time; what other jobs' code says is told by `others`.
-async fn end_of(
+pub(super) async fn end_of(
     job: JobId,
     mut answers: impl Iterator<Item = Result<Value, Error>>,
     runner: &dyn Kernel,
@@ -225,6 +226,7 @@ async fn end_of(
                 | RunnerNotice::Cleared { .. }
                 | RunnerNotice::Comm { .. }
                 | RunnerNotice::CommTaken { .. }
+                | RunnerNotice::Application(_)
                 | RunnerNotice::Agent(_)
                 | RunnerNotice::Checks { .. }
                 | RunnerNotice::Built { .. },
@@ -250,6 +252,7 @@ async fn end_of(
 fn says_another(notice: &RunnerNotice, running: JobId) -> bool {
     match notice {
         RunnerNotice::Output { job, .. } | RunnerNotice::Display { job, .. } => *job != Some(running),
+        RunnerNotice::Application(_) => true,
         RunnerNotice::Cleared { .. }
         | RunnerNotice::Comm { .. }
         | RunnerNotice::CommTaken { .. }

@@ -6,6 +6,7 @@ mod acknowledgements;
 mod adoption;
 mod agents;
 mod anything;
+mod applications;
 mod asks;
 mod breakers;
 mod cancelling;

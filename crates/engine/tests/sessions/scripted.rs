@@ -30,6 +30,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_model::LastWords;
 use mainstay_model::reload::Description;
+use mainstay_model::{Application, ApplicationEnding, ApplicationNotice};
 use mainstay_model::{
     AskId, Binding, Blame, BuildReport, Bundle, Capabilities, CommMessage, Diagnostic, Display, Error,
     EvalResult, JobEnding, JobId, JobReport, Limits, OutputStream, Question, RaisedError, Reference,
@@ -186,6 +187,7 @@ impl RunnerFactory for Scripted {
         let current = Arc::<Mutex<VecDeque<Arc<Notify>>>>::default();
         let (answers, answered) = mpsc::unbounded_channel();
         let process = Process {
+            pid,
             notices,
             answered,
             current: Arc::clone(&current),
@@ -398,6 +400,7 @@ impl Kernel for ScriptedRunner {
 
 /// The worker's side of the test kernel.
 struct Process {
+    pid: u32,
     notices: mpsc::Sender<RunnerNotice>,
     answered: mpsc::UnboundedReceiver<Answer>,
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
@@ -613,6 +616,23 @@ impl Process {
                 report.result.bindings.push(Binding { name, value_type, value });
                 report.result.touched = Some(vec![rest.to_owned()]);
                 report.changes_state = true;
+            }
+            // The code that starts applications: one that has run as often as it says does not start any more.
+            run if run.starts_with("Mainstay.App.run(") => {
+                let lasts = run.split('"').nth(1).and_then(|text| text.parse().ok()).unwrap_or(usize::MAX);
+                if self.ran.lock().unwrap().iter().filter(|code| code.contains(run)).count() > lasts {
+                    return Err(raised(report));
+                }
+                let arguments = run.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+                let (name, addresses) =
+                    ("Shop".to_owned(), vec![format!("http://127.0.0.1:{}", 5000 + self.pid)]);
+                let application =
+                    Application { name, entry: None, arguments, addresses, pid: self.pid, job: Some(job) };
+                self.say(RunnerNotice::Application(ApplicationNotice::Started(application))).await;
+            }
+            "Mainstay.App.stop()" => {
+                let stopped = ApplicationNotice::Ended(ApplicationEnding::Stopped);
+                self.say(RunnerNotice::Application(stopped)).await;
             }
             "raise" => return Err(raised(report)),
             "reject" => return Err(Diverted::Ends(JobEnding::Rejected)),

@@ -422,6 +422,8 @@ fn told(body: &EventBody) -> String {
         EventBody::AssembliesChanged { changed, .. } => format!("changed: {}", changed.join(", ")),
         EventBody::SourcesChanged { changed, .. } => format!("sources changed: {}", changed.join(", ")),
         EventBody::SourcesSwapped(swap) => format!("swapped: {swap}"),
+        EventBody::ApplicationStarted(application) => format!("runs {application}"),
+        EventBody::ApplicationEnded(ended) => format!("runs no more: {ended}"),
         EventBody::TranscriptCompacted(compaction) => format!("compacted: {}", compaction.summary),
         EventBody::EntryLabeled { entry, label: Some(label) } => format!("labeled {}: {label}", entry.number),
         EventBody::EntryLabeled { entry, label: None } => format!("no label on {}", entry.number),

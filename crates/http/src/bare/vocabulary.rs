@@ -95,7 +95,7 @@ told!(SessionView {
     usage,
     running,
     agent,
-    worker; without capabilities, language, orphaned, dropped_environment
+    worker; without capabilities, language, orphaned, dropped_environment, application
 });
 told!(WorkerView { kernel, runtime, pid, usage });
 

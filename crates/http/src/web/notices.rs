@@ -31,7 +31,9 @@ pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::CommandDequeued { error: Some(_), .. }
         | EventBody::AssembliesChanged { .. }
         | EventBody::SourcesChanged { .. }
-        | EventBody::SourcesSwapped(_) => true,
+        | EventBody::SourcesSwapped(_)
+        | EventBody::ApplicationStarted(_)
+        | EventBody::ApplicationEnded(_) => true,
         body => matches!(body.subject(), Subject::Session | Subject::Worker | Subject::Transcript),
     };
     let described = is_wanted.then(|| body.describe())?;

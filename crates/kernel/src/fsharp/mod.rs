@@ -48,6 +48,9 @@ pub use version::{InvalidVersion, SdkVersion};
 
 use crate::kernel_files::KernelFiles;
 
+/// Tells a worker how long applications may take to start and to stop, in milliseconds, and whether their pages reload: `30000;10000;true`.
+pub const APPLICATIONS_VARIABLE: &str = "MAINSTAY_APPLICATIONS";
+
 /// No worker can be started.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {

@@ -84,6 +84,7 @@ fn size(notice: &RunnerNotice) -> usize {
         | RunnerNotice::Checks { .. }
         | RunnerNotice::Cleared { .. }
         | RunnerNotice::CommTaken { .. }
+        | RunnerNotice::Application(_)
         | RunnerNotice::Agent(_)
         | RunnerNotice::Finished { .. }
         | RunnerNotice::Built { .. }

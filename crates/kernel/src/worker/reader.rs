@@ -83,6 +83,10 @@ impl Reader {
                 self.tell(RunnerNotice::Display { job, display }).await;
                 self.acknowledge(mark).await;
             }
+            Ok(FromWorker::Application { notice }) => {
+                self.drain_pipes().await;
+                self.tell(RunnerNotice::Application(notice)).await;
+            }
             Ok(message) => match message.answers() {
                 Some(id) => self.calls.answer(id, message),
                 None => tracing::debug!(?message, "a worker says"),

@@ -9,14 +9,15 @@ use mainstay_model::grant::{Amounts, AskedOperation, Lease, LeaseChange, LeaseTe
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::vote::Vote;
 use mainstay_model::{
-    Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Channel, CommId, CommMessage, CommStep,
-    CommandId, Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic, Display, DisplayId,
-    Divergence, DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody,
-    EventKind, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, JobSpec, Labels, LeaseId, Limits,
-    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
-    PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
-    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
-    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkEnding, WorkerExit,
+    Activity, Application, ApplicationEnding, Ask, AskEnding, AskId, Base64, Binding, Blame, Channel, CommId,
+    CommMessage, CommStep, CommandId, Compaction, CompletedPart, Cost, Deadline, Delivery, Delta, Diagnostic,
+    Display, DisplayId, Divergence, DivergenceKind, EndedApplication, Environment, Error, EvalEnding,
+    EvalOutcome, EvalResult, EventBody, EventKind, Failure, ForkPoint, IdempotencyKey, JobId, JobKind,
+    JobSpec, Labels, LeaseId, Limits, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
+    OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt,
+    RaisedError, Raiser, Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand,
+    Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason,
+    WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -155,6 +156,18 @@ pub fn bodies() -> Vec<EventBody> {
         },
         EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()], in_build: false },
         EventBody::SourcesSwapped(Box::default()),
+        EventBody::ApplicationStarted(Box::new(Application {
+            name: "Shop".to_owned(),
+            entry: None,
+            arguments: Vec::new(),
+            addresses: vec!["http://127.0.0.1:5000".to_owned()],
+            pid: 4711,
+            job: None,
+        })),
+        EventBody::ApplicationEnded(Box::new(EndedApplication {
+            name: "Shop".to_owned(),
+            ending: ApplicationEnding::Stopped,
+        })),
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(9), 0, 4)],
             summary: "So far.".to_owned(),

@@ -49,6 +49,7 @@ mod restart;
 mod restore;
 mod review;
 mod run;
+mod run_app;
 mod runner_job;
 mod scaffold;
 mod schedule;
@@ -140,6 +141,10 @@ enum Command {
     Eval(eval::Eval),
     /// Run a notebook or a script in a session, cell by cell
     Run(run::Run),
+    /// Run a session's project in it: a web application whose state code shares
+    RunApp(run_app::RunApp),
+    /// Stop the application that runs in a session
+    StopApp(run_app::StopApp),
     /// Run the tests that a session's code defined, and those of the assemblies it refers to
     Test(test::Test),
     /// Say something to an agent
@@ -269,6 +274,8 @@ impl Command {
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
             Self::Run(run) => run.run(home).await,
+            Self::RunApp(run) => run.run(home).await,
+            Self::StopApp(stop) => stop.run(home).await,
             Self::Test(test) => test.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,

@@ -14,7 +14,9 @@ use mainstay_terminal_client::connect::connect_or_start;
 use mainstay_terminal_client::event_table::EventTable;
 use mainstay_terminal_client::fault::{HardReset, fault_text};
 use mainstay_terminal_client::paths::{existing, working_directory};
-use mainstay_terminal_client::session_text::{orphaned_text, session_line, startup_text, validity_words};
+use mainstay_terminal_client::session_text::{
+    application_text, orphaned_text, session_line, startup_text, validity_words,
+};
 use mainstay_terminal_client::sessions::{create, settle};
 
 use super::arguments::named;
@@ -236,6 +238,8 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         println!("  project {project}");
     }
     print!("{}", startup_text(session, paint));
+    let application = application_text(session, paint, Timestamp::now());
+    print!("{}", application.map(|text| format!("  {text}")).unwrap_or_default());
     if !session.usage.is_zero() {
         println!("  {}", session.usage);
     }

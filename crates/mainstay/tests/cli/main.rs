@@ -54,6 +54,7 @@ mod readme;
 mod refresh_command;
 mod reload;
 mod restart;
+mod run_app;
 mod run_command;
 #[cfg(feature = "failpoints")]
 mod schedule_command;

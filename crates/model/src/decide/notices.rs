@@ -132,6 +132,7 @@ impl Draft<'_> {
             RunnerNotice::Asks { job, ask, question, timeout_ms } => {
                 self.job_asks(job, ask, question, timeout_ms);
             }
+            RunnerNotice::Application(notice) => self.application_notice(notice),
             RunnerNotice::Agent(notice) => self.agent_notice(notice),
             // What is said of a job of another kind says nothing: only code runs to an end, and only a project is built.
             RunnerNotice::Finished { job, report } => {

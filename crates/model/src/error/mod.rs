@@ -423,6 +423,12 @@ pub enum Error {
         /// The projects and solutions in it, by name.
         projects: Vec<String>,
     },
+    /// A session has no program that could be run as an application.
+    #[error("there is no application to run: {reason}")]
+    EntryPointNotFound {
+        /// What was looked for, and what there is.
+        reason: String,
+    },
     /// What was named as a project is none, or cannot be read as one.
     #[error("the project `{path}` cannot be read: {reason}")]
     ProjectInvalid {

@@ -136,6 +136,8 @@ table! {
     ProjectNotFound => NotFound, "project_not_found",
         "Give the path of an .fsproj, .sln or .slnx file, or of a folder with one; a solution's own list may be out of date.";
     ProjectAmbiguous => Invalid, "project_ambiguous", "Give the path of one of them, or ask for no project.";
+    EntryPointNotFound => NotFound, "entry_point_not_found",
+        "Give the project's program an `[<EntryPoint>]` function, or name the function that it begins with.";
     ProjectInvalid => Invalid, "project_invalid", "Correct the file; `dotnet build` says more where the SDK's own build works.";
     ObjectNotFound => NotFound, "object_not_found", "Check the hash.";
     DaemonStopping => Unavailable, "daemon_stopping",

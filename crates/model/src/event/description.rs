@@ -188,6 +188,8 @@ impl EventBody {
                 warning("changed:", changed.join(", ")).note(words_of_build(*in_build))
             }
             Self::SourcesSwapped(swap) => describe_swap(swap),
+            Self::ApplicationStarted(application) => plain("the application runs:", application.to_string()),
+            Self::ApplicationEnded(ended) => warning("the application runs no more:", ended.to_string()),
             Self::JobRequested { work, .. } => plain(&format!("{}:", work.kind().name()), work.to_string()),
             Self::JobEnded { ending, duration_ms, .. } => {
                 Description::new(tone_of_ending(ending), "", ending.to_string()).took(*duration_ms)

@@ -148,6 +148,8 @@ table! {
     AssembliesChanged => "assembliesChanged", Environment;
     SourcesChanged => "sourcesChanged", Environment;
     SourcesSwapped => "sourcesSwapped", Environment;
+    ApplicationStarted => "applicationStarted", Environment;
+    ApplicationEnded => "applicationEnded", Environment;
     JobRequested => "jobRequested", Agent;
     JobEnded => "jobEnded", Agent;
     MessageStreamed => "messageStreamed", Agent;

@@ -79,11 +79,21 @@ impl Session {
             }
             EventBody::SessionFaulted { message } => self.record_fault(message),
             EventBody::SessionReset | EventBody::SessionHardReset => self.drop_definitions(event.seq),
-            EventBody::SessionStopped => self.stop(),
-            EventBody::SessionDeleted => (self.deleted_at, self.title) = (Some(event.at), None),
-            EventBody::SessionUnloaded { .. } => (self.alias, self.unloaded_at) = (None, Some(event.at)),
+            EventBody::SessionStopped => {
+                self.stop();
+                self.stop_application(&event.metadata.source);
+            }
+            EventBody::SessionDeleted => {
+                (self.deleted_at, self.title, self.application) = (Some(event.at), None, None);
+            }
+            EventBody::SessionUnloaded { .. } => {
+                (self.alias, self.unloaded_at, self.application) = (None, Some(event.at), None);
+            }
             EventBody::SessionLoaded { alias } => (self.alias, self.unloaded_at) = (alias.clone(), None),
-            EventBody::WorkerExited { attempt, .. } => self.lose_worker(*attempt, event.at),
+            EventBody::WorkerExited { attempt, blame, .. } => {
+                self.lose_worker(*attempt, event.at);
+                self.lose_application(*blame);
+            }
             EventBody::EvalRequested { code, .. } => self.start_job(event, Some(code)),
             EventBody::JobRequested { work, .. } => self.start_job(event, prompt_of(work)),
             EventBody::JobEnded { job, ending, .. } => self.work_ended(*job, ending),
@@ -113,6 +123,8 @@ impl Session {
                 self.change_sources(changed, *in_build, event.seq);
             }
             EventBody::SourcesSwapped(swap) => self.swap_sources(swap, event.seq),
+            EventBody::ApplicationStarted(application) => self.start_application(application, event.at),
+            EventBody::ApplicationEnded(_) => self.application = None,
             EventBody::MessageAdded(message) => self.add_message(message),
             EventBody::TranscriptCompacted(_) => self.compact(&event.metadata.source),
             EventBody::EntryLabeled { entry, label } => self.label(*entry, event.at, label.as_deref()),

@@ -9,12 +9,12 @@ use mainstay_model::command;
 use mainstay_model::decide::Identity;
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
-    CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
-    JobEnding, JobId, JobKind, JobReport, JobSpec, Lease, LeaseId, Limits, LoadedProject, Notice, Origin,
-    Outcome, OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice,
-    RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Startup, Swap, Timestamp,
-    Version, WorkEnding, WrittenFile, decide,
+    Action, AgentNotice, ApplicationNotice, AskId, Availability, Blame, BuildReport, Command,
+    CommandFingerprint, CommandId, CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult,
+    Event, EventBody, Input, JobEnding, JobId, JobKind, JobReport, JobSpec, Lease, LeaseId, Limits,
+    LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References,
+    Response, RunnerInfo, RunnerNotice, RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState,
+    Source, Startup, Swap, Timestamp, Version, WorkEnding, WrittenFile, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -24,9 +24,9 @@ use uuid::Uuid;
 
 use crate::agents::{any_agent_notice, of_job};
 use crate::support::{
-    any_comm, any_compaction, any_diagnostic, any_display, any_exit, any_question, any_raised,
-    any_references, any_result, any_session, any_session_command, any_source, any_swap, any_text, any_value,
-    ask_id, client, command_id, creation_of, job_id, second,
+    any_application, any_application_ending, any_comm, any_compaction, any_diagnostic, any_display, any_exit,
+    any_question, any_raised, any_references, any_result, any_session, any_session_command, any_source,
+    any_swap, any_text, any_value, ask_id, client, command_id, creation_of, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -82,6 +82,8 @@ pub(crate) enum Step {
     LookedAt(References),
     /// Sources were put into the worker, or were not.
     Swapped(Swap),
+    /// The application runs, or runs no more.
+    Application(ApplicationNotice),
     /// Files of the session's folder were written.
     Written(Vec<&'static str>),
     /// They were written in this second; each step takes one.
@@ -166,6 +168,7 @@ impl Step {
             Self::JobLost { of_running } => Notice::JobLost { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
             Self::Swapped(swap) => Notice::Swapped { swap },
+            Self::Application(notice) => Notice::Runner(RunnerNotice::Application(notice)),
             Self::Written(files) => written(None, files),
             Self::WrittenIn(at, files) => written(Some(second(at)), files),
             Self::Agent { of_running, notice } => {
@@ -252,6 +255,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => any_references().prop_map(Step::LookedAt),
         1 => any_written().prop_map(Step::Written),
         1 => any_swap().prop_map(Step::Swapped),
+        1 => any_application().prop_map(|one| Step::Application(ApplicationNotice::Started(one))),
+        1 => any_application_ending().prop_map(|ending| Step::Application(ApplicationNotice::Ended(ending))),
         1 => (0_i64..40, any_written()).prop_map(|(at, files)| Step::WrittenIn(at, files)),
         4 => (usually(), any_agent_notice()).prop_map(|(of_running, notice)| Step::Agent { of_running, notice }),
         1 => any_compaction().prop_map(Step::Compacted),

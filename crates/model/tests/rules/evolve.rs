@@ -86,6 +86,8 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::AssembliesChanged { .. }
         | EventBody::SourcesChanged { .. }
         | EventBody::SourcesSwapped(_)
+        | EventBody::ApplicationStarted(_)
+        | EventBody::ApplicationEnded(_)
         | EventBody::TranscriptCompacted(_)
         | EventBody::EntryLabeled { .. } => None,
     }

@@ -14,16 +14,16 @@ use mainstay_model::grant::{
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::vote::Vote;
 use mainstay_model::{
-    Action, Activity, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage,
-    CommStep, CommandFingerprint, CommandId, Compaction, CompletedPart, Cost, CreateSession, Deadline,
-    Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error,
-    EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId,
-    JobKind, Labels, LeaseId, Limits, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome,
-    OutputStream, ParentEnding, Part, PartRole, PendingAsk, Position, Principal, ProjectChoice, Question,
-    QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq,
-    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Swap, SwapObstacle,
-    SwappedDeclaration, Timestamp, TokenUsage, Transcript, Transition, TrustRefusal, Version, WaitReason,
-    WarmUpReason, WorkerExit,
+    Action, Activity, Application, ApplicationEnding, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle,
+    Channel, CommId, CommMessage, CommStep, CommandFingerprint, CommandId, Compaction, CompletedPart, Cost,
+    CreateSession, Deadline, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, EndedApplication,
+    Environment, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody,
+    Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Labels, LeaseId, Limits, MergePoint, Message,
+    Metadata, ObjectHash, Origin, Outcome, OutputStream, ParentEnding, Part, PartRole, PendingAsk, Position,
+    Principal, ProjectChoice, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References,
+    Response, RunningJob, Segment, Seq, Session, SessionApplication, SessionCommand, SessionId, SessionKind,
+    SessionState, Source, Swap, SwapObstacle, SwappedDeclaration, Timestamp, TokenUsage, Transcript,
+    Transition, TrustRefusal, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -587,8 +587,33 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (vec(any_text(), 0..3), any::<bool>())
             .prop_map(|(changed, in_build)| EventBody::SourcesChanged { changed, in_build }),
         1 => any_swap().prop_map(|swap| EventBody::SourcesSwapped(Box::new(swap))),
+        1 => any_application().prop_map(|one| EventBody::ApplicationStarted(Box::new(one))),
+        1 => (any_text(), any_application_ending())
+            .prop_map(|(name, ending)| EventBody::ApplicationEnded(Box::new(EndedApplication { name, ending }))),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
         1 => (any_entry(), option::of(any_text())).prop_map(|(entry, label)| EventBody::EntryLabeled { entry, label }),
+    ]
+}
+
+pub(crate) fn any_application() -> impl Strategy<Value = Application> {
+    let texts = || vec(any_text(), 0..2);
+    (any_text(), option::of(any_text()), texts(), texts(), 1_u32..3, option::of(any_job())).prop_map(
+        |(name, entry, arguments, addresses, pid, job)| Application {
+            name,
+            entry,
+            arguments,
+            addresses,
+            pid,
+            job,
+        },
+    )
+}
+
+pub(crate) fn any_application_ending() -> impl Strategy<Value = ApplicationEnding> {
+    prop_oneof![
+        Just(ApplicationEnding::Stopped),
+        option::of(-1_i32..3).prop_map(|exit_code| ApplicationEnding::Completed { exit_code }),
+        any_text().prop_map(|message| ApplicationEnding::Failed { message }),
     ]
 }
 
@@ -870,6 +895,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::NotebookInvalid { line: 1, reason: text("it is of version 3") },
         Error::ProjectNotFound { path: text("src/Shop.fsproj") },
         Error::ProjectAmbiguous { folder: text("/src"), projects: vec![text("A.fsproj"), text("B.fsproj")] },
+        Error::EntryPointNotFound { reason: text("the session has no project") },
         Error::ProjectInvalid { path: text("src/Shop.fsproj"), reason: text("line 3: it ends too early") },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
@@ -998,6 +1024,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
         vec(any_pending_ask(), 0..3),
         option::of(any_fork_point()),
         option::of(surroundings),
+        option::of((any_application(), any_moment())),
     );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
@@ -1007,7 +1034,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             life,
             (last_seq, definitions_since, evals, failures),
             worker,
-            (losses, rebuilt, version, lane, asks, fork, surroundings),
+            (losses, rebuilt, version, lane, asks, fork, surroundings, application),
         )| Session {
             id: session_id(),
             kind,
@@ -1055,6 +1082,8 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             messages: evals,
             delegations: Vec::new(),
             summary_is_new: evals == 3,
+            application: application
+                .map(|(application, since)| Box::new(SessionApplication { application, since })),
         },
     )
 }

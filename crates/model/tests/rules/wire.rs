@@ -15,16 +15,16 @@ use mainstay_model::elevation::{Elevation, TrustLevel};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::grant::{Budget, Grants, LeaseChange, LeaseTerms, PatternLimits};
 use mainstay_model::{
-    Ask, AskEnding, Base64, Binding, Blame, Bundle, Channel, CommId, CommMessage, CommStep,
-    CommandFingerprint, CommandLine, Compaction, CompletedPart, Cost, CreateSession, Deadline, Delivery,
-    Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec, KeptVersion, Labels, LeaseId,
-    Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
-    OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand,
-    QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
-    SessionKind, SessionState, Setting, Source, Startup, Swap, SwapObstacle, SwappedDeclaration,
-    ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, WorkEnding, WorkerExit,
-    YieldReason,
+    Application, ApplicationEnding, Ask, AskEnding, Base64, Binding, Blame, Bundle, Channel, CommId,
+    CommMessage, CommStep, CommandFingerprint, CommandLine, Compaction, CompletedPart, Cost, CreateSession,
+    Deadline, Delivery, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, EndedApplication,
+    Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobSpec,
+    KeptVersion, Labels, LeaseId, Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note,
+    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt,
+    Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Setting, Source, Startup, Swap, SwapObstacle,
+    SwappedDeclaration, ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, WorkEnding,
+    WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -723,6 +723,22 @@ fn event_examples() -> Vec<EventBody> {
                 reason: "the type `Cart` changed".to_owned(),
             }],
             ..Swap::default()
+        })),
+        EventBody::ApplicationStarted(Box::new(Application {
+            name: "Shop".to_owned(),
+            entry: Some("Shop.Web.main".to_owned()),
+            arguments: vec!["--urls".to_owned(), "http://127.0.0.1:0".to_owned()],
+            addresses: vec!["http://127.0.0.1:41234".to_owned()],
+            pid: 4711,
+            job: Some(job_id(7)),
+        })),
+        EventBody::ApplicationEnded(Box::new(EndedApplication {
+            name: "Shop".to_owned(),
+            ending: ApplicationEnding::Failed { message: "the port is taken".to_owned() },
+        })),
+        EventBody::ApplicationEnded(Box::new(EndedApplication {
+            name: "Shop".to_owned(),
+            ending: ApplicationEnding::Completed { exit_code: Some(3) },
         })),
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(), 0, 4)],

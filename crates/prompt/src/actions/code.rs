@@ -5,7 +5,7 @@ use std::path::Path;
 use mainstay_formats::notebook::NotebookFormat;
 use mainstay_formats::notebook::runs::{CellRun, NotebookRuns, goes_on, passed_over};
 use mainstay_gateway::notebook::NotebookFile;
-use mainstay_model::{Error, TestSelection};
+use mainstay_model::{ApplicationStart, Error, TestSelection};
 use mainstay_protocol::operations::{Explore, FindSymbols, GetStatus, ListValues};
 use mainstay_terminal::note;
 use mainstay_terminal_client::explore::{members_text, symbols_text, values_text};
@@ -93,5 +93,11 @@ impl PromptLoop {
         TestSelection::is_known_to(&self.link.session.kind, self.link.session.capabilities())?;
         let selection = TestSelection { pattern, ..TestSelection::default() };
         self.evaluate(Submission::new(selection.code(), None)).await
+    }
+
+    /// Starts the application of the project; what it says is told as that of other code.
+    pub(super) async fn run_app(&mut self, arguments: Vec<String>) -> Result<(), Error> {
+        let start = ApplicationStart { entry: None, arguments };
+        self.evaluate(Submission::new(start.code(), None)).await
     }
 }

@@ -81,6 +81,10 @@ pub(crate) enum Command {
     Values,
     /// Run tests; those with this in their names, where it says.
     Test(Option<String>),
+    /// Run the project in the session, with these arguments.
+    RunApp(Vec<String>),
+    /// Stop the application that runs in the session.
+    StopApp,
     /// Find entries of all sessions by the words in them.
     Search(String),
     /// Show what was submitted at prompts in this folder.
@@ -357,6 +361,16 @@ const TABLE: &[Entry] = &[
         Some(Command::Test(given(text)))
     })
     .only(CommandScope::ToFsharp),
+    entry(
+        ":run-app",
+        &[],
+        "[ARGUMENT…]",
+        "run the session's project in it, such as a web application",
+        |text| Some(Command::RunApp(text.split_whitespace().map(str::to_owned).collect())),
+    )
+    .only(CommandScope::ToFsharp),
+    entry(":stop-app", &[], "", "stop the application that runs in the session", |_| Some(Command::StopApp))
+        .only(CommandScope::ToFsharp),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),

@@ -1,6 +1,7 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
 pub mod agent;
+mod application;
 mod ask;
 mod command;
 mod error;
@@ -13,6 +14,7 @@ mod startup;
 mod statistics;
 mod transcript;
 
+pub use self::application::ApplicationView;
 pub use self::ask::AskView;
 pub use self::command::{CommandState, CommandView};
 pub use self::error::ErrorView;

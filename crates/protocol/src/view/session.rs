@@ -9,6 +9,7 @@ use mainstay_runner::{ResourceUsage, WarmUpProgress};
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentView;
+use super::application::ApplicationView;
 use super::startup::StartupView;
 
 /// A session as clients see it.
@@ -102,6 +103,9 @@ pub struct SessionView {
     /// The worker process, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerView>,
+    /// The application of its project, where one is to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationView>,
 }
 
 /// A job that runs though the connection which asked for it has left.
@@ -194,6 +198,7 @@ impl SessionView {
                 pid: worker.pid.unwrap_or_default(),
                 usage,
             }),
+            application: ApplicationView::of(session),
         }
     }
 }

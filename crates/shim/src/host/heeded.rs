@@ -131,7 +131,10 @@ impl Heeded {
             | RunnerNotice::CommTaken { job }
             | RunnerNotice::Agent(AgentNotice::Ended { job, .. }) => self.ends(number, *job),
             RunnerNotice::Exited { .. } => self.running = None,
-            RunnerNotice::Cleared { .. } | RunnerNotice::Comm { .. } | RunnerNotice::Agent(_) => {}
+            RunnerNotice::Cleared { .. }
+            | RunnerNotice::Comm { .. }
+            | RunnerNotice::Application(_)
+            | RunnerNotice::Agent(_) => {}
         }
     }
 
