@@ -18,6 +18,7 @@ const PROGRAM: &str = r#"module Shop.Program
 open System
 open Microsoft.AspNetCore.Builder
 open Microsoft.AspNetCore.Http
+let other () = printfn "the other one"
 [<EntryPoint>]
 let main args =
     let app = WebApplication.CreateBuilder(args).Build()
@@ -30,7 +31,6 @@ let main args =
     app.MapGet("/folder", Func<string>(fun () -> app.Environment.ApplicationName + " in " + app.Environment.ContentRootPath)) |> ignore
     app.Run()
     7
-let other () = printfn "the other one"
 "#;
 
 /// The source with what the application answers.
