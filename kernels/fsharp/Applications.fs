@@ -13,7 +13,7 @@ let configure (settings: string) =
     | [| start; stop; reload |] ->
         let limit (text: string) (usual: TimeSpan) =
             match Int64.TryParse text with
-            | true, milliseconds when milliseconds > 0L -> TimeSpan.FromMilliseconds(float (min milliseconds (int64 Int32.MaxValue)))
+            | true, milliseconds when milliseconds >= 0L -> TimeSpan.FromMilliseconds(float (min milliseconds (int64 Int32.MaxValue)))
             | _ -> usual
         AppRunning.startLimit <- limit start AppRunning.startLimit
         AppRunning.stopLimit <- limit stop AppRunning.stopLimit

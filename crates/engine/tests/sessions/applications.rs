@@ -34,7 +34,10 @@ async fn it_is_started_again_where_the_worker_is_lost_and_before_the_session_is_
     let place = |line: &str| {
         story.iter().position(|told| told == line).unwrap_or_else(|| panic!("{line}: {story:?}"))
     };
-    assert!(place("runs Shop on http://127.0.0.1:5002") < place("ready, 1 replayed"), "{story:?}");
+    assert!(
+        place("the application runs: Shop on http://127.0.0.1:5002") < place("ready, 1 replayed"),
+        "{story:?}"
+    );
     assert_eq!(runs(&session).await, on_port(5002));
     assert_eq!(session.eval("exit 3").await.ending.name(), "workerExited");
     session.until_count("applicationStarted", 3).await;
@@ -53,7 +56,7 @@ async fn what_does_not_start_again_is_told_and_the_session_is_ready_without_it()
     session.eval("signal 6").await;
     session.until_count("warmUpCompleted", 2).await;
     let story = session.story_after(before).await;
-    assert!(story.iter().any(|line| line == "runs no more: Shop: boom"), "{story:?}");
+    assert!(story.iter().any(|line| line == "the application runs no more: Shop: boom"), "{story:?}");
     assert_eq!(runs(&session).await, None);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
 }

@@ -141,7 +141,7 @@ enum Command {
     Eval(eval::Eval),
     /// Run a notebook or a script in a session, cell by cell
     Run(run::Run),
-    /// Run a session's project in it: a web application whose state code shares
+    /// Run the program of a session's project in the session, such as a web application
     RunApp(run_app::RunApp),
     /// Stop the application that runs in a session
     StopApp(run_app::StopApp),

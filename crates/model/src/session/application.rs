@@ -1,9 +1,8 @@
 //! The application of a session's project: that it runs, and when a new worker is to start it again.
 
 use super::Session;
-use crate::Timestamp;
-use crate::application::{Application, SessionApplication};
-use crate::event::{Blame, Source};
+use crate::application::SessionApplication;
+use crate::event::{Blame, Event, EventBody, Source};
 
 impl Session {
     /// Whether its application runs in the worker that is there. One that is to run and does not is started again with the next worker.
@@ -12,22 +11,27 @@ impl Session {
         self.application.as_ref().is_some_and(|known| Some(known.application.pid) == pid)
     }
 
-    pub(super) fn start_application(&mut self, application: &Application, at: Timestamp) {
-        self.application = Some(Box::new(SessionApplication { application: application.clone(), since: at }));
-    }
-
-    /// A client that stops the session stops its application too. A daemon that goes down does not: the next one has it run again.
-    pub(super) fn stop_application(&mut self, by: &Source) {
-        if let Source::Client { .. } = by {
-            self.application = None;
-        }
-    }
-
-    /// An application whose code ended its worker is not started again: it might do so again.
-    pub(super) fn lose_application(&mut self, blame: Option<Blame>) {
-        let job = self.application.as_ref().and_then(|known| known.application.job);
-        if blame.is_some_and(|blame| blame.is_sure && Some(blame.job) == job) {
-            self.application = None;
+    /// Takes in what an event says of the application, or means for it.
+    pub(super) fn note_for_application(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::ApplicationStarted(application) => {
+                let (application, since) = ((**application).clone(), event.at);
+                self.application = Some(Box::new(SessionApplication { application, since }));
+            }
+            EventBody::ApplicationEnded(_)
+            | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. } => self.application = None,
+            // A client that stops the session stops its application too. After a daemon that goes down, the next one has it run again.
+            EventBody::SessionStopped if matches!(event.metadata.source, Source::Client { .. }) => {
+                self.application = None;
+            }
+            // Its code ended the worker, and might do so again.
+            EventBody::WorkerExited { blame: Some(Blame { job, is_sure: true }), .. }
+                if self.application.as_ref().is_some_and(|known| known.application.job == Some(*job)) =>
+            {
+                self.application = None;
+            }
+            _ => {}
         }
     }
 }

@@ -33,6 +33,7 @@ impl Session {
             running.account(&event.body);
         }
         self.apply(event);
+        self.note_for_application(event);
         self.note_for_tasks(ran, &event.body);
     }
 
@@ -49,6 +50,8 @@ impl Session {
             | EventBody::CommandDequeued { .. }
             | EventBody::MessageStreamed(_)
             | EventBody::AgentNoted(_)
+            | EventBody::ApplicationStarted(_)
+            | EventBody::ApplicationEnded(_)
             | EventBody::JobHandedOver { .. } => {}
             EventBody::SessionForked(point) => self.begin_as_fork(point),
             EventBody::EntriesMerged(point) => self.merge(point, event.seq),
@@ -64,36 +67,14 @@ impl Session {
                 self.version = self.version.next();
             }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
-            EventBody::WarmUpCompleted { kernel, runtime, language, pid, diverged, startup, .. } => {
-                self.language.clone_from(language);
-                self.take_startup(startup.as_deref(), event.seq);
-                self.surroundings = event.metadata.environment.as_ref().map(|_| Surroundings {
-                    runtime: runtime.clone(),
-                    ..self.surroundings.take().unwrap_or_default()
-                });
-                let (kernel, runtime) = (kernel.clone(), runtime.clone());
-                self.complete_warm_up(
-                    WorkerInfo { kernel, runtime, pid: *pid, ready_at: event.at },
-                    diverged,
-                );
-            }
+            EventBody::WarmUpCompleted { .. } => self.warmed_up(event),
             EventBody::SessionFaulted { message } => self.record_fault(message),
             EventBody::SessionReset | EventBody::SessionHardReset => self.drop_definitions(event.seq),
-            EventBody::SessionStopped => {
-                self.stop();
-                self.stop_application(&event.metadata.source);
-            }
-            EventBody::SessionDeleted => {
-                (self.deleted_at, self.title, self.application) = (Some(event.at), None, None);
-            }
-            EventBody::SessionUnloaded { .. } => {
-                (self.alias, self.unloaded_at, self.application) = (None, Some(event.at), None);
-            }
+            EventBody::SessionStopped => self.stop(),
+            EventBody::SessionDeleted => (self.deleted_at, self.title) = (Some(event.at), None),
+            EventBody::SessionUnloaded { .. } => (self.alias, self.unloaded_at) = (None, Some(event.at)),
             EventBody::SessionLoaded { alias } => (self.alias, self.unloaded_at) = (alias.clone(), None),
-            EventBody::WorkerExited { attempt, blame, .. } => {
-                self.lose_worker(*attempt, event.at);
-                self.lose_application(*blame);
-            }
+            EventBody::WorkerExited { attempt, .. } => self.lose_worker(*attempt, event.at),
             EventBody::EvalRequested { code, .. } => self.start_job(event, Some(code)),
             EventBody::JobRequested { work, .. } => self.start_job(event, prompt_of(work)),
             EventBody::JobEnded { job, ending, .. } => self.work_ended(*job, ending),
@@ -123,12 +104,27 @@ impl Session {
                 self.change_sources(changed, *in_build, event.seq);
             }
             EventBody::SourcesSwapped(swap) => self.swap_sources(swap, event.seq),
-            EventBody::ApplicationStarted(application) => self.start_application(application, event.at),
-            EventBody::ApplicationEnded(_) => self.application = None,
             EventBody::MessageAdded(message) => self.add_message(message),
             EventBody::TranscriptCompacted(_) => self.compact(&event.metadata.source),
             EventBody::EntryLabeled { entry, label } => self.label(*entry, event.at, label.as_deref()),
         }
+    }
+
+    fn warmed_up(&mut self, event: &Event) {
+        let EventBody::WarmUpCompleted { kernel, runtime, language, pid, diverged, startup, .. } =
+            &event.body
+        else {
+            return;
+        };
+        self.language.clone_from(language);
+        self.take_startup(startup.as_deref(), event.seq);
+        self.surroundings = event.metadata.environment.as_ref().map(|_| Surroundings {
+            runtime: runtime.clone(),
+            ..self.surroundings.take().unwrap_or_default()
+        });
+        let (kernel, runtime) = (kernel.clone(), runtime.clone());
+        let worker = WorkerInfo { kernel, runtime, pid: *pid, ready_at: event.at };
+        self.complete_warm_up(worker, diverged);
     }
 
     fn begin_as_fork(&mut self, point: &ForkPoint) {

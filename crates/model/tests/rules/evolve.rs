@@ -11,15 +11,7 @@ use proptest::prelude::*;
 fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
     let of_running = |job, change| session.running().filter(|running| running.job == job).map(|_| change);
     match body {
-        EventBody::WarmUpStarted { reason } => Some(match reason {
-            WarmUpReason::Started => Transition::StartWarmUp,
-            WarmUpReason::Reset => Transition::Reset,
-            WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
-            WarmUpReason::Refreshed
-            | WarmUpReason::Cancelled
-            | WarmUpReason::WorkerLost
-            | WarmUpReason::DaemonLost => Transition::WorkerLost,
-        }),
+        EventBody::WarmUpStarted { reason } => Some(warm_up(*reason)),
         EventBody::WarmUpCompleted { .. } => Some(Transition::WarmUpCompleted),
         EventBody::SessionFaulted { .. } if session.state() == SessionState::WarmingUp => {
             Some(Transition::WarmUpFailed)
@@ -90,6 +82,18 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::ApplicationEnded(_)
         | EventBody::TranscriptCompacted(_)
         | EventBody::EntryLabeled { .. } => None,
+    }
+}
+
+fn warm_up(reason: WarmUpReason) -> Transition {
+    match reason {
+        WarmUpReason::Started => Transition::StartWarmUp,
+        WarmUpReason::Reset => Transition::Reset,
+        WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
+        WarmUpReason::Refreshed
+        | WarmUpReason::Cancelled
+        | WarmUpReason::WorkerLost
+        | WarmUpReason::DaemonLost => Transition::WorkerLost,
     }
 }
 

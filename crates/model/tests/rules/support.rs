@@ -587,9 +587,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (vec(any_text(), 0..3), any::<bool>())
             .prop_map(|(changed, in_build)| EventBody::SourcesChanged { changed, in_build }),
         1 => any_swap().prop_map(|swap| EventBody::SourcesSwapped(Box::new(swap))),
-        1 => any_application().prop_map(|one| EventBody::ApplicationStarted(Box::new(one))),
-        1 => (any_text(), any_application_ending())
-            .prop_map(|(name, ending)| EventBody::ApplicationEnded(Box::new(EndedApplication { name, ending }))),
+        1 => any_application_body(),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
         1 => (any_entry(), option::of(any_text())).prop_map(|(entry, label)| EventBody::EntryLabeled { entry, label }),
     ]
@@ -607,6 +605,14 @@ pub(crate) fn any_application() -> impl Strategy<Value = Application> {
             job,
         },
     )
+}
+
+fn any_application_body() -> impl Strategy<Value = EventBody> {
+    let ended = |(name, ending)| EventBody::ApplicationEnded(Box::new(EndedApplication { name, ending }));
+    prop_oneof![
+        any_application().prop_map(|one| EventBody::ApplicationStarted(Box::new(one))),
+        (any_text(), any_application_ending()).prop_map(ended),
+    ]
 }
 
 pub(crate) fn any_application_ending() -> impl Strategy<Value = ApplicationEnding> {
