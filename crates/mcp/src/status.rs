@@ -49,7 +49,7 @@ pub(super) struct StatusAnswer {
     /// What its last rebuilding left otherwise than before.
     #[serde(skip_serializing_if = "Option::is_none")]
     rebuilt: Option<String>,
-    /// What is to be known of its SDK.
+    /// What is to be known of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,6 +188,13 @@ fn is_busy(session: &Session) -> bool {
     }
 }
 
+/// What is to be known of a session's SDK, and of the application that runs in it.
+fn notes_of(session: &Session) -> Vec<String> {
+    let notes = session.startup.iter().flat_map(|startup| startup.notes.iter().cloned());
+    let application = session.application.iter().filter(|_| session.runs_application());
+    notes.chain(application.map(|known| format!("the application runs: {}", known.application))).collect()
+}
+
 impl StatusAnswer {
     /// There is no session yet.
     fn of_none(call: &Call, kind: &SessionKind) -> Self {
@@ -223,7 +230,7 @@ impl StatusAnswer {
             fault: session.fault().map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
-            notes: session.startup.as_ref().map(|startup| startup.notes.clone()).unwrap_or_default(),
+            notes: notes_of(session),
             running: session
                 .running()
                 .map(|running| RunningLine::new(call, running, (status.is_orphaned, now))),

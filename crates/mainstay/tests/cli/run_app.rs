@@ -27,6 +27,9 @@ let main args =
         Cart.greeting ())) |> ignore
     app.MapGet("/page", Func<IResult>(fun () ->
         Results.Content("<html><body><h1>" + Cart.greeting () + "</h1></body></html>", "text/html"))) |> ignore
+    app.MapGet("/coded", Func<HttpContext, IResult>(fun context ->
+        context.Response.Headers.["Content-Encoding"] <- "of-mine"
+        Results.Content("<html></html>", "text/html"))) |> ignore
     app.MapGet("/exit", Action(fun () -> exit 3)) |> ignore
     app.MapGet("/folder", Func<string>(fun () -> app.Environment.ApplicationName + " in " + app.Environment.ContentRootPath)) |> ignore
     app.Run()
@@ -189,6 +192,12 @@ fn a_worker_that_is_lost_built_anew_or_reset_starts_the_application_again() {
     assert_eq!(world.eval("Cart.greeting ()")["value"], "\"built\"");
     assert_eq!(body(port, "/"), "built");
 
+    // A daemon that is stopped in order.
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert_eq!(get(port, "/", ""), None);
+    assert_eq!(world.eval("1")["success"], true);
+    assert_eq!(body(port, "/"), "built");
+
     // Whoever stops the session stops its application.
     assert_eq!(world.run(["session", "stop"]).code, 0);
     assert_eq!(get(port, "/", ""), None);
@@ -241,7 +250,11 @@ fn a_page_reloads_when_its_code_has_changed() {
         !get(port, "/page", "").unwrap().contains("<script"),
         "who is no browser gets what the handler gives"
     );
-    assert!(!get(port, "/", "Accept: text/html\r\n").unwrap().contains("<script"), "what is no HTML stays");
+    let of_browser = |path, more| get(port, path, &format!("Accept: text/html,*/*\r\n{more}")).unwrap();
+    assert!(!of_browser("/", "").contains("<script"), "what is no HTML stays");
+    assert!(!of_browser("/coded", "").contains("<script"), "what is coded stays");
+    assert!(!of_browser("/page", "Sec-Fetch-Dest: empty\r\n").contains("<script"), "a part of a page stays");
+    assert!(of_browser("/page", "Sec-Fetch-Dest: document\r\n").contains("<script src=\"/_mainstay/"));
 
     let (browser, address) = (Browser::start(), format!("http://127.0.0.1:{port}/page"));
     let tab = browser.tab();
