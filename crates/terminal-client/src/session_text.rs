@@ -27,7 +27,22 @@ pub fn application_text(session: &SessionView, paint: Paint, now: Timestamp) -> 
         true => "listens on nothing yet".to_owned(),
         false => printable(&addresses.join(", ")).into_owned(),
     };
-    Some(format!("{name} runs: {places}, started {}\n", ago(*since, now)))
+    let warning = match addresses.iter().all(|address| is_loopback(address)) {
+        true => String::new(),
+        false => paint.tone(Tone::Warning, "; other machines reach it"),
+    };
+    Some(format!("{name} runs: {places}, started {}{warning}\n", ago(*since, now)))
+}
+
+/// Whether an address, such as `http://127.0.0.1:5000` or `[::]:80`, is one that only this machine reaches.
+fn is_loopback(address: &str) -> bool {
+    let place = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let place = place.split('/').next().unwrap_or(place);
+    let host = match place.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => place.split(':').next().unwrap_or(place),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// That the connection which asked for what runs in a session has left, and what to do; none where it has not.
@@ -109,6 +124,34 @@ mod tests {
             "lastSeq": 1, "evals": 0, "failures": 0,
         });
         serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn an_application_is_told_with_its_addresses_and_whether_others_reach_it() {
+        let text = |runs: bool, addresses: &[&str]| {
+            let since: Timestamp = "2026-02-13T11:17:00Z".parse().unwrap();
+            let application = serde_json::json!({
+                "name": "Shop", "runs": runs, "addresses": addresses, "since": since,
+            });
+            let mut view = session("019a0000-0000-7000-8000-000011111111", "main");
+            view.application = Some(serde_json::from_value(application).unwrap());
+            application_text(&view, Paint::plain(), since).unwrap()
+        };
+        for address in
+            ["http://127.0.0.1:5000", "https://localhost:5001", "http://[::1]:80", "127.0.0.1:9000"]
+        {
+            assert!(!text(true, &[address]).contains("other machines"), "{address}");
+        }
+        for address in ["http://0.0.0.0:5000", "http://[::]:80", "http://*:80", "192.168.1.2:80"] {
+            assert!(
+                text(true, &["http://127.0.0.1:1", address]).contains("other machines reach it"),
+                "{address}"
+            );
+        }
+        let told = text(true, &["http://127.0.0.1:5000"]);
+        assert!(told.starts_with("Shop runs: http://127.0.0.1:5000, started "), "{told}");
+        assert!(text(false, &[]).contains("does not run; it is started again"));
+        assert!(text(true, &[]).contains("listens on nothing yet"));
     }
 
     #[test]

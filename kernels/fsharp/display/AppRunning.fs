@@ -139,6 +139,7 @@ type private Application(entry: Entry, entryName: string option, arguments: stri
     member _.Owner = owner
     member _.IsOver = over.IsSet
     member _.Running = running ()
+    member _.IsStopping = all () |> List.exists (fun host -> host.Stopping.IsCancellationRequested)
     member _.CodeChanged() = reload.Changed()
 
     /// Starts it and waits until it listens, has ended, or time is up; says whether it listens.
@@ -199,6 +200,7 @@ let private start (entryName: string option) (arguments: string list) : string =
 let run (entryName: string option) (arguments: string list) : string =
     match alive () with
     | None -> start entryName arguments
+    | Some application when application.IsStopping -> failWith (application.Name + " is still stopping; start it again when it has stopped")
     | Some application ->
         let running = application.Running
         tell (Started running)

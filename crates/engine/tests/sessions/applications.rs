@@ -68,6 +68,9 @@ async fn one_whose_code_ended_the_worker_is_not_started_again() {
     session.eval("pure 1").await;
     session.until_count("warmUpCompleted", 2).await;
     assert_eq!((runs(&session).await, session.count("applicationStarted").await), (None, 1));
+    let story = session.story().await;
+    let ended = "the application runs no more: Shop: its code ended the worker";
+    assert!(story.iter().any(|line| line == ended), "{story:?}");
 }
 
 #[tokio::test]

@@ -227,6 +227,8 @@ fn what_cannot_run_is_told_with_a_reason() {
     get(port, "/exit", "");
     let exited = follower.wait_for("workerExited");
     assert!(exited["body"]["reason"].as_str().unwrap().contains("its application"), "{exited}");
+    let ended = follower.wait_for("applicationEnded");
+    assert_eq!(ended["body"]["message"], "its code ended the worker", "{ended}");
     follower.wait_for("warmUpCompleted");
     assert_eq!(world.session()["application"], Value::Null);
     assert_eq!(get(port, "/", ""), None);
@@ -261,15 +263,15 @@ fn a_page_reloads_when_its_code_has_changed() {
     tab.go(&address);
     tab.until("document.querySelector('h1').innerText === 'first'");
     let page = tab.value("document.documentElement.outerHTML").to_string();
-    let home = std::fs::read_to_string(world.home().join("token")).unwrap_or_default();
-    assert!(home.is_empty() || !page.contains(home.trim()), "no token of Mainstay is in the page");
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    assert!(!page.contains(token.trim()), "no token of Mainstay is in the page");
 
     // A save, which is put into the worker that runs.
     save(&world, "second");
     tab.until("document.querySelector('h1').innerText === 'second'");
     // A worker that is lost.
-    kill(world.worker_pid());
     tab.value("document.querySelector('h1').innerText = 'of the lost one'");
+    kill(world.worker_pid());
     tab.until("document.querySelector('h1').innerText === 'second'");
     // And again with the next.
     save(&world, "third");

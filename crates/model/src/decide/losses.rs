@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Draft, Effect, of};
+use crate::application::{ApplicationEnding, EndedApplication, SessionApplication};
 use crate::diagnostic::Diagnostic;
 use crate::eval::WorkerExit;
 use crate::event::{Blame, EventBody, Source, WarmUpReason};
@@ -42,6 +43,7 @@ impl Draft<'_> {
                 let restart_after_ms = Some(after_ms);
                 let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blame };
                 self.record(of(Source::System), exited);
+                self.application_lost(blame);
                 self.record(
                     of(Source::System),
                     EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost },
@@ -57,6 +59,18 @@ impl Draft<'_> {
                 self.record(of(Source::System), EventBody::SessionFaulted { message });
                 self.effect(Effect::KillWorker);
             }
+        }
+    }
+
+    /// An application whose code ended the worker is not started again: it might end the next one too.
+    fn application_lost(&mut self, blame: Option<Blame>) {
+        let Some(SessionApplication { application, .. }) = self.session.application.as_deref() else {
+            return;
+        };
+        if blame.is_some_and(|blame| blame.is_sure && Some(blame.job) == application.job) {
+            let ending = ApplicationEnding::Failed { message: "its code ended the worker".to_owned() };
+            let ended = EndedApplication { name: application.name.clone(), ending };
+            self.record(of(Source::System), EventBody::ApplicationEnded(Box::new(ended)));
         }
     }
 

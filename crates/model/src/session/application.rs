@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::application::SessionApplication;
-use crate::event::{Blame, Event, EventBody, Source};
+use crate::event::{Event, EventBody, Source};
 
 impl Session {
     /// Whether its application runs in the worker that is there. One that is to run and does not is started again with the next worker.
@@ -23,12 +23,6 @@ impl Session {
             | EventBody::SessionUnloaded { .. } => self.application = None,
             // A client that stops the session stops its application too. After a daemon that goes down, the next one has it run again.
             EventBody::SessionStopped if matches!(event.metadata.source, Source::Client { .. }) => {
-                self.application = None;
-            }
-            // Its code ended the worker, and might do so again.
-            EventBody::WorkerExited { blame: Some(Blame { job, is_sure: true }), .. }
-                if self.application.as_ref().is_some_and(|known| known.application.job == Some(*job)) =>
-            {
                 self.application = None;
             }
             _ => {}

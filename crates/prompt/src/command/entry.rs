@@ -72,7 +72,8 @@ impl Entry {
     pub(super) fn takes(&self, argument: &str) -> bool {
         let argument = argument.trim();
         let is_option = argument.starts_with("--");
-        let takes_words = ["TEXT", "WORD", "INSTRUCTIONS"].iter().any(|words| self.argument.contains(words));
+        let takes_words =
+            ["TEXT", "WORD", "INSTRUCTIONS", "ARGUMENT"].iter().any(|words| self.argument.contains(words));
         argument.is_empty()
             || !self.argument.is_empty() && (!is_option || takes_words || self.argument.contains("--"))
     }

@@ -48,6 +48,9 @@ fn what_a_command_does_not_know_it_refuses() {
     {
         assert!(matches!(read(line), Some(Err(CommandError::Usage { .. }))), "{line}");
     }
+    let arguments = vec!["--urls".to_owned(), "http://127.0.0.1:0".to_owned()];
+    assert_eq!(done(":run-app --urls  http://127.0.0.1:0"), Command::RunApp(arguments));
+    assert_eq!((done(":run-app"), done(":stop-app")), (Command::RunApp(Vec::new()), Command::StopApp));
     assert_eq!(done(":search --keep"), Command::Search("--keep".to_owned()));
 }
 
