@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
 use super::rebuild::build;
-use super::target::Target;
+use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 
 /// Runs the program of a session's project in the session, such as a web application.
 ///
@@ -55,6 +55,7 @@ What it prints is in the session's events (`mainstay events --follow`).";
 /// Stops the application that runs in a session, in order.
 #[derive(Debug, Args)]
 #[command(after_help = STOP_EXAMPLES)]
+#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 pub(super) struct StopApp {
     #[command(flatten)]
     target: Target,
@@ -109,7 +110,10 @@ impl RunApp {
             let reason = format!("a session of {} has no project that could be run", session.kind);
             return Err(Error::EntryPointNotFound { reason });
         }
-        if session.startup.as_ref().is_some_and(|startup| startup.unbuilt.is_some()) {
+        let before = session.application.clone().filter(|application| application.runs);
+        // One that runs is not begun anew by the way.
+        let is_unbuilt = session.startup.as_ref().is_some_and(|startup| startup.unbuilt.is_some());
+        if is_unbuilt && before.is_none() {
             let (built, _) =
                 build(home, connection, &session, JobSpec::Build, SentArgs::default(), !json).await?;
             if !built.success {
@@ -118,7 +122,6 @@ impl RunApp {
             }
             session = session_now(home, &session).await?;
         }
-        let before = session.application.clone().filter(|application| application.runs);
         let code = ApplicationStart { entry, arguments }.code();
         let Some(eval) = evaluate(home, &session, &code).await? else { return Ok(ExitCode::FAILURE) };
         if let Some(error) = eval.error.as_ref().filter(|error| error.kind == NO_ENTRY_POINT) {

@@ -22,6 +22,8 @@ fn the_first_help_shows_every_command_and_examples() {
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions
       eval         Run code in a session
       run          Run a notebook or a script in a session, cell by cell
+      run-app      Run the program of a session's project in the session, such as a web application
+      stop-app     Stop the application that runs in a session
       test         Run the tests that a session's code defined, and those of the assemblies it refers to
       prompt       Say something to an agent
       command      Show what became of a command
@@ -161,7 +163,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 36 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
+        1 + 38 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }
