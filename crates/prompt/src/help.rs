@@ -120,6 +120,8 @@ mod tests {
           :find TEXT                                find types and functions by a part of their name
           :values                                   show what is bound, and to what
           :test [PATTERN]                           run the session's tests, or those with this in their names
+          :run-app [ARGUMENT…]                      run the session's project in it, such as a web application
+          :stop-app                                 stop the application that runs in the session
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
           :session-info                             show the session
