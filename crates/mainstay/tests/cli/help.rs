@@ -3,6 +3,7 @@
 use crate::support::World;
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one snapshot of the whole text")]
 fn the_first_help_shows_every_command_and_examples() {
     insta::assert_snapshot!(World::new().run(["--help"]).stdout, @r#"
     Keeps interactive sessions alive, durable and shared.
