@@ -24,8 +24,8 @@ type Place = { Assembly: string; Path: string list }
 /// A name as code has it.
 let private inCode (name: string) = if Regex.IsMatch(name, @"^\w+$", RegexOptions.CultureInvariant) then name else "``" + name + "``"
 
-/// A path as code has it.
-let pathInCode (path: string list) : string = String.Join(".", path |> List.map inCode)
+/// A path as code has it. It begins at the root: the standard library has a `Core`, too, which a short path may mean.
+let pathInCode (path: string list) : string = "global." + String.Join(".", path |> List.map inCode)
 
 let private access = Regex(@"\b(private|internal)\b", RegexOptions.CultureInvariant)
 
