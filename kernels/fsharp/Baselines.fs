@@ -3,11 +3,9 @@ module Mainstay.Worker.Baselines
 
 open System
 open System.Collections.Generic
-open System.Collections.Immutable
 open System.IO
 open System.Reflection
 open System.Reflection.Metadata
-open System.Reflection.PortableExecutable
 
 /// Changes a loaded assembly.
 type private ApplyUpdate = delegate of Assembly * ReadOnlySpan<byte> * ReadOnlySpan<byte> * ReadOnlySpan<byte> -> unit
@@ -41,19 +39,8 @@ let private documentsIn (reader: MetadataReader) : (string * string) list =
             let hash = reader.GetBlobBytes document.Hash
             reader.GetString document.Name, String.Join("", hash |> Array.map (fun one -> one.ToString "x2")) ]
 
-/// The documents of an assembly: from the symbol file beside it, or within it.
-let private documentsOf (path: string) : (string * string) list =
-    let symbols = Path.ChangeExtension(path, ".pdb")
-    if File.Exists symbols then
-        use provider = MetadataReaderProvider.FromPortablePdbImage(ImmutableArray.Create<byte>(File.ReadAllBytes symbols))
-        documentsIn (provider.GetMetadataReader())
-    else
-        use file = new PEReader(ImmutableArray.Create<byte>(File.ReadAllBytes path))
-        match file.ReadDebugDirectory() |> Seq.tryFind (fun entry -> entry.Type = DebugDirectoryEntryType.EmbeddedPortablePdb) with
-        | Some entry ->
-            use provider = file.ReadEmbeddedPortablePdbDebugDirectoryData entry
-            documentsIn (provider.GetMetadataReader())
-        | None -> []
+/// The documents of an assembly.
+let private documentsOf (path: string) : (string * string) list = SourcePlaces.withSymbols path documentsIn |> Option.defaultValue []
 
 /// Whether it was built without optimization, which the runtime requires of an assembly that is to change.
 let private isUnoptimized (assembly: Assembly) =

@@ -90,6 +90,15 @@ let private analyse (own: Names) (session: Session) (text: string) : Lazy<Nature
     thread.Start()
     lazy (thread.Join(); nature)
 
+/// What those who choose tests are told of the project's code.
+let private followed (affected: Affected.Affected) : MainstayDisplay.TestsChosen.Code =
+    let changes (names: string list, reaching: string list list -> bool list) : MainstayDisplay.TestsChosen.Changes =
+        { Names = names; Reaching = reaching }
+    { Mark = (fun () -> affected.Mark)
+      Since = (fun mark -> affected.Since mark |> Option.map changes)
+      Reaching = (fun name -> affected.Reaching name)
+      PlaceOf = (fun roots -> try affected.PlaceOf roots with _ -> None) }
+
 let private touchedBy (ran: Ran list) : string list option =
     if ran |> List.exists (fun one -> one.Touched.IsNone) then None
     else Some(ran |> List.collect (fun one -> defaultArg one.Touched []) |> List.distinct)
@@ -115,6 +124,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let mutable hasNamedInput = false // as a stream, which is costly to watch
     let mutable underWay: UnderWay option = None
     let mutable swapping: Swapping.Swapping option = None
+    let mutable affected: Affected.Affected option = None
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
@@ -233,7 +243,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let before = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
         MainstayDisplay.Sink.hasRunCode <- false
-        if submission.Text.Contains "Tests.run" then (try learnReferences () with _ -> ())
+        if submission.Text.Contains "Tests.run" || submission.Text.Contains "Tests.reaching" then (try learnReferences () with _ -> ())
         let (result, messages), restored = restoring submission (fun () -> runInterruptibly job file submission)
         UserOutput.flush ()
         let display = take printed
@@ -527,12 +537,20 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Begin(assemblies: string list, sources: string list) =
         let symbols = (Conditionals.symbolsIn hello.Arguments).Add "COMPILED"
         swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
+        affected <- swapping |> Option.map (fun swapping ->
+            let affected = Affected.Affected assemblies
+            swapping.Hear affected.Tell
+            affected)
+        MainstayDisplay.TestsChosen.code <- affected |> Option.map followed |> Option.defaultValue MainstayDisplay.TestsChosen.noCode
 
     /// Does once what the first swap would wait for. Only the thread of checks may call this.
     member _.WarmUpSwaps() =
         swapping |> Option.iter (fun swapping ->
             swapping.ReadAhead()
             quietly swapping.WarmUp)
+
+    /// Does once what the first choice of tests would wait for. Any thread may call this.
+    member _.WarmUpChoice() = affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
 
     /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
     member _.Swap(files: string list) : Swap =

@@ -188,6 +188,7 @@ type private Worker(channel: Channel) =
             (try session.WarmUp() with _ -> ())
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
             checks.Post(fun () -> try session.WarmUpSwaps() with _ -> ())
+            checks.Post(fun () -> startThread "warm-up" (fun () -> try session.WarmUpChoice() with _ -> ()))
         | _ -> ()
         if hasEnded then
             hasEnded <- false

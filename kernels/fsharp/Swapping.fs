@@ -62,6 +62,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let addedNames = Dictionary<string, Set<string>>() // the names that these have and the build has not
     let opened = Opened.Names(fun text -> match isolated with Some isolated -> isolated.Check([], text) | None -> check session text)
     let mutable count = 0
+    let mutable hear: Affected.Exchanged list -> unit = ignore
 
     let outlineOf (path: string) (text: string) : Result<Outline, Obstacle> =
         let resolved = Conditionals.resolveWith symbols Splitter.afterToken text
@@ -424,19 +425,40 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             if one.IsAdded && one.Slice.Item.Kind = Value then
                 added.[keyOf one.Of.Path one.Slice.Item] <- ({ Assembly = one.Of.Baseline.Name; Path = one.Slice.Item.Scope.Path }, one.Slice.Module)
 
+    /// What was exchanged, for those who follow which code runs which other.
+    let exchanged (changes: Change list) (compiled: Compiled list) : Affected.Exchanged list =
+        let isNewsOf (one: Compiled) = changes |> List.exists (fun change -> change.Source.Path = one.Of.Path && isNews change one.Slice.Item)
+        let anew =
+            [ for one in compiled ->
+                { Affected.Name = one.Slice.Item.Shown
+                  Affected.Old = [ for redirection in one.Redirections -> redirection.Old :> MethodBase ]
+                  Affected.New = Affected.Compiled(compiledModule one.Slice.Module, one.Slice.Item.Words)
+                  Affected.IsNews = isNewsOf one } ]
+        let again =
+            [ for change in changes do
+                for item in change.Restored ->
+                    { Affected.Name = item.Shown
+                      Affected.Old = [ for old in change.Source.Baseline.Current.[keyOf change.Source.Path item].Methods -> old :> MethodBase ]
+                      Affected.New = Affected.AsBuilt
+                      Affected.IsNews = true } ]
+        anew @ again
+
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
         let isAsItRuns = changes |> List.forall (fun change -> List.isEmpty change.Items)
         (if isAsItRuns then Ok [] else compile changes) |> Result.bind (fun compiled ->
             let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
             let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
+            let runs (changes: Change list) (compiled: Compiled list) =
+                hear (try exchanged changes compiled with _ -> [])
+                remember changes compiled
             match redirect changes compiled with
             | _, [] ->
-                remember changes compiled
+                runs changes compiled
                 Ok(news @ again)
             | ran, obstacles ->
                 let hasRun (source: Source) = List.contains source.Baseline.Name ran
-                remember (changes |> List.filter (fun change -> hasRun change.Source)) (compiled |> List.filter (fun one -> hasRun one.Of))
+                runs (changes |> List.filter (fun change -> hasRun change.Source)) (compiled |> List.filter (fun one -> hasRun one.Of))
                 Error obstacles)
 
     /// The values that may have been made with these, directly or by functions, before they changed.
@@ -456,6 +478,9 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         let changed = swapped |> List.collect (fun (_, item) -> item.Names) |> Set.ofList
         [ for path, item in spread changed all [] do
             if item.Kind = Value then { Name = item.Shown; File = path; Line = item.Line; Kept = None } ]
+
+    /// Is told what of each swap was compiled, before the swap is answered.
+    member _.Hear(listener: Affected.Exchanged list -> unit) = hear <- listener
 
     /// Reads all sources, which the first swap would wait for.
     member _.ReadAhead() =

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use mainstay_kernel::OpenedNames;
 use mainstay_kernel::fsharp::FEED;
-use mainstay_model::{Error, Limits, Principal, SessionKind};
+use mainstay_model::{Error, Limits, Principal, SessionKind, TestPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub struct Config {
     pub remote: RemoteConfig,
     /// F# sessions: the SDK, projects and watched files.
     pub fsharp: FsharpConfig,
+    /// Tests that run by themselves, in `mainstay test --watch`. See [Tests](../tests.md#run-tests-again-after-a-change).
+    pub tests: TestsConfig,
     /// Sessions of pi, the coding agent.
     pub pi: PiConfig,
     /// Programs that offer tools, one table each: `[tool-workers.NAME]`. NAME is the kind of their sessions.
@@ -191,6 +193,39 @@ pub enum OnObstacle {
     Tell,
     /// The project is built at once, and the session starts again with it. A source that cannot be parsed is told only.
     Build,
+}
+
+/// When tests run by themselves, by their categories. Tests without a category of these run whenever something is saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TestsConfig {
+    /// Categories whose tests run only where somebody asks for them, as with `mainstay test --category NAME`.
+    pub on_demand: Vec<String>,
+    /// Categories whose tests run after all others, as long as there is time for them.
+    pub limited: Vec<String>,
+    /// How long all tests of `limited` categories may take in one run, in milliseconds. Those that are left run at a later save, or on demand.
+    pub limited_ms: u64,
+}
+
+impl Default for TestsConfig {
+    fn default() -> Self {
+        Self {
+            on_demand: vec!["integration".to_owned()],
+            limited: vec!["slow".to_owned()],
+            limited_ms: 10_000,
+        }
+    }
+}
+
+impl TestsConfig {
+    /// The policy of each category that has one. What is on demand stays so.
+    pub fn policies(&self) -> BTreeMap<String, TestPolicy> {
+        let Self { on_demand, limited, limited_ms } = self;
+        let milliseconds = u32::try_from(*limited_ms).unwrap_or(u32::MAX);
+        let within = if milliseconds == 0 { TestPolicy::OnDemand } else { TestPolicy::Within(milliseconds) };
+        let limited = limited.iter().map(|name| (name.clone(), within));
+        limited.chain(on_demand.iter().map(|name| (name.clone(), TestPolicy::OnDemand))).collect()
+    }
 }
 
 /// The settings of pi agents.
@@ -347,6 +382,19 @@ mod tests {
         assert_eq!(check(&config), Ok(()));
         assert_eq!(Config::read("").unwrap(), Config::default());
         assert!(Config::read("[pi]\nlimits = \"upstream\"\n[limits]\nconnection = 7\n").is_err());
+    }
+
+    #[test]
+    fn categories_have_the_policy_that_is_set() {
+        let policies = |text: &str| toml::from_str::<TestsConfig>(text).unwrap().policies();
+        let of = |all: &[(&str, TestPolicy)]| {
+            all.iter().map(|(name, policy)| ((*name).to_owned(), *policy)).collect()
+        };
+        let usual = of(&[("integration", TestPolicy::OnDemand), ("slow", TestPolicy::Within(10_000))]);
+        assert_eq!(policies(""), usual);
+        let own = of(&[("web", TestPolicy::Within(500)), ("db", TestPolicy::OnDemand)]);
+        assert_eq!(policies("on-demand = ['db']\nlimited = ['web', 'db']\nlimited-ms = 500"), own);
+        assert_eq!(policies("on-demand = []\nlimited-ms = 0"), of(&[("slow", TestPolicy::OnDemand)]));
     }
 
     #[test]

@@ -124,7 +124,9 @@ pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startu
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use swap::{KeptVersion, Swap, SwapObstacle, SwappedDeclaration};
 pub use testing::{
-    TestFailure, TestOutcome, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout,
+    ChosenPart, CodeMark, LiveTesting, TestChoice, TestEnding, TestFailure, TestHistory, TestOutcome,
+    TestPart, TestPlace, TestPolicy, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection,
+    TestTimeout,
 };
 pub use tool_call::ToolCall;
 pub use transcript::{Bond, Segment, Transcript};

@@ -1,6 +1,9 @@
 //! Tests that a session's code runs: which, and what came of them. They run as an eval does; what came of them is one of the forms
 //! of what it shows.
 
+mod choice;
+mod history;
+
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
@@ -11,6 +14,9 @@ use crate::capability::Capabilities;
 use crate::display::{Display, Form, TEST_PROGRESS, TESTS};
 use crate::error::Error;
 use crate::id::{DisplayId, SessionKind};
+
+pub use self::choice::{ChosenPart, CodeMark, LiveTesting, TestChoice, TestPart, TestPolicy};
+pub use self::history::{TestEnding, TestHistory};
 
 /// Which tests to run, and how long each may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +29,8 @@ pub struct TestSelection {
     pub timeout_ms: Option<TestTimeout>,
     /// Not those of assemblies that are still what they were when an earlier run told.
     pub changed_since: BTreeMap<String, String>,
+    /// How they are chosen, where they run because something has changed.
+    pub live: Option<LiveTesting>,
 }
 
 /// How long one test may take, in milliseconds.
@@ -45,7 +53,7 @@ const RUN: &str = "Mainstay.Tests.run";
 impl TestSelection {
     /// The code that runs them in a session of F#.
     pub fn code(&self) -> String {
-        let Self { pattern, category, timeout_ms, changed_since } = self;
+        let Self { pattern, category, timeout_ms, changed_since, live } = self;
         let known = changed_since.iter().map(|(name, fingerprint)| format!("{name}={fingerprint}"));
         let known = known.collect::<Vec<_>>().join(";");
         let arguments = [
@@ -54,7 +62,9 @@ impl TestSelection {
             timeout_ms.map(|TestTimeout(limit)| format!("timeoutMs = {limit}")),
             (!known.is_empty()).then(|| format!("changedSince = {}", literal(&known))),
         ];
-        let arguments: Vec<_> = arguments.into_iter().flatten().collect();
+        let live = live.iter().flat_map(choice::arguments);
+        let live = live.map(|(name, value)| format!("{name} = {}", literal(&value)));
+        let arguments: Vec<_> = arguments.into_iter().flatten().chain(live).collect();
         format!("{RUN}({})", arguments.join(", "))
     }
 
@@ -114,6 +124,12 @@ pub struct TestRun {
     /// Those of them whose tests were left alone, since nothing of them had changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<String>,
+    /// What the session's code was. A later run can ask for the tests that reach what has changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeMark>,
+    /// What was chosen of the tests that were found; none where all that were meant ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<TestChoice>,
     /// Whether a test goes on although its time is over: only a hard reset of the session ends it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must_restart: bool,
@@ -146,9 +162,21 @@ pub struct TestResult {
     /// The end of what it wrote to its framework's own output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// Where its source stands, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<TestPlace>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: TestOutcome,
+}
+
+/// Where the source of a test stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TestPlace {
+    /// The path of the file.
+    pub file: String,
+    /// The line at which it begins.
+    pub line: u32,
 }
 
 /// What came of a test.
@@ -298,9 +326,25 @@ mod tests {
                 ("A".to_owned(), "1".to_owned()),
                 ("B".to_owned(), "2".to_owned()),
             ]),
+            live: None,
         };
         insta::assert_snapshot!(selection.code(), @r#"Mainstay.Tests.run(pattern = "adds \"two\\three\"\u000a", category = "slow é", timeoutMs = 1500, changedSince = "A=1;B=2")"#);
         assert_eq!(TestSelection::default().code(), "Mainstay.Tests.run()");
+        let live = LiveTesting {
+            part: Some(TestPart::Reached(CodeMark("a:1".to_owned()))),
+            policies: [("slow", TestPolicy::Within(5000)), ("web", TestPolicy::OnDemand)]
+                .map(|(name, policy)| (name.to_owned(), policy))
+                .into(),
+            code: None,
+        };
+        let rest = LiveTesting {
+            part: Some(TestPart::Rest(CodeMark("a:1".to_owned()))),
+            policies: BTreeMap::new(),
+            code: Some(CodeMark("a:2".to_owned())),
+        };
+        let code = |live| TestSelection { live: Some(live), ..TestSelection::default() }.code();
+        insta::assert_snapshot!(code(live), @r#"Mainstay.Tests.run(part = "reached", since = "a:1", code = "", policies = "slow=5000;web=demand")"#);
+        insta::assert_snapshot!(code(rest), @r#"Mainstay.Tests.run(part = "rest", since = "a:1", code = "a:2")"#);
     }
 
     #[test]

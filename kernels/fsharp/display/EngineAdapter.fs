@@ -34,6 +34,12 @@ let private nameOf (case: obj) (shown: string) : string =
     elif shown.StartsWith(method', StringComparison.Ordinal) then full.Substring(0, full.Length - method'.Length) + shown
     else full + ": " + shown
 
+let private rootsOf (case: obj) : string list =
+    let full = (text case "FullyQualifiedName").Split('(').[0]
+    match full.LastIndexOf '.' with
+    | -1 -> []
+    | at -> methodRoot (full.Substring(0, at)) (full.Substring(at + 1))
+
 let private outcomeOf (assertion: string) (result: obj) : Outcome =
     let message = text result "ErrorMessage"
     match text result "Outcome" with
@@ -61,7 +67,7 @@ let engine (framework: string) (assertion: string) (adapter: string) (load: stri
     let find () =
         let found = List<EngineCase>()
         let take (case: obj) =
-            found.Add { Name = nameOf case (text case "DisplayName"); Categories = categoriesOf case; Skipped = None; IsExplicit = false; Key = case }
+            found.Add { Name = nameOf case (text case "DisplayName"); Categories = categoriesOf case; Skipped = None; IsExplicit = false; Roots = rootsOf case; Key = case }
         let logger = implementing (face "IMessageLogger") (fun _ arguments -> note arguments; null)
         let sink = implementing (face "ITestCaseDiscoverySink") (fun _ arguments -> take arguments.[0]; null)
         let context = having (face "IDiscoveryContext") [ ("RunSettings", settings) ]

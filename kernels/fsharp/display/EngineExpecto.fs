@@ -25,6 +25,33 @@ let private recordWith (changed: string -> Type -> obj option) (record: obj) : o
     let values = FSharpType.GetRecordFields kind |> Array.map (fun field -> changed field.Name field.PropertyType |> Option.defaultWith (fun () -> field.GetValue record))
     FSharpValue.MakeRecord(kind, values)
 
+/// How many objects are looked at for where the code of a test begins.
+let private rootLimit = 64
+
+/// The types of the functions that a test consists of: its own, and those that it was made of.
+let private rootsOf (test: obj) : string list =
+    let isFunction (kind: Type) =
+        let rec from (kind: Type) = not (isNull kind) && ((kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<FSharpFunc<_, _>>) || from kind.BaseType)
+        from kind
+    let isFollowed (kind: Type) = isFunction kind || FSharpType.IsUnion kind || (kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<Async<_>>) || kind.Name.Contains "@"
+    let fieldsOf (value: obj) =
+        value.GetType().GetFields(BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic)
+        |> Seq.filter (fun field -> not field.FieldType.IsPrimitive && not field.FieldType.IsPointer)
+        |> Seq.map (fun field -> field.GetValue value)
+        |> Seq.filter (fun value -> not (isNull value) && isFollowed (value.GetType()))
+        |> List.ofSeq
+    let rec from (seen: obj list) (left: obj list) =
+        match left with
+        | [] -> seen
+        | _ when seen.Length >= rootLimit -> seen
+        | one :: rest when seen |> List.exists (fun other -> obj.ReferenceEquals(one, other)) -> from seen rest
+        | one :: rest -> from (one :: seen) (fieldsOf one @ rest)
+    from [] (if isNull test then [] else [ test ])
+    |> List.map (fun one -> one.GetType())
+    |> List.filter isFunction
+    |> List.map (fun kind -> if kind.IsGenericType then kind.GetGenericTypeDefinition().FullName else kind.FullName)
+    |> List.distinct
+
 /// What a failed assertion says, and the stack that Expecto writes under it.
 let private failureOf (message: string) : Failure =
     let isFrame (line: string) = line.TrimStart().StartsWith("at ", StringComparison.Ordinal) && line.Contains "("
@@ -48,6 +75,7 @@ let private engineOf (load: string -> Assembly) (source: Source) (find: (string 
                   Categories = []
                   Skipped = (if text one "state" = "Pending" then Some "pending" else None)
                   IsExplicit = false
+                  Roots = rootsOf (get one "test")
                   Key = null })
             |> List.ofSeq
         root.Value |> Option.map ofTest |> Option.defaultValue []

@@ -60,6 +60,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
               Categories = categoriesOf test
               Skipped = reasonOf test
               IsExplicit = isExplicit test
+              Roots = methodRoot (text test "ClassName") (text test "MethodName")
               Key = box (text test "Id") })
 
     let filterOf (meant: EngineCase list option) =

@@ -24,6 +24,11 @@ let private nameOf (node: obj) (all: obj list) : string =
         let owner = [ text place "Namespace"; text place "TypeName" ] |> List.filter ((<>) "") |> String.concat "."
         if shown.StartsWith(owner, StringComparison.Ordinal) then shown else owner + "." + shown
 
+let private rootsOf (all: obj list) : string list =
+    match named "TestMethodIdentifierProperty" all with
+    | null -> []
+    | place -> methodRoot ([ text place "Namespace"; text place "TypeName" ] |> List.filter ((<>) "") |> String.concat ".") (text place "MethodName")
+
 let private categoriesOf (all: obj list) : string list =
     all
     |> List.filter (fun one -> one.GetType().Name = "TestMetadataProperty")
@@ -107,7 +112,13 @@ let engine (framework: string) (register: obj -> unit) (load: string -> Assembly
         host [ "--list-tests" ] CancellationToken.None (fun node all (state, _) ->
             if state = "Discovered" then
                 lock found (fun () ->
-                    found.Add { Name = nameOf node all; Categories = categoriesOf all; Skipped = None; IsExplicit = false; Key = box (text (get node "Uid") "Value") }))
+                    found.Add
+                        { Name = nameOf node all
+                          Categories = categoriesOf all
+                          Skipped = None
+                          IsExplicit = false
+                          Roots = rootsOf all
+                          Key = box (text (get node "Uid") "Value") }))
         List.ofSeq found
 
     let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =

@@ -53,12 +53,14 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             if isA "ITestCaseDiscoveryMessage" message then
                 let case = get message "TestCase"
                 let place = get case "TestMethod"
-                if source.IsThere (text (get (get place "TestClass") "Class") "Name") (text (get place "Method") "Name") then
+                let owner, method' = text (get (get place "TestClass") "Class") "Name", text (get place "Method") "Name"
+                if source.IsThere owner method' then
                     found.Add
                         { Name = source.NameOf(text case "DisplayName")
                           Categories = categoriesOf (get case "Traits")
                           Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
                           IsExplicit = false
+                          Roots = methodRoot owner method'
                           Key = case }
             elif isA "IDiscoveryCompleteMessage" message then isComplete.Set()
             true

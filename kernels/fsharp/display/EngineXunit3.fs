@@ -76,6 +76,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
                       Categories = categoriesOf (get case "Traits")
                       Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
                       IsExplicit = (match get case "Explicit" with :? bool as isExplicit -> isExplicit | _ -> false)
+                      Roots = methodRoot (text case "TestClassName") (text case "TestMethodName")
                       Key = case }
         findAll take
         List.ofSeq found

@@ -10,3 +10,4 @@ let restore () =
     Mainstay.maxRows <- 100
     Mainstay.maxColumns <- 20
     Mainstay.maxPoints <- 10000
+    TestsChosen.forgetPolicies ()

@@ -164,7 +164,22 @@ type Tests private () =
     /// is named whole, a trait as `name=value`. A test has 60 seconds unless it is said otherwise, or its author said less. Those of
     /// assemblies that are as an earlier run said, `name=fingerprint;name=fingerprint`, are not run. While the run goes on, results are shown
     /// together that come within `progressMs` (100 unless it is said otherwise); with 0 all of them are shown in the end.
-    static member run(?pattern: string, ?category: string, ?timeoutMs: int, ?changedSince: string, ?progressMs: int) : unit =
+    ///
+    /// With `part` only those run that reach what has changed since the code was `since`, as an earlier run said (`"reached"`), or only the
+    /// others (`"rest"`). `policies` say of categories when their tests run, `category=save;category=demand;category=MILLISECONDS`; a category
+    /// without one runs always. Where `code` is given, the run ends as soon as the session's code is another; an empty one is that of now.
+    static member run
+        (
+            ?pattern: string,
+            ?category: string,
+            ?timeoutMs: int,
+            ?changedSince: string,
+            ?progressMs: int,
+            ?part: string,
+            ?since: string,
+            ?code: string,
+            ?policies: string
+        ) : unit =
         let limit = defaultArg timeoutMs 60000
         if limit <= 0 then invalidArg "timeoutMs" "a test needs a time of one millisecond at least"
         let interval =
@@ -180,10 +195,42 @@ type Tests private () =
             |> Map.ofArray
         let name = "tests-" + Guid.NewGuid().ToString "N"
         let live = TestsProgress.LiveResults(interval, Sink.show (Some name))
-        let run = TestsRunning.run live filter known (TimeSpan.FromMilliseconds(float limit))
+        let choice: TestsChosen.Choice =
+            let changes = TestsChosen.code.Since(defaultArg since "")
+            let unknown (isReached: bool) : TestsChosen.Changes = { Names = []; Reaching = List.map (fun _ -> isReached) }
+            { Part =
+                (match part, changes with
+                 | None, _ -> TestsChosen.All
+                 // What is not known to have changed may all have.
+                 | Some "reached", None -> TestsChosen.Reached(unknown true)
+                 | Some "rest", None -> TestsChosen.Rest(unknown true)
+                 | Some "reached", Some changes -> TestsChosen.Reached changes
+                 | Some "rest", Some changes -> TestsChosen.Rest changes
+                 | Some other, _ -> invalidArg "part" ("it must be `reached` or `rest`, not `" + other + "`"))
+              Policies = TestsChosen.policiesOf (defaultArg policies "")
+              For = (match code with Some "" -> Some(TestsChosen.code.Mark()) | given -> given) }
+        let run = TestsRunning.run live choice filter known (TimeSpan.FromMilliseconds(float limit))
         live.End(TestsReport.summary run)
         // The report has a name only where it replaces what was shown while the run went on.
         Sink.show (if live.IsShown then Some name else None) (TestsReport.bundle run)
+
+    /// The tests that reach a declaration of the session's project, by the calls that its code has: a function, value or member, as `Module.name`.
+    /// Nothing of the session's own code runs for it, but what gives tests their arguments.
+    static member reaching(name: string) : string list =
+        let cases = (TestsFinding.find Map.empty).Engines |> List.collect (fun found -> found.Engine.Find())
+        match TestsChosen.code.Reaching name with
+        | None -> invalidArg "name" ("the session's project has no code of `" + name + "`: it is inline, or of something else")
+        | Some reaching ->
+            List.zip cases (reaching (cases |> List.map (fun case -> case.Roots)))
+            |> List.filter snd
+            |> List.map (fun (case, _) -> case.Name)
+
+    /// Sets when tests of a category run in `mainstay test --watch`: with `"save"` whenever something is saved, with `"demand"` only where
+    /// somebody asks for them, with a number of milliseconds as long as all such tests of a run have not taken longer.
+    static member policy(category: string, policy: string) : unit =
+        match TestsChosen.policyOf policy with
+        | Some known -> TestsChosen.setPolicy category known
+        | None -> invalidArg "policy" "it must be `save`, `demand` or a number of milliseconds"
 
 /// The application of the session's project, such as a web application. It runs in the session, on a thread of its own: code shares its state,
 /// and what is saved runs in it.

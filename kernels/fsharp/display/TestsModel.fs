@@ -62,7 +62,9 @@ type Ran =
       Outcome: Outcome
       /// What it wrote to its framework's own output.
       Output: string
-      Took: TimeSpan }
+      Took: TimeSpan
+      /// Where its source stands, as far as that is known.
+      Place: (string * int) option }
 
 /// What a test raises to say that it is not to be run.
 exception NotRun of reason: string
@@ -138,8 +140,15 @@ type EngineCase =
       Skipped: string option
       /// It runs only where it is meant alone.
       IsExplicit: bool
+      /// Where its code begins: a method, as `Namespace.Class+Nested::method`, or the types of the functions that it consists of. Empty where
+      /// that is not known.
+      Roots: string list
       /// What the engine knows it by.
       Key: obj }
+
+/// Where the code of a test begins that is a method of a class.
+let methodRoot (kind: string) (method': string) : string list =
+    if kind = "" || method' = "" then [] else [ kind + "::" + method' ]
 
 /// Where an engine looks for tests: in a compiled assembly, or in one that code of the session became.
 type Source =

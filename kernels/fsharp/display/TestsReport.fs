@@ -27,17 +27,56 @@ let private told (run: Run) : Ran list =
     let others, first = run.Ran |> List.indexed |> List.partition (snd >> isPassed)
     first @ others |> List.truncate testLimit |> List.sortBy fst |> List.map snd
 
+/// How many tests a run was to choose from, and why these.
+let private chosenWords (run: Run) : string option =
+    let chosen = run.Chosen
+    match chosen.Choice.Part with
+    | TestsChosen.All -> None
+    | TestsChosen.Reached _ when chosen.Chosen = 0 && List.isEmpty run.Ran -> Some(sprintf "none of %d tests reaches this change" chosen.Found)
+    | TestsChosen.Reached _ -> Some(sprintf "%d of %d tests %s this change" chosen.Chosen chosen.Found (if chosen.Chosen = 1 then "reaches" else "reach"))
+    | TestsChosen.Rest _ -> Some "the rest"
+
+/// What a run left that it was to choose from.
+let private leftWords (run: Run) : string list =
+    let chosen = run.Chosen
+    let tests (count: int) (words: string) = if count = 0 then [] else [ sprintf "%d %s" count words ]
+    tests chosen.OnDemand "more run on demand" @ tests chosen.OverBudget "were left for lack of time" @ (if chosen.IsOvertaken then [ "the code has changed meanwhile: the run was ended" ] else [])
+
 /// What stands below the results.
 let summary (run: Run) : string =
-    let counts = TestsWords.counts (passed run) (failed run) (timedOut run) (skipped run) + " in " + TestsWords.seconds run.Took
+    let ended = TestsWords.counts (passed run) (failed run) (timedOut run) (skipped run)
+    let counts =
+        match chosenWords run with
+        | Some words when List.isEmpty run.Ran -> words
+        | Some words -> sprintf "%s: %s (%s)" words ended (TestsWords.seconds run.Took)
+        | None -> ended + " in " + TestsWords.seconds run.Took
     let unchanged = if List.isEmpty run.Unchanged then [] else [ "unchanged, and not run: " + String.concat ", " run.Unchanged ]
-    (if List.isEmpty run.Ran then [] else [ counts ]) @ unchanged @ (if run.MustRestart then [ mustRestart ] else []) @ run.Notes |> String.concat "\n"
+    (if List.isEmpty run.Ran && (chosenWords run).IsNone then [] else [ counts ]) @ leftWords run @ unchanged @ (if run.MustRestart then [ mustRestart ] else []) @ run.Notes |> String.concat "\n"
 
 let private text (run: Run) : string =
     let told = told run |> List.filter (fun ran -> not (isPassed ran) || run.Ran.Length <= shownPassed)
     match List.map TestsWords.line told, summary run with
     | lines, "" -> String.concat "\n" lines
     | lines, summary -> lines @ [ summary ] |> String.concat "\n"
+
+/// What was chosen, as JSON; nothing where all that was meant ran.
+let private choiceJson (run: Run) : (string * string) list =
+    let chosen = run.Chosen
+    let part, changed =
+        match chosen.Choice.Part with
+        | TestsChosen.All -> "all", []
+        | TestsChosen.Reached changes -> "reached", changes.Names
+        | TestsChosen.Rest changes -> "rest", changes.Names
+    let counted (name: string) (count: int) = if count = 0 then [] else [ (name, string count) ]
+    if chosen.IsWhole then []
+    else
+        [ ("choice",
+           JsonText.object (
+               [ "part", JsonText.text part; "changed", JsonText.array (List.map JsonText.text changed); "chosen", string chosen.Chosen; "found", string chosen.Found ]
+               @ counted "onDemand" chosen.OnDemand
+               @ counted "overBudget" chosen.OverBudget
+               @ (if chosen.IsOvertaken then [ ("overtaken", "true") ] else [])
+           )) ]
 
 let private json (run: Run) : string =
     let told = told run
@@ -48,6 +87,8 @@ let private json (run: Run) : string =
         @ (if left > 0 then [ ("leftOut", string left) ] else [])
         @ (if List.isEmpty run.Assemblies then [] else [ ("assemblies", JsonText.object (run.Assemblies |> List.map (fun (name, fingerprint) -> name, JsonText.text fingerprint))) ])
         @ (if List.isEmpty run.Unchanged then [] else [ ("unchanged", JsonText.array (List.map JsonText.text run.Unchanged)) ])
+        @ (if run.Code = "" then [] else [ ("code", JsonText.text run.Code) ])
+        @ choiceJson run
         @ (if run.MustRestart then [ ("mustRestart", "true") ] else [])
         @ (if List.isEmpty run.Notes then [] else [ ("notes", JsonText.array (List.map JsonText.text run.Notes)) ])
     )

@@ -72,6 +72,7 @@ let json (ran: Ran) : string =
         @ optional "assembly" ran.Assembly
         @ (if List.isEmpty ran.Categories then [] else [ ("categories", JsonText.array (List.map JsonText.text ran.Categories)) ])
         @ [ "durationMs", number ran.Took.TotalMilliseconds; "outcome", JsonText.text outcome ]
+        @ (match ran.Place with Some (file, line) -> [ ("place", JsonText.object [ "file", JsonText.text file; "line", string line ]) ] | None -> [])
         @ (match shortened ran.Output with "" -> [] | output -> [ ("output", JsonText.text output) ])
         @ more
     )

@@ -74,6 +74,7 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         ("shim-file-bytes", shim_file_bytes),
         ("session-environment-bytes", u64::try_from(session_environment_bytes).unwrap_or(u64::MAX)),
         ("dialog-ms", config.pi.dialog_ms),
+        ("limited-ms", config.tests.limited_ms),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value));
     let limits = match serde_json::to_value(&config.limits) {
@@ -124,6 +125,6 @@ mod tests {
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 8);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 9);
     }
 }

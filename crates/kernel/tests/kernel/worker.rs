@@ -1,6 +1,7 @@
 //! A real F# worker: through the runner that the engine is given, and, where the order of frames matters, on its bare
 //! channel. `MAINSTAY_TEST_DOTNET` names the root of the SDK.
 
+mod affected;
 mod ahead;
 
 mod awaits;

@@ -89,7 +89,7 @@ fn shop() -> String {
 #[derive(Debug)]
 pub(super) struct Tested {
     pub(super) run: TestRun,
-    text: String,
+    pub(super) text: String,
     printed: String,
     report: JobReport,
 }

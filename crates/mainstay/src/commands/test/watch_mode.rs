@@ -1,12 +1,16 @@
-//! `mainstay test --watch`: runs tests again when what they test has become something else. The daemon tells what happens; what
-//! is to be built or loaded for it is seen to here, unless somebody else does.
+//! `mainstay test --watch`: runs tests again when what they test has become something else, those that reach a change at once and the
+//! others after them. The daemon tells what happens; what is to be built or loaded for it is seen to here, unless somebody else does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use mainstay_home::Home;
-use mainstay_model::{Error, EventBody, JobSpec, Seq, TestOutcome, TestRun, TestSelection, WorkEnding};
+use mainstay_home::config::Config;
+use mainstay_model::{
+    CodeMark, Error, EventBody, JobSpec, LiveTesting, Seq, TestHistory, TestPart, TestPolicy, TestRun,
+    TestSelection, WorkEnding,
+};
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
 use mainstay_protocol::view::SessionView;
@@ -31,6 +35,8 @@ const QUIET: Duration = Duration::from_millis(300);
 /// What is to be done next, the more that has to be done the later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NextAction {
+    /// The tests that reach what has changed are to be run, and then the others. Code was exchanged, so there is nothing to wait for.
+    Reach,
     /// The tests are to be run.
     Run,
     /// Loading what has changed.
@@ -74,6 +80,11 @@ impl PendingChanges {
     fn is_to_be_told(&self) -> bool {
         !self.is_under_way && (self.due.is_some() || !self.words.is_empty())
     }
+
+    /// How long nothing else must happen before it is acted upon.
+    fn quiet(&self) -> Duration {
+        if self.due == Some(NextAction::Reach) { Duration::ZERO } else { QUIET }
+    }
 }
 
 fn due_for(body: &EventBody) -> Option<NextAction> {
@@ -82,7 +93,7 @@ fn due_for(body: &EventBody) -> Option<NextAction> {
         EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
     );
     if let EventBody::SourcesSwapped(swap) = body {
-        Some(if swap.is_applied() { NextAction::Run } else { NextAction::Build })
+        Some(if swap.is_applied() { NextAction::Reach } else { NextAction::Build })
     } else if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
         Some(NextAction::Build)
     } else if matches!(body, EventBody::AssembliesChanged { .. }) {
@@ -102,32 +113,20 @@ fn ends_what_is_under_way(body: &EventBody) -> bool {
     is_failed_build || is_at_rest
 }
 
-/// The tests that failed when they last ran, by assembly; those of the session's own code under none.
-#[derive(Debug, Default)]
-struct FailedTests(BTreeMap<Option<String>, usize>);
-
-impl FailedTests {
-    fn take_in(&mut self, run: &TestRun) {
-        self.0.retain(|assembly, _| assembly.as_ref().is_some_and(|name| run.unchanged.contains(name)));
-        let failed = run.tests.iter().filter(|test| match test.outcome {
-            TestOutcome::Failed { .. } | TestOutcome::TimedOut { .. } => true,
-            TestOutcome::Passed | TestOutcome::Skipped { .. } => false,
-        });
-        failed.for_each(|test| *self.0.entry(test.assembly.clone()).or_default() += 1);
+/// The tests that failed before and that a run left alone with their assemblies, in words.
+fn still_failing(history: &TestHistory, run: &TestRun) -> Option<String> {
+    let is_unchanged =
+        |assembly: Option<&str>| assembly.is_some_and(|name| run.unchanged.iter().any(|one| one == name));
+    match history.failing().filter(|(assembly, _)| is_unchanged(*assembly)).count() {
+        0 => None,
+        1 => Some("1 test that failed before is unchanged".to_owned()),
+        count => Some(format!("{count} tests that failed before are unchanged")),
     }
+}
 
-    /// Those that were not run again, in words.
-    fn still(&self, run: &TestRun) -> Option<String> {
-        let unchanged =
-            |assembly: &&Option<String>| assembly.as_ref().is_some_and(|name| run.unchanged.contains(name));
-        let count: usize =
-            self.0.iter().filter(|(assembly, _)| unchanged(assembly)).map(|(_, count)| count).sum();
-        match count {
-            0 => None,
-            1 => Some("1 test that failed before is unchanged".to_owned()),
-            count => Some(format!("{count} tests that failed before are unchanged")),
-        }
-    }
+/// Whether a run was ended because the code had changed.
+fn is_overtaken(run: &TestRun) -> bool {
+    run.choice.as_ref().is_some_and(|choice| choice.overtaken)
 }
 
 /// Tests that are run again and again.
@@ -135,10 +134,15 @@ pub(super) struct WatchMode<'a> {
     home: &'a Home,
     session: SessionView,
     selection: TestSelection,
+    policies: BTreeMap<String, TestPolicy>,
     shape: Shape,
     /// The last event that was taken in.
     seen: Seq,
-    failing: FailedTests,
+    /// What the code was that tests ran with.
+    code: Option<CodeMark>,
+    history: TestHistory,
+    /// The tests that were told to be flaky.
+    flaky: BTreeSet<String>,
     interrupts: Signal,
 }
 
@@ -150,8 +154,11 @@ impl<'a> WatchMode<'a> {
         selection: TestSelection,
         shape: Shape,
     ) -> Result<Self, Error> {
-        let (seen, failing) = (session.last_seq, FailedTests::default());
-        Ok(Self { home, session, selection, shape, seen, failing, interrupts: interrupts()? })
+        let policies = Config::load(home)?.tests.policies();
+        let seen = session.last_seq;
+        let (code, history, flaky) = (None, TestHistory::default(), BTreeSet::new());
+        let interrupts = interrupts()?;
+        Ok(Self { home, session, selection, policies, shape, seen, code, history, flaky, interrupts })
     }
 
     /// Until it is interrupted, or the session is deleted; then it tells how the last runs ended.
@@ -161,25 +168,69 @@ impl<'a> WatchMode<'a> {
             note("waits for what changes; Ctrl-C ends it");
             let Some(due) = self.next_due().await? else { break };
             is_broken = match due {
+                NextAction::Reach => self.run_reached().await?,
                 NextAction::Run => self.run_tests().await?,
                 NextAction::Load => self.load().await.map(|()| is_broken)?,
                 NextAction::Build => self.build().await.map(|()| is_broken)?,
             };
         }
-        Ok(if is_broken || !self.failing.0.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        let has_failed = is_broken || self.history.failing().next().is_some();
+        Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
     /// Runs those that something has changed for. Says whether they could not be run to the end.
     async fn run_tests(&mut self) -> Result<bool, Error> {
-        let id = self.session.session.to_string();
-        let ran = run_once(self.home, id, &self.selection, self.shape).await?;
-        let Some(run) = ran.and_then(|ran| ran.run) else { return Ok(true) };
-        self.failing.take_in(&run);
-        if let Some(still) = self.failing.still(&run) {
+        let Some(run) = self.run_part(None, None).await? else { return Ok(true) };
+        if let Some(still) = still_failing(&self.history, &run) {
             note(&still);
         }
-        self.selection.changed_since = run.assemblies;
+        self.code.clone_from(&run.code);
+        self.end(run);
         Ok(false)
+    }
+
+    /// Runs those that reach what has changed since they last ran, and then the others, as far as no newer change comes.
+    async fn run_reached(&mut self) -> Result<bool, Error> {
+        let Some(since) = self.code.clone() else { return self.run_tests().await };
+        let reached = self.run_part(Some(TestPart::Reached(since.clone())), None).await?;
+        let Some(reached) = reached else { return Ok(true) };
+        if is_overtaken(&reached) {
+            // What it did not run is among those that reach the next change, counted from the same code.
+            return Ok(false);
+        }
+        self.code.clone_from(&reached.code);
+        let rest = self.run_part(Some(TestPart::Rest(since)), reached.code).await?;
+        let Some(rest) = rest else { return Ok(true) };
+        self.end(rest);
+        Ok(false)
+    }
+
+    /// Runs a part of the tests, and takes in what came of it; none where it did not come to its end.
+    async fn run_part(
+        &mut self,
+        part: Option<TestPart>,
+        code: Option<CodeMark>,
+    ) -> Result<Option<TestRun>, Error> {
+        let id = self.session.session.to_string();
+        let live = LiveTesting { part, policies: self.policies.clone(), code };
+        let selection = TestSelection { live: Some(live), ..self.selection.clone() };
+        let ran = run_once(self.home, id, &selection, self.shape).await?;
+        let Some(run) = ran.and_then(|ran| ran.run) else { return Ok(None) };
+        self.history.take_in(&run);
+        let flaky: Vec<_> = self.history.flaky().map(str::to_owned).collect();
+        for name in flaky {
+            if self.flaky.insert(name.clone()) {
+                note(&format!("flaky: {name} ended in another way with the same code"));
+            }
+        }
+        Ok(Some(run))
+    }
+
+    /// All have run: later runs leave assemblies alone that are as they are now.
+    fn end(&mut self, run: TestRun) {
+        if !is_overtaken(&run) {
+            self.selection.changed_since = run.assemblies;
+        }
     }
 
     /// What is to be done about what happens next; none where it is over. Where the daemon is lost, the next one tells what happens.
@@ -210,7 +261,7 @@ impl<'a> WatchMode<'a> {
                     let Some(event) = event else { return Err(client.lost()) };
                     self.seen = event.seq;
                     happened.hear(&event.body);
-                    quiet_at = Instant::now() + QUIET;
+                    quiet_at = Instant::now() + happened.quiet();
                     if happened.is_over {
                         return Ok(None);
                     }
@@ -253,7 +304,7 @@ impl<'a> WatchMode<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::{SessionCommand, TestFailure, TestResult};
+    use mainstay_model::{SessionCommand, TestOutcome, TestResult};
 
     use super::*;
 
@@ -313,16 +364,17 @@ mod tests {
     }
 
     #[test]
+    fn an_exchange_of_code_is_acted_upon_at_once_unless_more_has_to_be_done() {
+        let swapped = EventBody::SourcesSwapped(Box::default());
+        let mut happened = PendingChanges::default();
+        happened.hear(&swapped);
+        assert_eq!((happened.due, happened.quiet()), (Some(NextAction::Reach), Duration::ZERO));
+        happened.hear(&written());
+        assert_eq!((happened.due, happened.quiet()), (Some(NextAction::Build), QUIET));
+    }
+
+    #[test]
     fn tests_that_were_left_alone_fail_still() {
-        let failure = TestFailure {
-            kind: "E".to_owned(),
-            message: String::new(),
-            expected: None,
-            actual: None,
-            stack: Vec::new(),
-            file: None,
-            line: None,
-        };
         let failed = |assembly: Option<&str>| TestResult {
             name: "adds".to_owned(),
             framework: "NUnit".to_owned(),
@@ -330,17 +382,19 @@ mod tests {
             categories: Vec::new(),
             duration_ms: 1,
             output: None,
-            outcome: TestOutcome::Failed { failure: Box::new(failure.clone()) },
+            place: None,
+            outcome: TestOutcome::TimedOut { limit_ms: 1 },
         };
-        let mut failing = FailedTests::default();
+        let mut history = TestHistory::default();
         let first =
             TestRun { tests: vec![failed(Some("A")), failed(Some("B")), failed(None)], ..TestRun::default() };
-        failing.take_in(&first);
-        assert_eq!(failing.still(&first), None);
+        history.take_in(&first);
+        assert_eq!(still_failing(&history, &first), None);
         let second = TestRun { unchanged: vec!["A".to_owned()], ..TestRun::default() };
-        failing.take_in(&second);
-        assert_eq!(failing.still(&second).as_deref(), Some("1 test that failed before is unchanged"));
-        failing.take_in(&TestRun::default());
-        assert!(failing.0.is_empty());
+        history.take_in(&second);
+        let still = still_failing(&history, &second);
+        assert_eq!(still.as_deref(), Some("1 test that failed before is unchanged"));
+        history.take_in(&TestRun::default());
+        assert_eq!(history.failing().count(), 0);
     }
 }

@@ -1,0 +1,266 @@
+/// Which code of a project's assemblies may run which other: a graph of what their IL mentions, read backwards, from what has changed to the
+/// tests that reach it. It rather says too much than too little; reflection and injected dependencies are no edges of it.
+///
+/// One rule stands for closures, state machines, interface calls and generic code: whoever mentions a type, by making one, as a local, as a
+/// generic argument or as a base, reaches its virtual methods. Whoever calls a virtual method reaches those that override it.
+module Mainstay.Worker.CallGraph
+
+open System
+open System.Collections.Generic
+open System.IO
+open System.Reflection
+open System.Reflection.Metadata
+open System.Reflection.Metadata.Ecma335
+open System.Reflection.PortableExecutable
+open System.Text.RegularExpressions
+open Mainstay.Worker.CodeReading
+
+/// Attributes of methods that a test framework calls around the tests of a class.
+let private aroundTests = Regex(@"(SetUp|TearDown|Initialize|Cleanup|Before|After)\w*Attribute$", RegexOptions.CultureInvariant)
+
+/// A type's name as the source has it: `Shop.CartModule+Inner` is `Shop.Cart.Inner`.
+let private sourceName (name: string) : string =
+    let plain (part: string) =
+        let part = match part.IndexOf '`' with -1 -> part | at -> part.Substring(0, at)
+        if part.EndsWith("Module", StringComparison.Ordinal) && part.Length > 6 then part.Substring(0, part.Length - 6) else part
+    String.Join(".", name.Replace('+', '.').Split '.' |> Array.map plain)
+
+/// How the method is called that gives a property of the source.
+let private getter = "get_"
+
+/// The name by which the source calls a method.
+let private sourceShort (short: string) : string = if short.StartsWith(getter, StringComparison.Ordinal) then short.Substring getter.Length else short
+
+/// What stands for a type: that its virtual methods may run, that somebody makes one, and that its values are read.
+let private typeNode (name: string) = "T:" + name
+let private madeNode (name: string) = "N:" + name
+let private valuesNode (name: string) = "S:" + name
+
+let private ownerOf (memberName: string) = memberName.Substring(0, memberName.IndexOf("::", StringComparison.Ordinal))
+
+/// The graph of one session's assemblies. Not for several threads at once.
+type CallGraph() =
+    let ids = Dictionary<string, int>(StringComparer.Ordinal)
+    let names = List<string>()
+    let callers = List<List<int>>() // of each node
+    let tokens = Dictionary<struct (string * int), int>() // the methods of assemblies, by their tokens
+    let definitions = Dictionary<int, struct (string * int)>() // the same by the methods
+    let methods = Dictionary<string, List<int>>(StringComparer.Ordinal) // by their names without signature
+    let owned = Dictionary<int, struct (string * string)>() // the type of each method, and its short name
+    let shorts = Dictionary<string, List<int>>(StringComparer.Ordinal) // by the last part of their names
+    let bases = Dictionary<string, string list>(StringComparer.Ordinal)
+    let virtuals = Dictionary<string, List<Defined>>(StringComparer.Ordinal) // of a type
+    let stored = Dictionary<int, int list>() // what getters of values read
+    let mutable edges = 0
+
+    let nodeOf (name: string) : int =
+        match ids.TryGetValue name with
+        | true, id -> id
+        | _ ->
+            let id = names.Count
+            ids.[name] <- id
+            names.Add name
+            callers.Add(List<int>(2))
+            id
+
+    /// `caller` may run or read `callee`.
+    let add (callee: string) (caller: string) =
+        callers.[nodeOf callee].Add(nodeOf caller)
+        edges <- edges + 1
+
+    let enter (index: Dictionary<string, List<'T>>) (name: string) (value: 'T) =
+        match index.TryGetValue name with
+        | true, all -> all.Add value
+        | _ -> index.[name] <- List<'T>([ value ])
+
+    /// All types that one comes from, or implements. A type may stand among its own, as an argument of an interface.
+    let ancestors (name: string) : string list =
+        let rec collect (seen: Set<string>) (left: string list) =
+            match left with
+            | [] -> seen
+            | one :: rest when seen.Contains one -> collect seen rest
+            | one :: rest -> collect (seen.Add one) ((match bases.TryGetValue one with | true, direct -> direct | _ -> []) @ rest)
+        (collect Set.empty [ name ]).Remove name |> List.ofSeq
+
+    let addMention (caller: string) (mention: Mention) =
+        match mention with
+        | Method name -> add name caller
+        | Type name -> add (typeNode name) caller
+        | StaticField name ->
+            add name caller
+            add (valuesNode (ownerOf name)) caller
+
+    /// Names in the arguments of attributes are those of members of the class, or of types.
+    let addWords (owner: string) (found: Defined) (members: Dictionary<string, List<string>>) =
+        for attribute in found.Attributes do
+            if aroundTests.IsMatch attribute.Kind then add found.Name (madeNode owner)
+            for word in attribute.Words do
+                match members.TryGetValue word with
+                | true, all -> for one in all do if one <> found.Name then add one found.Name
+                | _ -> ()
+                if bases.ContainsKey word then
+                    add (typeNode word) found.Name
+                    add (madeNode word) found.Name
+
+    let addMethod (assembly: string) (owner: string) (found: Defined) =
+        let id = nodeOf found.Name
+        tokens.[struct (assembly, found.Token)] <- id
+        definitions.[id] <- struct (assembly, found.Token)
+        owned.[id] <- struct (owner, found.Short)
+        enter methods (owner + "::" + found.Short) id
+        enter shorts (sourceShort found.Short) id
+        if found.IsVirtual then
+            add found.Name (typeNode owner)
+            enter virtuals owner found
+        match found.Short with
+        | ".ctor" ->
+            add found.Name (madeNode owner)
+            for name in found.Takes do
+                add (madeNode name) (madeNode owner)
+                add (typeNode name) (madeNode owner)
+        | ".cctor" ->
+            add found.Name (madeNode owner)
+            add found.Name (valuesNode owner)
+        | _ -> ()
+        for mention in found.Mentions do addMention found.Name mention
+        if found.Short.StartsWith(getter, StringComparison.Ordinal) then
+            stored.[id] <- found.Mentions |> List.choose (function StaticField name -> Some(nodeOf name) | Method _ | Type _ -> None)
+        for field in found.Stores do add found.Name field
+
+    let addType (assembly: string) (kind: DefinedType) =
+        bases.[kind.Type] <- kind.Bases
+        for one in kind.Bases do
+            add (typeNode one) (typeNode kind.Type)
+            add (madeNode one) (madeNode kind.Type)
+        for found in kind.Methods do addMethod assembly kind.Type found
+        for body, declaration in kind.Implements do add body declaration
+
+    /// What takes the whole of the types to be told: who overrides what, and what attributes name.
+    let join (all: DefinedType list) =
+        for kind in all do
+            let members = Dictionary<string, List<string>>(StringComparer.Ordinal)
+            for found in kind.Methods do enter members (sourceShort found.Short) found.Name
+            for found in kind.Methods do addWords kind.Type found members
+            let above = ancestors kind.Type
+            for found in kind.Methods do
+                for ancestor in above do
+                    match virtuals.TryGetValue ancestor with
+                    | true, declared when found.IsVirtual ->
+                        for one in declared do
+                            if one.Short = found.Short then add found.Name one.Name
+                    | _ -> ()
+        // Who names a member of a type that has it from its base means that of the base.
+        for name in List.ofSeq ids.Keys do
+            match name.IndexOf("::", StringComparison.Ordinal) with
+            | at when at > 0 && bases.ContainsKey(name.Substring(0, at)) && not (owned.ContainsKey ids.[name]) ->
+                for ancestor in ancestors (name.Substring(0, at)) do
+                    let inherited = ancestor + name.Substring at
+                    if ids.ContainsKey inherited then add inherited name
+            | _ -> ()
+
+    /// How many nodes and edges it has.
+    member _.Size = struct (names.Count, edges)
+
+    /// Adds what an assembly of this name defines, or some assemblies that name each other's.
+    member _.Add(assemblies: (string * DefinedType list) list) =
+        for assembly, all in assemblies do
+            for kind in all do addType assembly kind
+        join (assemblies |> List.collect snd)
+
+    /// A method of an assembly by its token.
+    member _.OfToken(assembly: string, token: int) : int option =
+        match tokens.TryGetValue(struct (assembly, token)) with
+        | true, id -> Some id
+        | _ -> None
+
+    /// A method, and where it gives a value what that is stored in: code beside a value reads it without its getter.
+    member _.WithStored(id: int) : int list =
+        match stored.TryGetValue id with
+        | true, fields -> id :: fields
+        | _ -> [ id ]
+
+    /// Whoever runs the one may run the other, as is known otherwise.
+    member _.Link(caller: int, callee: int) =
+        callers.[callee].Add caller
+        edges <- edges + 1
+
+    /// The methods that a word of the source may mean.
+    member _.Named(word: string) : int list =
+        match shorts.TryGetValue word with
+        | true, all -> List.ofSeq all
+        | _ -> []
+
+    /// The methods whose name in the source, or the end of it, this is.
+    member _.Declared(name: string) : int list =
+        let isIt (id: int) =
+            let struct (owner, short) = owned.[id]
+            let found = sourceName owner + "." + sourceShort short
+            found = name || found.EndsWith("." + name, StringComparison.Ordinal)
+        match shorts.TryGetValue(name.Substring(name.LastIndexOf '.' + 1)) with
+        | true, all -> all |> Seq.filter isIt |> List.ofSeq
+        | _ -> []
+
+    /// The nodes at which what is run begins: a method by the names of its class and its own, with all that a framework runs around it, or a type.
+    /// None where nothing of that name is known.
+    member _.RootsOf(name: string) : int list =
+        let known (node: string) = match ids.TryGetValue node with | true, id -> [ id ] | _ -> []
+        match name.IndexOf("::", StringComparison.Ordinal) with
+        | -1 -> known (typeNode name)
+        | at ->
+            match methods.TryGetValue name with
+            | true, all -> List.ofSeq all @ known (madeNode (name.Substring(0, at))) @ known (typeNode (name.Substring(0, at)))
+            | _ -> []
+
+    /// The method at which what is run begins, by its assembly and token.
+    member _.DefinitionOf(root: string) : struct (string * int) option =
+        match methods.TryGetValue(if root.Contains "::" then root else root + "::Invoke") with
+        | true, all ->
+            (match definitions.TryGetValue all.[0] with
+             | true, found -> Some found
+             | _ -> None)
+        | _ -> None
+
+    /// All nodes that reach one of these. Behind an `ending` it looks no further.
+    member _.Reaching(changed: seq<int>, endings: HashSet<int>) : HashSet<int> =
+        let reached = HashSet<int>()
+        let left = Queue<int>()
+        let take (node: int) = if reached.Add node && not (endings.Contains node) then left.Enqueue node
+        Seq.iter take changed
+        while left.Count > 0 do
+            for caller in callers.[left.Dequeue()] do take caller
+        reached
+
+let private bodyIn (file: PEReader) (reader: MetadataReader) (handle: MethodDefinitionHandle) : Body option =
+    match reader.GetMethodDefinition(handle).RelativeVirtualAddress with
+    | 0 -> None
+    | address ->
+        let body = file.GetMethodBody address
+        Some { Code = body.GetILBytes(); Locals = body.LocalSignature }
+
+/// What assembly files define, with the names of their assemblies.
+let ofFiles (paths: string list) : (string * DefinedType list) list =
+    let own = paths |> List.map Path.GetFileNameWithoutExtension |> Set.ofList
+    [ for path in paths do
+        use file = new PEReader(new MemoryStream(File.ReadAllBytes path))
+        let reader = file.GetMetadataReader()
+        let name = reader.GetString(reader.GetAssemblyDefinition().Name)
+        name, read reader (bodyIn file reader) own.Contains ]
+
+/// What an assembly of this process defines, which has no file; None where its code cannot be read.
+let ofLoaded (assembly: Assembly) (isOwn: string -> bool) : DefinedType list option =
+    let mutable start = Unchecked.defaultof<nativeptr<byte>>
+    let mutable length = 0
+    if assembly.IsDynamic || not (AssemblyExtensions.TryGetRawMetadata(assembly, &start, &length)) then None
+    else
+        let reader = MetadataReader(start, length)
+        let bodyOf (handle: MethodDefinitionHandle) : Body option =
+            let token = MetadataTokens.GetToken(MethodDefinitionHandle.op_Implicit handle: EntityHandle)
+            match assembly.ManifestModule.ResolveMethod(token).GetMethodBody() with
+            | null -> None
+            | body ->
+                let locals =
+                    match body.LocalSignatureMetadataToken with
+                    | 0 -> Unchecked.defaultof<StandaloneSignatureHandle>
+                    | token -> MetadataTokens.StandaloneSignatureHandle(token &&& 0xffffff)
+                Some { Code = body.GetILAsByteArray(); Locals = locals }
+        Some(read reader bodyOf isOwn)
