@@ -52,6 +52,7 @@ mod kinds;
 mod lifecycle;
 mod lines;
 mod listed;
+mod live_tests;
 mod load;
 mod logging;
 mod merge;

@@ -147,6 +147,7 @@ impl Tool for CreateSession {
     const WORKS: Works = Works::Always;
     const WAITS: Waits = Waits::AsAsked;
     const IS_BASIC: bool = true;
+    const SAYS_ANSWER: bool = false;
     type Answer = CreatedAnswer;
 
     async fn carry_out(self, call: &Call) -> Result<CreatedAnswer, Error> {
@@ -208,6 +209,7 @@ impl Tool for ResetSession {
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Reset);
     const WORKS: Works = Works::In(Action::Reset, Reach::AtOnce);
+    const SAYS_ANSWER: bool = false;
     type Answer = CreatedAnswer;
 
     async fn carry_out(self, call: &Call) -> Result<CreatedAnswer, Error> {
@@ -232,6 +234,7 @@ impl Tool for StopSession {
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Stop);
     const WORKS: Works = Works::In(Action::Stop, Reach::AtOnce);
+    const SAYS_ANSWER: bool = false;
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call) -> Result<SessionAnswer, Error> {

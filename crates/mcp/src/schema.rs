@@ -35,7 +35,7 @@ pub(super) fn of_tool<T: Tool>() -> Arc<JsonObject> {
         let wait = json!({
             "type": "integer",
             "maximum": LONGEST_WAIT,
-            "description": format!("Seconds, at most {LONGEST_WAIT}; then get_result waits on."),
+            "description": "Seconds; then get_result waits on.",
         });
         known.insert(WAIT.to_owned(), wait);
     }

@@ -22,6 +22,7 @@ use super::get_result::GetResult;
 use super::import_export::{ExportSession, ImportSession};
 use super::lifecycle::{CreateSession, ListSessions, ResetSession, StopSession};
 use super::listed::Listed;
+use super::live_tests::{GetLiveTestStatus, SetRunPolicy};
 use super::load::LoadScript;
 use super::merge::{CherryPick, MergeSession};
 use super::names::Names;
@@ -81,6 +82,8 @@ tools! {
     GetValues,
     RunTests,
     ListTests,
+    GetLiveTestStatus,
+    SetRunPolicy,
     ScaffoldTest,
     CancelEval,
     AnswerAsk,

@@ -34,6 +34,7 @@ mod kept_values;
 mod kernel_command;
 mod kills;
 mod kinds;
+mod live_tests;
 mod lost_clients;
 mod lost_daemons;
 mod mcp_bridge;

@@ -94,6 +94,7 @@ impl Stage {
             "scaffold_test" => json!({ "name": "sum", "signature": "int -> int" }),
             "get_result" => json!({ "id": "nobody" }),
             "find_symbols" => json!({ "text": "Dog" }),
+            "set_run_policy" => json!({ "category": "slow", "policy": "demand" }),
             "answer_ask" => json!({ "ask": ask, "answer": "yes" }),
             "switch_session" => json!({ "sessionId": "stage" }),
             "search_sessions" => json!({ "words": "Dog" }),
@@ -310,6 +311,7 @@ async fn who_may_only_see_a_session_is_offered_what_looks_at_it() {
     let reduced = [
         "get_result",
         "get_output",
+        "get_live_test_status",
         "get_status",
         "diagnose",
         "get_recent_events",

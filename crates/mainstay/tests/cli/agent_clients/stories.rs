@@ -11,7 +11,7 @@ use crate::agent_clients::stage::{Stage, behind, code, has_begun};
 const WHOLE: usize = 12_000;
 
 /// What `tools` and the schemas behind them may take of a request, in bytes: about four are a token.
-const TOOLS: usize = 25_000;
+const TOOLS: usize = 25_500;
 
 fn create(turn: &mut Running<'_>) {
     let created = turn.call("create_session", &json!({ "kind": "python3", "name": "main" })).text();

@@ -1,0 +1,122 @@
+//! `mainstay test --watch` in a project whose sources are saved: the tests that reach a change run first and at once, in the worker that is
+//! there, and then the others.
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+use crate::support::tool_call::call;
+
+const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup><Compile Include="Cart.fs" /><Compile Include="Tests.fs" /></ItemGroup>
+  <ItemGroup><PackageReference Include="xunit" Version="2.9.3" /></ItemGroup>
+</Project>"#;
+
+/// The source, with the body of a function.
+fn source(price: &str) -> String {
+    format!(
+        "module Shop.Cart\nlet price (count: int) = {price}\nlet unused () = 1\nlet other (count: int) = count + 1\n"
+    )
+}
+
+const TESTS: &str = "module Shop.Tests
+open Xunit
+open Shop
+[<Fact>]
+let prices () = Assert.Equal(20, Cart.price 2)
+[<Fact>]
+let others () = Assert.Equal(2, Cart.other 1)
+[<Fact; Trait(\"Category\", \"integration\")>]
+let slowly () = Assert.Equal(20, Cart.price 2)
+";
+
+/// A project with a library's code and tests of it in one assembly, in a session that takes in what is saved.
+fn shop() -> World {
+    let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"swap\"\n").unwrap();
+    let write = |name: &str, text: &str| std::fs::write(world.work().join(name), text).unwrap();
+    write("Shop.fsproj", PROJECT);
+    write("Cart.fs", &source("count * 10"));
+    write("Tests.fs", TESTS);
+    let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    world
+}
+
+fn save(world: &World, text: &str) {
+    std::fs::write(world.work().join("new"), text).unwrap();
+    std::fs::rename(world.work().join("new"), world.work().join("Cart.fs")).unwrap();
+}
+
+/// The tests that ran, each with how it ended.
+fn ran(run: &Value) -> Vec<(&str, &str)> {
+    let tests = run["tests"].as_array().unwrap();
+    tests.iter().map(|test| (test["name"].as_str().unwrap(), test["outcome"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn a_save_runs_the_tests_that_reach_it_first_and_then_the_others() {
+    let world = shop();
+    let mut runs = world.follow_lines(&["test", "--watch", "--json"]);
+    let first = runs.next();
+    assert_eq!(
+        (first["passed"].as_u64(), first["choice"]["onDemand"].as_u64()),
+        (Some(2), Some(1)),
+        "{first}"
+    );
+    let pid = world.worker_pid();
+
+    save(&world, &source("count * 9"));
+    let saved = std::time::Instant::now();
+    let reached = runs.next();
+    println!("reached after {:?}", saved.elapsed());
+    assert_eq!(ran(&reached), [("Shop.Tests.prices", "failed")], "{reached}");
+    let choice = &reached["choice"];
+    assert_eq!(
+        (&choice["part"], &choice["changed"], &choice["chosen"], &choice["found"]),
+        (&json!("reached"), &json!(["Shop.Cart.price"]), &json!(1), &json!(3)),
+        "{reached}"
+    );
+    assert!(reached["tests"][0]["place"]["file"].as_str().unwrap().ends_with("/Tests.fs"), "{reached}");
+    let rest = runs.next();
+    assert_eq!(
+        (ran(&rest), &rest["choice"]["part"]),
+        (vec![("Shop.Tests.others", "passed")], &json!("rest"))
+    );
+    assert_eq!(world.worker_pid(), pid);
+    let status = call(&world, "get_live_test_status", &json!({}));
+    let failing = &status["failing"];
+    assert_eq!(failing[0]["name"], "Shop.Tests.prices", "{status}");
+    assert!(failing[0]["message"].as_str().is_some_and(|message| message.contains("18")), "{status}");
+    assert_eq!(
+        (failing.as_array().map(Vec::len), &status["last"]["passed"]),
+        (Some(1), &json!(1)),
+        "{status}"
+    );
+
+    save(&world, &source("count * 10"));
+    assert_eq!(ran(&runs.next()), [("Shop.Tests.prices", "passed")]);
+    assert_eq!(ran(&runs.next()), [("Shop.Tests.others", "passed")]);
+    let status = call(&world, "get_live_test_status", &json!({}));
+    assert_eq!((status.get("failing"), status.get("changedSince")), (None, None), "{status}");
+
+    let set = call(&world, "set_run_policy", &json!({ "category": "integration", "policy": "save" }));
+    assert_eq!(set["policy"], "save", "{set}");
+    let never = call(&world, "set_run_policy", &json!({ "category": "integration", "policy": "never" }));
+    assert_eq!(never["code"], "invalid_argument", "{never}");
+    let all = runs.next();
+    assert_eq!(
+        (&all["choice"]["part"], ran(&all).len()),
+        (&json!("all"), 0),
+        "the session's code ran: {all}"
+    );
+    save(&world, &source("10 * count"));
+    let both = [("Shop.Tests.prices", "passed"), ("Shop.Tests.slowly", "passed")];
+    let run = runs.next();
+    let mut known = ran(&run);
+    known.sort_unstable();
+    assert_eq!(known, both, "{run}");
+    assert_eq!(ran(&runs.next()), [("Shop.Tests.others", "passed")]);
+    assert_eq!(runs.interrupt(), Some(0), "all passed when they last ran");
+}
