@@ -33,7 +33,7 @@ pub struct Application {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ApplicationEnding {
-    /// It was stopped.
+    /// It was stopped by somebody.
     Stopped,
     /// It came to its end by itself.
     Completed {
@@ -54,7 +54,7 @@ pub enum ApplicationEnding {
 pub struct EndedApplication {
     /// What it was called.
     pub name: String,
-    /// How it ended.
+    /// How its run has ended.
     #[serde(flatten)]
     pub ending: ApplicationEnding,
 }
@@ -63,7 +63,7 @@ pub struct EndedApplication {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum ApplicationNotice {
-    /// It runs.
+    /// It runs in the session.
     Started(Application),
     /// It runs no more.
     Ended(ApplicationEnding),

@@ -32,7 +32,6 @@ pub(super) struct RunApp {
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
 
-    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -64,7 +63,6 @@ pub(super) struct StopApp {
     #[arg(long, value_name = "TIME", value_parser = stop_limit)]
     timeout: Option<u64>,
 
-    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -89,13 +87,13 @@ fn stop_limit(text: &str) -> Result<u64, String> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Changed {
-    /// Whether nothing failed.
+    /// Whether nothing of it failed.
     success: bool,
     /// Whether there was nothing to do.
     unchanged: bool,
-    /// What runs now.
+    /// What runs in the session now.
     application: Option<ApplicationView>,
-    /// Why it failed.
+    /// The reason why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
