@@ -24,11 +24,6 @@ type Exchanged =
       /// Whether it runs otherwise than before; what is only compiled once more does not.
       IsNews: bool }
 
-/// What names like `let!` call, which stand nowhere in the source.
-let private builderMembers =
-    [ "Bind"; "BindReturn"; "Bind2"; "MergeSources"; "Source"; "Delay"; "Run"; "Zero"; "Return"; "ReturnFrom"; "Combine"; "Using"; "For"; "While"
-      "TryWith"; "TryFinally"; "Yield"; "YieldFrom" ]
-
 let private isSubmission (assembly: string) = assembly.StartsWith("FSI-ASSEMBLY", StringComparison.Ordinal)
 
 /// The nodes of what has changed, by the names of the declarations.
@@ -97,7 +92,7 @@ type Affected(assemblies: string list) =
     let takeIn (one: Exchanged) : int list =
         let old = List.collect nodeOf one.Old
         let methodsOf (kind: Type) = kind.GetMethods everyMember |> Seq.collect nodeOf |> List.ofSeq
-        let meant (words: Set<string>) = Seq.append words builderMembers |> Seq.collect graph.Value.Named |> List.ofSeq
+        let meant (words: Set<string>) = Seq.append words Outline.builderMembers |> Seq.collect graph.Value.Named |> List.ofSeq
         let compiled, called =
             match one.New with
             | AsBuilt -> [], []

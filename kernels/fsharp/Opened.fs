@@ -6,11 +6,7 @@ open System.Collections.Generic
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Outline
 
-/// The methods that a computation expression calls without naming them.
-let ofBuilders =
-    Set.ofList [ "Bind"; "Return"; "ReturnFrom"; "Source"; "Delay"; "Run"; "Zero"; "Combine"; "For"; "While"; "Using"; "Yield"; "YieldFrom"; "TryWith"; "TryFinally"; "MergeSources"; "BindReturn" ]
-
-/// The words with which code calls them.
+/// The words with which a computation expression calls methods that it does not name.
 let ofExpressions = Set.ofList [ "!"; "return"; "yield"; "for"; "while"; "use"; "try"; "if" ]
 
 let private has (attribute: string) (entity: Entity) =
@@ -85,7 +81,7 @@ type Names(check: string -> Checked) =
                 | entities ->
                     let namesOf (entity: Entity) = if entity.IsNamespace then inNamespace (found.Assemblies()) (pathOf entity) else within entity
                     let names = entities |> Seq.collect namesOf |> Seq.collect asMentioned |> Set.ofSeq
-                    Some(if Set.isEmpty (Set.intersect names ofBuilders) then names else names + ofExpressions)
+                    Some(if Set.isEmpty (Set.intersect names builderMembers) then names else names + ofExpressions)
         with _ -> None
 
     /// None where that cannot be told. `context` is what is opened before.

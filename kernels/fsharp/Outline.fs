@@ -64,6 +64,8 @@ type Item =
       Words: Set<string>
       /// The attributes on it, each as its name and what it was given.
       Attributes: (string * string) list
+      /// Where its argument stands without a type that the compiler knows of where the program begins: a line, and two columns.
+      EntryArgument: (int * int * int) option
       /// The names that its arguments have in all of it.
       Arguments: Set<string>
       /// The texts of the functions and objects without a name that it hands to methods, which may keep them.
@@ -125,6 +127,12 @@ type Outline =
       Opens: (string * int) list }
 
 let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*|[!%&*+\-./<=>?@^|~]+", RegexOptions.CultureInvariant)
+
+/// The methods that a computation expression calls without naming them.
+let builderMembers =
+    Set.ofList
+        [ "Bind"; "BindReturn"; "Bind2"; "MergeSources"; "Source"; "Delay"; "Run"; "Zero"; "Return"; "ReturnFrom"; "Combine"; "Using"; "For"; "While"
+          "TryWith"; "TryFinally"; "Yield"; "YieldFrom" ]
 
 /// The names, operators, keywords and other words of a text; those of strings and comments too.
 let wordsIn (text: string) : Set<string> =
@@ -286,6 +294,10 @@ type private Reader(lines: string[], inString: Set<int>) =
         | _ when has "ReflectedDefinition" -> Some "its definition is stored as data"
         | _ -> None
 
+    let entryArgument (attributes: (string * string) list) (argument: Placed) =
+        let isEntry = attributes |> List.exists (fun (name, _) -> name = "EntryPoint")
+        if isEntry && argument.Case = "Named" then Some(argument.Place.Line, argument.Place.Column, argument.Place.EndColumn) else None
+
     let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
 
     /// Whether nothing else stands in its lines.
@@ -345,6 +357,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Words = wordsIn text
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
+                  EntryArgument = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> None)
                   HandedOver = handedOver part
                   Openings = openings
                   IsRecursiveScope = isRecursive
@@ -397,6 +410,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = wordsIn text
                       Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
+                      EntryArgument = None
                       HandedOver = handedOver part
                       Openings = openings
                       IsRecursiveScope = isRecursive

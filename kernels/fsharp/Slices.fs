@@ -41,6 +41,12 @@ let private blank (found: Match) = String(' ', found.Length)
 let private withoutEntryPoint (line: string) : string =
     if entryPoint.IsMatch line then noAttribute.Replace(entryPoint.Replace(line, blank), blank) else line
 
+/// A line in which the argument of the function where the program begins has its type, which that mark gives it else.
+let private typed (item: Item) (number: int) (line: string) : string =
+    match item.EntryArgument with
+    | Some (at, from, until) when at = number -> line.Substring(0, from) + "(" + line.Substring(from, until - from) + ": string[])" + line.Substring until
+    | _ -> line
+
 /// A binding's text whose own access words are blank: they stand between `let` or `and` and the name.
 let private opened (line: string) : string =
     let isHead = Regex.IsMatch(line, @"^\s*(?:\[<.*?>\]\s*)*(?:let|and)\b", RegexOptions.CultureInvariant)
@@ -73,7 +79,7 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Function
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
-        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint line)))
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (typed slice.Item number line))))
     | Member owner ->
         let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))

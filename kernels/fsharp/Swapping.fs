@@ -273,13 +273,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     /// Methods that a computation expression calls without naming them, where something that the code does not see yet has them too.
     let unseenBuilders (change: Change) (slice: Slices.Slice) : Obstacle list =
         let isBehind (one: Declared) = one.Line > slice.Item.EndLine && not slice.Item.IsRecursiveScope
-        let ofFile = change.After.Declared |> List.filter (fun one -> isBehind one && Opened.ofBuilders.Contains one.Name)
+        let ofFile = change.After.Declared |> List.filter (fun one -> isBehind one && builderMembers.Contains one.Name)
         let ofOthers =
             [ for baseline in baselines do
                 for other, _ in baseline.Sources do
                     if other <> slice.File && not (isBefore other slice.File) then
                         match sourceOf other with
-                        | Ok source -> for one in source.Before.Declared do if Opened.ofBuilders.Contains one.Name && source.Before.Namespaces.Contains one.Path then one
+                        | Ok source -> for one in source.Before.Declared do if builderMembers.Contains one.Name && source.Before.Namespaces.Contains one.Path then one
                         | Error _ -> () ]
         if Set.isEmpty (Set.intersect slice.Item.Words Opened.ofExpressions) then []
         else

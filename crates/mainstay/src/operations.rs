@@ -59,6 +59,7 @@ const TOOLS_OF_THEIR_OWN: &[(&str, &str)] = &[
     ("diagnose", "a report made of several queries, for models"),
     ("get_available_projects", "reads the folder of the agent, not the daemon's sessions"),
     ("get_eval_timeline", "a report made of events, for models"),
+    ("get_live_test_status", "how tests ended, made of events, for models"),
     ("get_output", "lines of an output that an answer of MCP had to cut"),
     ("run_notebook", "the daemon reads the file and runs each cell; the command line does that itself"),
     ("switch_session", "which session a connection of MCP means is known to MCP alone"),

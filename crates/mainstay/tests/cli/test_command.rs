@@ -253,6 +253,8 @@ fn tests_of_the_session_run_again_when_its_code_has_changed(world: &World) {
 #[test]
 fn of_a_solution_the_tests_run_again_that_a_written_file_touches() {
     let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"mark\"\n").unwrap();
     let write = |name: &str, text: &str| {
         let path = world.work().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -16,7 +16,7 @@ const SOURCES: [&str; 5] = ["Early.fs", "Shop.fs", "Root.fs", "Later.fs", "Crlf.
 
 /// A source whose lines end as on Windows, and so do those of its string.
 const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\" + \"\"\r\n\
-                    [<EntryPoint; System.STAThread>]\r\nlet main (args: string[]) = args.Length\r\n";
+                    [<EntryPoint; System.STAThread>]\r\nlet main args = Array.length args\r\n";
 
 /// The project in a folder of its own, built.
 struct Shop {
@@ -180,7 +180,7 @@ seen"#;
     assert_eq!(session.value("Crlf.lines () = \"a\\r\\nb!\"").await, "true", "{swap:?}");
 
     // Where the program begins. A run of it that goes on is not stopped for it.
-    fs::write(shop.path("Crlf.fs"), CRLF.replace("args.Length", "args.Length + 1")).unwrap();
+    fs::write(shop.path("Crlf.fs"), CRLF.replace("length args", "length args + 1")).unwrap();
     let swap = shop.swap(&session, &["Crlf.fs"]).await;
     assert_eq!(session.value("Crlf.main [||]").await, "1", "{swap:?}");
     assert_eq!(swap.swapped.iter().filter_map(|one| one.kept).collect::<Vec<_>>(), [KeptVersion::Run]);
