@@ -1,6 +1,6 @@
 /// The difference of a loaded assembly in which methods have another body: one that hands its arguments to another method and returns what
-/// that returns, or the one that they were built with. It is what `MetadataUpdater.ApplyUpdate` takes: metadata and code, as ECMA-335 has them, with the two tables that say what
-/// is new. Nothing here touches a loaded assembly.
+/// that returns, or the one that they were built with. It is what `MetadataUpdater.ApplyUpdate` takes: metadata and code, as ECMA-335 has
+/// them, with the two tables that say what is new. Nothing here touches a loaded assembly.
 module Mainstay.Worker.Deltas
 
 open System
