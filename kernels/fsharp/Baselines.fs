@@ -48,6 +48,11 @@ let private isUnoptimized (assembly: Assembly) =
     |> Seq.cast<Diagnostics.DebuggableAttribute>
     |> Seq.exists (fun one -> one.IsJITOptimizerDisabled)
 
+/// A declaration of a file.
+type Declaration =
+    { File: string
+      Key: Outline.Key }
+
 /// A declaration that runs otherwise than it was built.
 type Running =
     { /// What it runs as.
@@ -71,8 +76,8 @@ type Baseline(path: string, sources: (string * string) list) =
     /// The sources that it was built from, by path, as far as they are known, in the order of the build.
     member _.Sources = sources
 
-    /// The declarations that run otherwise than they were built, by their keys: whatever session of the process had them changed.
-    member val Current = Dictionary<string, Running>()
+    /// The declarations that run otherwise than they were built: whatever session of the process had them changed.
+    member val Current = Dictionary<Declaration, Running>()
 
     /// What its code is at present: the last difference that it took, or the build.
     member val Version : Guid option = None with get, set
@@ -92,6 +97,13 @@ type Baseline(path: string, sources: (string * string) list) =
         if not isSupported.Value then Some "the runtime of this worker changes no loaded code"
         elif not (isUnoptimized assembly.Value) then Some(Path.GetFileName path + " was built with optimization")
         else None
+
+    /// Writes a difference that nobody applies, which has the first one written sooner.
+    member _.WarmUp(callee: MethodInfo) =
+        let own (kind: Type) = kind.GetMethods(BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.DeclaredOnly)
+        let isPlain (found: MethodInfo) = not found.IsGenericMethod && not found.DeclaringType.IsGenericType
+        assembly.Value.GetExportedTypes() |> Seq.collect own |> Seq.tryFind isPlain |> Option.iter (fun old ->
+            generations.Value.Next(Guid.NewGuid(), [ { Deltas.Old = old; Deltas.New = Deltas.Calls callee } ]) |> ignore)
 
     /// Gives methods new bodies. The runtime may refuse that with an `InvalidOperationException`.
     member this.Redirect(redirections: Deltas.Redirection list) =

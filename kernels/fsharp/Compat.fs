@@ -25,6 +25,7 @@ type Symbol = FSharpSymbol
 type Referenced = FSharpAssembly
 type Entity = FSharpEntity
 type Member = FSharpMemberOrFunctionOrValue
+type Field = FSharpField
 type DisplayContext = FSharpDisplayContext
 type SymbolUse = FSharpSymbolUse
 

@@ -29,6 +29,27 @@ type Reopened =
       /// What is opened after that in both versions, which may be something else now.
       After: string list }
 
+/// Why a name may mean something else than it did.
+type Novelty =
+    | New
+    | Gone
+    /// What it names takes or gives something else.
+    | Resigned
+
+    /// The same, for people.
+    member novelty.Words =
+        match novelty with
+        | New -> "is new"
+        | Gone -> "is gone"
+        | Resigned -> "has another signature"
+
+/// A name that only one of two versions gives, or gives to something else.
+type News =
+    { /// What gives it.
+      Of: Item
+      Novelty: Novelty
+      Name: Declared }
+
 type Difference =
     { /// Declarations that both versions have, with other texts, as the new one has them.
       Changed: Item list
@@ -36,10 +57,12 @@ type Difference =
       Affected: (Item * string list) list
       /// What has the same text, and before which something else is opened.
       Reopened: Reopened list
-      /// Declarations that only the new version has.
+      /// Declarations that only the new version has, or has with another signature.
       Added: Item list
       /// Declarations that only the old version has.
       Removed: Item list
+      /// The names that these give.
+      News: News list
       Obstacles: Reason list }
 
 let private obstacle code name line words = { Code = code; Name = name; Line = line; Words = words }
@@ -50,13 +73,15 @@ let private selfAware = Set.ofList [ "GetExecutingAssembly"; "GetCallingAssembly
 /// Attributes that a function has only for its compiler.
 let private ofCompiler = Set.ofList [ "CompiledName"; "MethodImpl"; "TailCall"; "Struct" ]
 
-let private keyOf (item: Item) = sprintf "%A" item.Key
+/// What stands somewhere in a file, whatever a declaration has in it.
+type private Standing =
+    | Declaration of Key
+    | Other of what: string * text: string
 
-/// The declarations and the rest in the order of the file.
-let private sequenceOf (outline: Outline) : string list =
-    (outline.Items |> List.map (fun item -> item.Line, keyOf item)) @ (outline.Rest |> List.map (fun one -> one.Line, one.What + "\n" + one.Text))
+/// The declarations and the rest, each with its line, in the order of the file.
+let private sequenceOf (outline: Outline) : (int * Standing) list =
+    (outline.Items |> List.map (fun item -> item.Line, Declaration item.Key)) @ (outline.Rest |> List.map (fun one -> one.Line, Other(one.What, one.Text)))
     |> List.sortBy fst
-    |> List.map snd
 
 /// Why one declaration of the new version cannot replace that of the old one.
 let obstaclesOf (item: Item) : Reason list =
@@ -75,14 +100,47 @@ let obstaclesOf (item: Item) : Reason list =
 let namesOf (outline: Outline) (item: Item) : Declared list =
     outline.Declared |> List.filter (fun one -> item.Line <= one.Line && one.Line <= item.EndLine)
 
-/// Whether code with these words can mean a name: where that does not show itself, its module has to be named.
-let private canMean (isShown: Declared -> bool) (words: Set<string>) (name: Declared) : bool =
-    words.Contains name.Name && (isShown name || words.Contains(List.last name.Path))
+/// Whether code with these words can mean a name, where it stands in one of these modules: the name's own is one of them, or is named.
+let private canMean (within: string list list) (openings: Opening list) (words: Set<string>) (name: Declared) : bool =
+    let isShown = within |> List.exists (fun path -> List.truncate name.Path.Length path = name.Path)
+    let isNamed (words: Set<string>) = words.Contains(List.last name.Path)
+    words.Contains name.Name
+    && (isShown || isNamed words || openings |> List.exists (function Opens text -> isNamed (wordsIn text) | Own _ -> false))
 
-/// The same of a declaration of the file itself.
-let canMeanWithin (item: Item) (name: Declared) : bool =
-    let opened = item.Openings |> List.map (function Opens text -> wordsIn text | Own _ -> Set.empty) |> Set.unionMany
-    canMean (fun name -> List.truncate name.Path.Length item.Scope.Path = name.Path) (item.Words + opened) name
+/// Whether a declaration can mean a name.
+let canMeanWithin (item: Item) (name: Declared) : bool = canMean [ item.Scope.Path ] item.Openings item.Words name
+
+/// The same of what cannot be replaced alone.
+let private canMeanInRest (part: Rest) (name: Declared) : bool =
+    let within = [ [] ] @ (part.Openings |> List.choose (function Own path -> Some path | Opens _ -> None))
+    canMean within part.Openings (wordsIn part.Text) name
+
+/// The obstacle that a name is, where something cannot be compiled anew that may mean something else for it.
+let private ofName (news: News) (place: string) : Reason =
+    obstacle "name" news.Of.Shown news.Of.Line ("it " + news.Novelty.Words + ", and " + place + " mentions a name of it, which may mean something else now")
+
+/// The obstacles that names are which a file mentions of which only the words are known.
+let mentionedIn (file: string) (words: Set<string>) (news: News list) : Reason list =
+    let isMentioned (one: News) =
+        let isShown = one.Name.Path.Length <= one.Of.Scope.Namespace.Length
+        words.Contains one.Name.Name && (isShown || words.Contains(List.last one.Name.Path))
+    news |> List.filter isMentioned |> List.map (fun one -> ofName one file) |> List.distinct
+
+/// What of another file may mean something else because of names that are new or gone: declarations, each with these names, and the names
+/// that something mentions which cannot be compiled anew. `isCompiled` tells of what is compiled anyway.
+let affectedIn (outline: Outline) (isCompiled: Item -> bool) (news: News list) : (Item * string list) list * (News * Reason) list =
+    let news = news |> List.filter (fun one -> one.Of.Reach <> InModule)
+    let found =
+        [ for item in outline.Items do
+            if not (isCompiled item) then
+                match news |> List.filter (fun one -> canMeanWithin item one.Name) with
+                | [] -> ()
+                | names -> item, names ]
+    let isFixed (item: Item) = item.Kind = Value || not (List.isEmpty (obstaclesOf item))
+    let affected = found |> List.filter (fst >> isFixed >> not) |> List.map (fun (item, names) -> item, names |> List.map (fun one -> one.Name.Name))
+    let inItems = found |> List.filter (fst >> isFixed) |> List.map (fun (item, names) -> names.Head, ofName names.Head item.Shown)
+    let inRest = [ for part in outline.Rest do for one in news do if canMeanInRest part one.Name then one, ofName one part.What ]
+    affected, List.distinctBy fst (inItems @ inRest)
 
 /// What is opened in one of two versions only, or in another order, each with all that is opened before it; and what is opened after that.
 let private openedOtherwise (before: Opening list) (after: Opening list) : (Opening list * string) list * string list =
@@ -96,18 +154,22 @@ let private openedOtherwise (before: Opening list) (after: Opening list) : (Open
         let behind all = inContext all |> List.skipWhile (isOther >> not) |> List.map snd |> List.filter shared.Contains
         (inContext before @ inContext after) |> List.filter isOther, List.distinct (behind before @ behind after)
 
-/// The difference of two versions of a file. `others` has the words of the project's other files, by the name of the file.
-let between (others: (string * Set<string>) list) (before: Outline) (after: Outline) : Difference =
-    let known = before.Items |> List.map (fun item -> keyOf item, item) |> Map.ofList
-    let present = after.Items |> List.map (fun item -> keyOf item, item) |> Map.ofList
+/// The difference of two versions of a file. `isResigned` tells of the declarations whose signature is known to be another.
+let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Difference =
+    let known = before.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
+    let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     let changed =
         after.Items |> List.filter (fun item ->
-            match known.TryFind(keyOf item) with
-            | Some old -> old.Text <> item.Text
+            match known.TryFind item.Key with
+            | Some old -> old.Text <> item.Text && not (isResigned item.Key)
             | None -> false)
-    let added = after.Items |> List.filter (fun item -> not (known.ContainsKey(keyOf item)))
-    let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey(keyOf item)))
-    let staying = after.Items |> List.filter (fun item -> match known.TryFind(keyOf item) with Some old -> old.Text = item.Text | None -> false)
+    let added =
+        after.Items |> List.filter (fun item ->
+            match known.TryFind item.Key with
+            | Some old -> old.Text <> item.Text && isResigned item.Key
+            | None -> true)
+    let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey item.Key))
+    let staying = after.Items |> List.filter (fun item -> match known.TryFind item.Key with Some old -> old.Text = item.Text | None -> false)
     let ofRest =
         let texts (outline: Outline) = outline.Rest |> List.map (fun one -> one.What, one.Text) |> Set.ofList
         let old, current = texts before, texts after
@@ -116,22 +178,22 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
         (news |> List.map (fun one -> obstacle "shape" one.What one.Line (one.What + " changed")))
         @ (gone |> List.map (fun one -> obstacle "shape" one.What 1 (one.What + " is gone")))
     let ofOrder =
-        let common = Set.intersect (Set.ofList (sequenceOf before)) (Set.ofList (sequenceOf after))
-        let inBoth outline = sequenceOf outline |> List.filter common.Contains
+        let sequence, sequenceAfter = sequenceOf before, sequenceOf after
+        let common = Set.intersect (Set.ofList (List.map snd sequence)) (Set.ofList (List.map snd sequenceAfter))
+        let inBoth = List.map snd >> List.filter common.Contains
         // What a declaration sees of its own module and of what is opened depends on which stands first.
-        let above (outline: Outline) =
-            let places = (outline.Items |> List.map (fun item -> item.Line, keyOf item)) @ (outline.Rest |> List.map (fun one -> one.Line, one.What + "\n" + one.Text))
-            outline.Opens |> List.map (fun (text, line) -> text, places |> List.filter (fun (at, key) -> at < line && common.Contains key) |> List.map snd |> Set.ofList) |> Map.ofList
-        let opensBefore, opensAfter = above before, above after
+        let above (outline: Outline) (places: (int * Standing) list) =
+            outline.Opens |> List.map (fun (text, line) -> text, places |> List.filter (fun (at, one) -> at < line && common.Contains one) |> List.map snd |> Set.ofList) |> Map.ofList
+        let opensBefore, opensAfter = above before sequence, above after sequenceAfter
         let isMoved = opensBefore |> Map.exists (fun text seen -> match opensAfter.TryFind text with Some now -> now <> seen | None -> false)
-        if List.isEmpty ofRest && (inBoth before <> inBoth after || isMoved) then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
+        if List.isEmpty ofRest && (inBoth sequence <> inBoth sequenceAfter || isMoved) then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
     let ofAttributes (what: string) (finds: string) (items: Item list) =
         items |> List.choose (fun item ->
             item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
                 obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
     let reopened =
         let ofItem (item: Item) =
-            match known.TryFind(keyOf item) with
+            match known.TryFind item.Key with
             | Some old when old.Text = item.Text -> [ (item, old.Openings, item.Openings) ]
             | _ -> []
         let ofPart (part: Rest) =
@@ -146,44 +208,49 @@ let between (others: (string * Set<string>) list) (before: Outline) (after: Outl
             match openedOtherwise old current with
             | [], _ -> ()
             | opens, later -> { Item = None; What = part.What; Line = part.Line; Words = wordsIn part.Text; Opens = opens; After = later } ]
+    let news =
+        [ for item in added do for name in namesOf after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
+          for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
     let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal))
-    let ofNames (what: string) (outline: Outline) (items: Item list) =
-        items |> List.choose (fun item ->
-            let names = namesOf outline item
-            let isShown (name: Declared) = name.Path.Length <= item.Scope.Namespace.Length
+    let ofNames =
+        news |> List.groupBy (fun one -> one.Novelty, one.Of.Key) |> List.choose (fun (_, all) ->
+            let item = all.Head.Of
             // What stands above something that is new does not see it.
-            let sees line = what <> "new" || item.IsRecursiveScope || line > item.Line
-            let inValue = staying |> List.tryFind (fun one -> one.Kind = Value && sees one.Line && List.exists (canMeanWithin one) names) |> Option.map (fun one -> one.Shown)
-            let inRest = after.Rest |> List.filter (fun one -> sees one.Line) |> List.tryFind (fun one -> let words = wordsIn one.Text in names |> List.exists (fun name -> words.Contains name.Name)) |> Option.map (fun one -> one.What)
-            let elsewhere = others |> List.tryFind (fun (_, words) -> names |> List.exists (canMean isShown words)) |> Option.map fst
+            let sees line = all.Head.Novelty = Gone || item.IsRecursiveScope || line > item.Line
+            let inValue = staying |> List.tryFind (fun one -> one.Kind = Value && sees one.Line && all |> List.exists (fun news -> canMeanWithin one news.Name)) |> Option.map (fun one -> one.Shown)
+            let inRest = after.Rest |> List.filter (fun one -> sees one.Line) |> List.tryFind (fun one -> let words = wordsIn one.Text in all |> List.exists (fun news -> words.Contains news.Name.Name)) |> Option.map (fun one -> one.What)
             let anywhere = if isOperator item then Some "other code" else None
-            match item.Kind, List.tryPick id [ inValue; inRest; elsewhere; anywhere ] with
-            | Member _, _ -> Some(obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape"))
-            | _, Some place -> Some(obstacle "name" item.Shown item.Line ("it is " + what + ", and " + place + " mentions a name of it, which may mean something else now"))
-            | _, None -> None)
+            List.tryPick id [ inValue; inRest; anywhere ] |> Option.map (ofName all.Head))
+    let ofMembers (what: string) (items: Item list) =
+        [ for item in items do
+            match item.Kind with
+            | Member _ -> obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape")
+            | Function
+            | Value -> () ]
     let affected =
-        let names = (added |> List.collect (namesOf after)) @ (removed |> List.collect (namesOf before))
         [ for item in staying do
-            match names |> List.filter (canMeanWithin item) with
-            | _ :: _ as names when item.Kind <> Value -> item, (names |> List.map (fun name -> name.Name))
+            match news |> List.filter (fun one -> canMeanWithin item one.Name) with
+            | _ :: _ as names when item.Kind <> Value -> item, (names |> List.map (fun one -> one.Name.Name))
             | _ -> () ]
     { Changed = changed
       Affected = affected
       Reopened = reopened
       Added = added
       Removed = removed
+      News = news
       Obstacles =
         ofRest
         @ ofOrder
         @ (changed @ List.map fst affected @ added |> List.collect obstaclesOf)
         @ (changed |> List.choose (fun item ->
-            if known.[keyOf item].Attributes = item.Attributes then None
+            if known.[item.Key].Attributes = item.Attributes then None
             else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
         @ ofAttributes "new" "does not find it" added
         @ ofAttributes "gone" "still finds it" removed
         @ (changed |> List.choose (fun item ->
-            match known.[keyOf item].Fixed with
+            match known.[item.Key].Fixed with
             | Some reason when item.Fixed.IsNone -> Some(obstacle "fixed" item.Shown item.Line ("before, " + reason))
             | _ -> None))
-        @ ofNames "new" after added
-        @ ofNames "gone" before removed }
+        @ ofMembers "new" added
+        @ ofMembers "gone" removed
+        @ ofNames }

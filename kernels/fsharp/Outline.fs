@@ -39,6 +39,20 @@ type Kind =
     | Value
     | Member of MemberOf
 
+/// What two versions of one declaration have in common.
+type Key =
+    { Path: string list
+      /// The type of a member, and which of the members of that name it is.
+      Member: (string * int) option
+      Names: string list }
+
+/// From where a declaration can be seen.
+type Reach =
+    | Everywhere
+    | InAssembly
+    /// Within its module alone, or a module around it.
+    | InModule
+
 /// What makes names visible to a declaration.
 type Opening =
     /// As the file says it.
@@ -74,15 +88,14 @@ type Item =
       Openings: Opening list
       /// Whether names declared further down are visible to it anyway.
       IsRecursiveScope: bool
+      Reach: Reach
       /// Why it cannot be replaced, whatever changes in it.
       Fixed: string option }
 
-    /// What two versions of one declaration have in common.
-    member item.Key =
-        match item.Kind with
-        | Member one -> item.Scope.Path, one.Type + "/" + string one.Ordinal, item.Names
-        | Function
-        | Value -> item.Scope.Path, "", item.Names
+    member item.Key: Key =
+        { Path = item.Scope.Path
+          Member = (match item.Kind with Member one -> Some(one.Type, one.Ordinal) | Function | Value -> None)
+          Names = item.Names }
 
     /// Its full name, for people.
     member item.Shown =
@@ -113,12 +126,12 @@ type Outline =
       Lines: string[]
       /// The lines that begin inside a string.
       InString: Set<int>
-      /// The words in all of it.
-      Words: Set<string>
       Items: Item list
       Rest: Rest list
       /// Its namespaces.
       Namespaces: Set<string list>
+      /// The modules that open themselves.
+      AutoOpen: Set<string list>
       /// Every name that the file declares.
       Declared: Declared list
       /// The lines of what is opened behind a declaration of the same module.
@@ -191,11 +204,11 @@ type private Reader(lines: string[], inString: Set<int>) =
         }
         |> String.concat "\n"
 
-    let autoOpen = HashSet<string>()
+    let autoOpen = HashSet<string list>()
 
     /// A module that opens itself shows its names where it stands.
     let declare (scope: Scope) (name: string) (line: int) =
-        let rec shown (path: string list) = if autoOpen.Contains(String.Join(".", path)) then shown (List.take (path.Length - 1) path) else path
+        let rec shown (path: string list) = if autoOpen.Contains path then shown (List.take (path.Length - 1) path) else path
         for part in name.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) |> Array.filter ((<>) "_") do
             declared.Add { Name = part; Path = shown scope.Path; Line = line }
 
@@ -298,6 +311,24 @@ type private Reader(lines: string[], inString: Set<int>) =
         let isEntry = attributes |> List.exists (fun (name, _) -> name = "EntryPoint")
         if isEntry && argument.Case = "Named" then Some(argument.Place.Line, argument.Place.Column, argument.Place.EndColumn) else None
 
+    let reachOf (parts: Placed list) : Reach =
+        match parts |> List.tryPick (node "SynAccess") with
+        | Some access when access.Case = "Private" -> InModule
+        | Some access when access.Case = "Internal" -> InAssembly
+        | _ -> Everywhere
+
+    /// A private module of a namespace is seen by all that is in that namespace, in other files too.
+    let ofModule (scope: Scope) (parts: Placed list) : Reach =
+        match reachOf parts with
+        | InModule when List.isEmpty scope.Modules -> InAssembly
+        | reach -> reach
+
+    /// Where the access of what a pattern names stands.
+    let rec headOf (pattern: Placed) : Placed =
+        match pattern.Case, node "SynPat" pattern with
+        | ("Typed" | "Paren"), Some inner -> headOf inner
+        | _ -> pattern
+
     let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
 
     /// Whether nothing else stands in its lines.
@@ -310,16 +341,16 @@ type private Reader(lines: string[], inString: Set<int>) =
     member _.Outline =
         { Lines = lines
           InString = inString
-          Words = wordsIn (String.Join("\n", lines))
           Items = List.ofSeq items
           Rest = List.ofSeq rest
           Namespaces = Set.ofSeq namespaces
+          AutoOpen = Set.ofSeq autoOpen
           Declared = List.ofSeq declared
           LateOpens = List.ofSeq lateOpens
           Opens = List.ofSeq allOpens }
 
     /// The bindings of one `let` of a module.
-    member private reader.Let(scope: Scope, openings: Opening list, isRecursive: bool, part: Placed) =
+    member private reader.Let(scope: Scope, openings: Opening list, isRecursive: bool, reach: Reach, part: Placed) =
         let bindings = nodes "SynBinding" part
         let named =
             bindings |> List.map (fun binding ->
@@ -361,6 +392,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   HandedOver = handedOver part
                   Openings = openings
                   IsRecursiveScope = isRecursive
+                  Reach = (reach, bindings) ||> List.fold (fun strictest binding -> max strictest (reachOf (binding :: (patternOf binding |> Option.map headOf |> Option.toList))))
                   Fixed = why }
 
     /// A member that can be replaced alone; None where it is a part of its type.
@@ -414,6 +446,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                       HandedOver = handedOver part
                       Openings = openings
                       IsRecursiveScope = isRecursive
+                      Reach = Everywhere
                       Fixed = fixedBy binding attributes })
             | _ -> None
         | _ -> None
@@ -472,7 +505,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         addRestIn openings from ("the type `" + name + "`") part.Place shape
 
     /// The declarations of a module or namespace.
-    member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, parts: Placed list) =
+    member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, reach: Reach, parts: Placed list) =
         let mutable opens = outer
         let own = if List.isEmpty scope.Modules then [] else [ Own scope.Path ]
         let mutable hasDeclared = false
@@ -489,20 +522,20 @@ type private Reader(lines: string[], inString: Set<int>) =
                 addRest "a module's short name" part.Place (String.Join(".", scope.Path) + ": " + text)
             | "Let" ->
                 hasDeclared <- true
-                reader.Let(scope, opens @ own, isRecursive, part)
+                reader.Let(scope, opens @ own, isRecursive, reach, part)
             | "NestedModule" ->
                 hasDeclared <- true
                 let information = node "SynComponentInfo" part
                 let name = nameOf information "a module"
                 declare scope name part.Place.Line
                 if information |> Option.exists (attributesOf >> List.exists (fst >> (=) "AutoOpen")) then
-                    autoOpen.Add(String.Join(".", scope.Path @ [ name ])) |> ignore
+                    autoOpen.Add(scope.Path @ [ name ]) |> ignore
                 let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
                 let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
                 addRestIn (opens @ own) part.Place.Line ("the module `" + name + "`") part.Place (textOf header)
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
-                reader.Declarations(inner, opens @ own, isInnerRecursive, part.Parts)
+                reader.Declarations(inner, opens @ own, isInnerRecursive, max reach (ofModule scope (Option.toList information)), part.Parts)
             | "Types" ->
                 hasDeclared <- true
                 for one in nodes "SynTypeDefn" part do
@@ -526,7 +559,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         namespaces.Add scope.Namespace |> ignore
         if isModule then
             declare { scope with Modules = [] } (List.last path) part.Place.Line
-            if attributesOf part |> List.exists (fst >> (=) "AutoOpen") then autoOpen.Add(String.Join(".", path)) |> ignore
+            if attributesOf part |> List.exists (fst >> (=) "AutoOpen") then autoOpen.Add path |> ignore
         let isRecursive = match flags part with first :: _ -> first | [] -> false
         let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
         let header =
@@ -538,7 +571,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         addRest ((if isModule then "the module `" else "the namespace `") + String.Join(".", path) + "`") part.Place
             (String.Join(".", path) + string isRecursive + "\n" + (if header.EndLine < (match first with Some first -> first.Place.Line | None -> 1) then textOf header else ""))
         let space = if List.isEmpty scope.Namespace then [] else [ Own scope.Namespace ]
-        reader.Declarations(scope, space, isRecursive, part.Parts)
+        reader.Declarations(scope, space, isRecursive, ofModule { scope with Modules = [] } [ part ], part.Parts)
 
 /// Reads the tree of a file, whose text has no conditional compilation left.
 let read (text: string) (tree: obj) : Outline =

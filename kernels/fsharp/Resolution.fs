@@ -35,7 +35,9 @@ type Mention =
       Target: string
       Declaration: Declaration
       /// The path of the module or type that alone may use it, where it is private.
-      PrivateTo: string list option }
+      PrivateTo: string list option
+      /// Whether it is a field or a member of an object, which no function hides.
+      IsOfObject: bool }
 
 let private moduleOfSwap = Regex(@"\bSwapped\d+\b", RegexOptions.CultureInvariant)
 
@@ -55,6 +57,12 @@ let private privateTo (symbol: Symbol) : string list option =
         // What is in a private module is seen where that is.
         one.DeclaringEntity |> Option.map (fun owner -> let path = pathOf owner in if owner.Accessibility.IsPrivate then List.truncate (path.Length - 1) path else path)
     | _ -> None
+
+let private isOfObject (symbol: Symbol) : bool =
+    match symbol with
+    | :? Member as one -> one.IsInstanceMember
+    | :? Field -> true
+    | _ -> false
 
 let private isNamespace (symbol: Symbol) = match symbol with :? Entity as entity -> entity.IsNamespace | _ -> false
 
@@ -84,7 +92,8 @@ let mentionsOf (isOwn: string -> bool) (lines: Line[]) (uses: SymbolUse seq) : M
               Name = symbol.DisplayName
               Target = sprintf "%s %s %s" (fullName symbol) where (overload symbol)
               Declaration = declaration
-              PrivateTo = try privateTo symbol with _ -> None }
+              PrivateTo = (try privateTo symbol with _ -> None)
+              IsOfObject = (try isOfObject symbol with _ -> false) }
         | _ -> () ]
 
 /// Other orders in which names could become visible to a declaration of a file, where the usual one is not certain.
@@ -118,7 +127,9 @@ type Sources =
       /// Where a file stands in the order of the build.
       Place: string -> int option
       /// The declaration that an earlier submission's module has, with its file.
-      Earlier: string -> (string * Item) option }
+      Earlier: string -> (string * Item) option
+      /// Whether something else is used in the place of a declaration of the build, by its file.
+      IsReplaced: string -> Item -> bool }
 
 /// What stands at a line of a file: a declaration of its own, or what holds it.
 type private Found =
@@ -173,6 +184,7 @@ let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option 
         | Some (built, found), Some now ->
             match seenFrom built now found with
             | None -> gone
+            | Some _ when (match found with Whole item -> sources.IsReplaced other item | Part _ -> false) -> Some("ambiguous", "which has another signature since the build")
             | Some line when other = file -> ofLine line
             | Some _ -> ofOtherFile other
         | _, _ -> if other = file then None else ofOtherFile other

@@ -15,11 +15,22 @@ type Slice =
       File: string
       /// The module that it is compiled in.
       Module: string
+      /// The modules in that one in which it stands, by the names of those that it has in its file: what is new is seen by them.
+      Within: string list
       /// The names of its functions in that module.
       Names: string list }
 
-/// Where a declaration stands: in which assembly, and in which namespace or module of it.
-type Place = { Assembly: string; Path: string list }
+/// A compiled declaration that others of the project may see.
+type Visible =
+    { /// The file that it is from, and the namespaces and modules in that.
+      File: string
+      Path: string list
+      /// The module that it was compiled in, and whether it stands there in modules as in its file.
+      Module: string
+      IsNested: bool
+      Reach: Reach }
+
+let private isStart (start: string list) (path: string list) = List.truncate start.Length path = start
 
 /// A name as code has it.
 let private inCode (name: string) = if Regex.IsMatch(name, @"^\w+$", RegexOptions.CultureInvariant) then name else "``" + name + "``"
@@ -89,31 +100,45 @@ type Line =
     { Text: string
       Origin: (Slice * int) option }
 
-/// The lines that compile these declarations. `ignoring` has the assemblies whose access rules do not hold for it, and `isStruct` tells of a
-/// type of a slice's file. `visible` has the modules of earlier submissions with what was added, and where: in which assembly and scope.
-let submission (ignoring: string list) (visible: (Place * string) list) (slices: (Place * Outline * (string -> bool) * Slice) list) : Line list =
+/// What makes others visible to a slice: first by their whole names, then where it opens what they stand in.
+let private opensFor (slice: Slice) (seen: Visible list) (opening: Opening option) : string list =
+    let nested = seen |> List.filter (fun one -> one.IsNested)
+    match opening with
+    | None -> [ for one in nested do if one.File <> slice.File then "open " + one.Module ]
+    | Some (Opens text) -> [ text ]
+    | Some (Own path) ->
+        [ yield "open " + pathInCode path
+          for one in seen do
+              if one.IsNested && isStart path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path)
+              elif not one.IsNested && one.File = slice.File && one.Path = path then yield "open " + one.Module ]
+
+/// The lines that compile these declarations, each with its file and with what tells of a type in that whether it is a structure. `ignoring` has
+/// the assemblies whose access rules do not hold for it. `visible` has what earlier submissions compiled, and `sees` tells what of it
+/// a slice may see.
+let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> Visible -> bool) (slices: (Outline * (string -> bool) * Slice) list) : Line list =
     let lines = List<Line>()
     let add (text: string) = lines.Add { Text = text; Origin = None }
-    let mutable seen = visible
-    for place, outline, isStruct, slice in slices do
+    let mutable known = visible
+    for outline, isStruct, slice in slices do
         let item = slice.Item
-        let shift = if item.Column = 0 then " " else ""
+        let depth = slice.Within.Length
+        let shift = String(' ', max 0 (depth + 1 - item.Column))
         let pad = shift + String(' ', item.Column)
+        let seen = List.filter (sees slice) known
         add ("module " + slice.Module + " =")
-        for opening in item.Openings do
-            match opening with
-            | Opens text -> add (pad + text)
-            | Own path ->
-                add (pad + "open " + pathInCode path)
-                for (at: Place), name in seen do
-                    if at = { place with Path = path } then add (pad + "open " + name)
+        for number in 1 .. depth do
+            if outline.AutoOpen.Contains(List.truncate number slice.Within) then add (String(' ', number) + "[<AutoOpen>]")
+            add (String(' ', number) + "module " + inCode slice.Within.[number - 1] + " =")
+        for opening in None :: List.map Some item.Openings do
+            for line in opensFor slice seen opening do
+                add (pad + line)
         for number, content in body outline isStruct slice do
             let isFixed = match number with Some number -> outline.InString.Contains number | None -> false
             let text = if isFixed || content = "" then content else shift + content
             lines.Add { Text = text; Origin = number |> Option.map (fun number -> slice, number) }
         match item.Kind with
         | Function
-        | Value -> seen <- seen @ [ (place, slice.Module) ]
+        | Value -> known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; IsNested = depth > 0; Reach = item.Reach } ]
         | Member _ -> ()
     for assembly in ignoring do
         add ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")

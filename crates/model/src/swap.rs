@@ -51,6 +51,8 @@ pub enum KeptVersion {
     Closures,
     /// It is where the program begins: a run that goes on ends as it began.
     Run,
+    /// It takes or gives something else than it did: what is no source of the project calls it as it was built.
+    Signature,
 }
 
 impl KeptVersion {
@@ -60,6 +62,7 @@ impl KeptVersion {
             Self::Value => "what has read it keeps the older value",
             Self::Closures => "closures that it has handed over run the older code",
             Self::Run => "a run that goes on ends as it began",
+            Self::Signature => "with another signature: code of the session calls it as it was",
         }
     }
 }
