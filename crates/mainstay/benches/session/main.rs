@@ -1,10 +1,11 @@
 //! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, evals and questions by each road, and shims,
-//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims` or `swaps` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
+//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims`, `swaps` or `tests` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
 
 mod bare_worker;
 mod daemon;
 mod disk;
 mod fsi;
+mod live_tests;
 mod mcp;
 mod roads;
 mod shims;
@@ -56,6 +57,9 @@ async fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "swaps") {
         return swaps::swaps(&Daemon::start(&home)?, folder.path()).await;
     }
+    if std::env::args().any(|argument| argument == "tests") {
+        return live_tests::live_tests(&Daemon::start(&home)?, folder.path());
+    }
     println!("| what | median | p99 |\n|---|---|---|");
     let disk = flushes(&folder.path().join("disk"))?;
     print_row("bare 4 KB write + fdatasync", disk);
@@ -67,6 +71,7 @@ async fn main() -> Result<(), Failure> {
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
     swaps::swaps(&daemon, folder.path()).await?;
+    live_tests::live_tests(&daemon, folder.path())?;
     let dotnet = choose(&Search::from_env(&fresh))?.parts()?.host;
     beside_fsi(&daemon, &dotnet, folder.path()).await?;
     replay(&fresh, &dotnet, folder.path()).await?;
