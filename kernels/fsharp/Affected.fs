@@ -26,6 +26,14 @@ type Exchanged =
 
 let private isSubmission (assembly: string) = assembly.StartsWith("FSI-ASSEMBLY", StringComparison.Ordinal)
 
+/// A value that was made by code that has changed since.
+type MadeEarlier =
+    { /// Its full name, where it may be a value of a module.
+      Value: string option
+      /// The type that has it as a static field, and the name of that.
+      Type: string
+      Field: string }
+
 /// The nodes of what has changed, by the names of the declarations.
 type private Change = { Names: string list; Nodes: int list }
 
@@ -38,6 +46,8 @@ type Affected(assemblies: string list) =
     let submissions = Dictionary<Assembly, string>() // the names by which the graph knows them
     let id = Guid.NewGuid().ToString "N"
     let mutable count = 0 // of what was told
+    let remade = HashSet<int>() // the getters of values that were made anew
+    let compiledAs = Dictionary<string, string>() // the names of these, by the types in which they were compiled
     let own = assemblies |> List.map Path.GetFileNameWithoutExtension |> Set.ofList
 
     let graph =
@@ -91,7 +101,12 @@ type Affected(assemblies: string list) =
     /// Takes in what was exchanged; gives the nodes of it.
     let takeIn (one: Exchanged) : int list =
         let old = List.collect nodeOf one.Old
-        let methodsOf (kind: Type) = kind.GetMethods everyMember |> Seq.collect nodeOf |> List.ofSeq
+        // A test that is a closure is known by the type of that.
+        let rec closuresOf (kind: Type) : int list =
+            [ for inner in kind.GetNestedTypes(BindingFlags.Public ||| BindingFlags.NonPublic) do
+                yield! graph.Value.RootsOf inner.FullName
+                yield! closuresOf inner ]
+        let methodsOf (kind: Type) = (kind.GetMethods everyMember |> Seq.collect nodeOf |> List.ofSeq) @ closuresOf kind
         let meant (words: Set<string>) = Seq.append words Outline.builderMembers |> Seq.collect graph.Value.Named |> List.ofSeq
         let compiled, called =
             match one.New with
@@ -100,6 +115,10 @@ type Affected(assemblies: string list) =
             | Compiled (_, words) -> [], meant words
         for caller in old do
             for callee in called do graph.Value.Link(caller, callee)
+            if compiled <> [] then remade.Add caller |> ignore else remade.Remove caller |> ignore
+        match one.New with
+        | Compiled (Some kind, _) -> compiledAs.[CallGraph.sourceName kind.FullName] <- one.Name
+        | _ -> ()
         List.collect graph.Value.WithStored old @ compiled
 
     /// Takes in what was told; a swap does not wait for it.
@@ -131,6 +150,30 @@ type Affected(assemblies: string list) =
         lock told (fun () ->
             told.Enqueue exchanged
             count <- count + 1)
+
+    /// The values that what was exchanged last has made as it was before.
+    member _.MadeEarlier() : MadeEarlier list =
+        lock gate (fun () ->
+            takeAllIn ()
+            let changed = if changes.Count = 0 then [] else changes.[changes.Count - 1].Nodes
+            let runsWhenCalled (owner: string) (field: string) =
+                let kind = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter (fun one -> own.Contains(one.GetName().Name)) |> Seq.tryPick (fun one -> Option.ofObj (one.GetType owner))
+                let found = kind |> Option.bind (fun kind -> Option.ofObj (kind.GetField(field, everyMember)))
+                found |> Option.exists (fun found -> found.FieldType.FullName = "Expecto.Test" || FSharp.Reflection.FSharpType.IsFunction found.FieldType)
+            let told (id: int, isDirect: bool) =
+                let owner, field, getter = graph.Value.Field id
+                if field.StartsWith("init@", StringComparison.Ordinal) || field.StartsWith("<", StringComparison.Ordinal) then None
+                elif getter |> Option.exists remade.Contains then None
+                elif not isDirect && runsWhenCalled owner field then None
+                else
+                    let valueOf (getter: int) =
+                        let owner, short = graph.Value.Method getter
+                        let owner = CallGraph.sourceName owner
+                        match compiledAs.TryGetValue owner with
+                        | true, name -> name
+                        | _ -> owner + "." + short
+                    Some { Value = Option.map valueOf getter; Type = CallGraph.sourceName owner; Field = field.Split('@').[0] }
+            graph.Value.MadeBy changed |> List.choose told |> List.distinct)
 
     /// What the code is at present: another after each exchange.
     member _.Mark : string = lock told (fun () -> id + ":" + string count)

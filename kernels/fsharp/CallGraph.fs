@@ -19,7 +19,7 @@ open Mainstay.Worker.CodeReading
 let private aroundTests = Regex(@"(SetUp|TearDown|Initialize|Cleanup|Before|After)\w*Attribute$", RegexOptions.CultureInvariant)
 
 /// A type's name as the source has it: `Shop.CartModule+Inner` is `Shop.Cart.Inner`.
-let private sourceName (name: string) : string =
+let sourceName (name: string) : string =
     let plain (part: string) =
         let part = match part.IndexOf '`' with -1 -> part | at -> part.Substring(0, at)
         if part.EndsWith("Module", StringComparison.Ordinal) && part.Length > 6 then part.Substring(0, part.Length - 6) else part
@@ -51,6 +51,9 @@ type CallGraph() =
     let bases = Dictionary<string, string list>(StringComparer.Ordinal)
     let virtuals = Dictionary<string, List<Defined>>(StringComparer.Ordinal) // of a type
     let stored = Dictionary<int, int list>() // what getters of values read
+    let getters = Dictionary<int, int>() // the getters of what is stored
+    let making = List<List<int>>() // of each node, what is stored that was made by it
+    let roundabout = HashSet<struct (int * int)>() // edges, from callee to caller, that stand for all that makes the values of a file
     let mutable edges = 0
 
     let nodeOf (name: string) : int =
@@ -61,6 +64,7 @@ type CallGraph() =
             ids.[name] <- id
             names.Add name
             callers.Add(List<int>(2))
+            making.Add(List<int>(0))
             id
 
     /// `caller` may run or read `callee`.
@@ -82,13 +86,27 @@ type CallGraph() =
             | one :: rest -> collect (seen.Add one) ((match bases.TryGetValue one with | true, direct -> direct | _ -> []) @ rest)
         (collect Set.empty [ name ]).Remove name |> List.ofSeq
 
+    let addRoundabout (callee: string) (caller: string) =
+        add callee caller
+        roundabout.Add(struct (nodeOf callee, nodeOf caller)) |> ignore
+
     let addMention (caller: string) (mention: Mention) =
         match mention with
         | Method name -> add name caller
         | Type name -> add (typeNode name) caller
         | StaticField name ->
             add name caller
-            add (valuesNode (ownerOf name)) caller
+            addRoundabout (valuesNode (ownerOf name)) caller
+
+    /// What is stored was made by what the code before that mentions.
+    let addStore (maker: string) (field: string, mentions: Mention list) =
+        addRoundabout maker field
+        let id = nodeOf field
+        for mention in List.distinct mentions do
+            match mention with
+            | Method name
+            | StaticField name -> making.[nodeOf name].Add id
+            | Type name -> making.[nodeOf (typeNode name)].Add id
 
     /// Names in the arguments of attributes are those of members of the class, or of types.
     let addWords (owner: string) (found: Defined) (members: Dictionary<string, List<string>>) =
@@ -125,7 +143,8 @@ type CallGraph() =
         for mention in found.Mentions do addMention found.Name mention
         if found.Short.StartsWith(getter, StringComparison.Ordinal) then
             stored.[id] <- found.Mentions |> List.choose (function StaticField name -> Some(nodeOf name) | Method _ | Type _ -> None)
-        for field in found.Stores do add found.Name field
+            for field in stored.[id] do getters.[field] <- id
+        for store in found.Stores do addStore found.Name store
 
     let addType (assembly: string) (kind: DefinedType) =
         bases.[kind.Type] <- kind.Bases
@@ -229,6 +248,32 @@ type CallGraph() =
         while left.Count > 0 do
             for caller in callers.[left.Dequeue()] do take caller
         reached
+
+    /// The static fields whose value was made by one of these, directly or not, each with whether that is so apart from what objects do when they
+    /// are called.
+    member _.MadeBy(changed: int list) : (int * bool) list =
+        let isDispatch (node: int) = names.[node].StartsWith(typeNode "", StringComparison.Ordinal)
+        let reached (isMeant: int -> bool) =
+            let reached, fields, left = HashSet<int>(), HashSet<int>(), Queue<int>()
+            let take (node: int) = if isMeant node && reached.Add node then left.Enqueue node
+            List.iter take changed
+            while left.Count > 0 do
+                let node = left.Dequeue()
+                for caller in callers.[node] do if not (roundabout.Contains(struct (node, caller))) then take caller
+                for field in making.[node] do
+                    if fields.Add field then take field
+            fields
+        let directly = reached (isDispatch >> not)
+        [ for field in reached (fun _ -> true) -> field, directly.Contains field ]
+
+    /// The type that a static field is of, its name, and the getter by which the source reads it.
+    member _.Field(id: int) : string * string * int option =
+        let name = names.[id]
+        let owner = ownerOf name
+        owner, name.Substring(owner.Length + 2), (match getters.TryGetValue id with | true, getter -> Some getter | _ -> None)
+
+    /// The type of a method, and how the source calls it.
+    member _.Method(id: int) : string * string = let struct (owner, short) = owned.[id] in owner, sourceShort short
 
 let private bodyIn (file: PEReader) (reader: MetadataReader) (handle: MethodDefinitionHandle) : Body option =
     match reader.GetMethodDefinition(handle).RelativeVirtualAddress with

@@ -106,13 +106,15 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
 
     /// What has to be compiled of a file: what is not as it runs now, and all functions that are not as they were loaded, since they may
     /// use one another. And what is to run as it was loaded again.
-    let toCompile (source: Source) (after: Outline) (difference: Difference) : Item list * Item list =
+    let toCompile (source: Source) (after: Outline) (difference: Difference) (remade: Item list) : Item list * Item list =
+        let isRemade (item: Item) = remade |> List.exists (fun one -> one.Key = item.Key)
         let keys (items: Item list) = items |> List.map (fun item -> item.Key) |> Set.ofList
         let isChanged, isAdded = (keys (difference.Changed @ List.map fst difference.Affected)).Contains, (keys difference.Added).Contains
         let differs (item: Item) = isChanged item.Key || isAdded item.Key
         let runs (item: Item) = source.Baseline.Current.TryGetValue(keyOf source.Path item)
         let isDue (item: Item) =
             match item.Kind, runs item with
+            | Value, _ when isRemade item -> true
             | Value, (true, running) -> running.Text <> item.Text || (isAdded item.Key && not (additions.ContainsKey(keyOf source.Path item)))
             | _, _ -> differs item
         let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
@@ -162,6 +164,16 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
                     | _ -> () ]
         if List.isEmpty found then versions else withMentions (versions @ found)
 
+    /// The tests of Expecto's that hold one of these and stand in a version of a file, directly or through others of it.
+    let rec holding (version: Version) (tests: (Source * Outline * Item) list) : Item list =
+        let source = version.Of
+        let names = tests |> List.collect (fun (_, outline, item) -> namesOf outline item)
+        let isHeld (item: Item) = tests |> List.exists (fun (of', _, one) -> of'.Path = source.Path && one.Key = item.Key)
+        let found =
+            if List.isEmpty names then []
+            else version.Now.Items |> List.filter (fun item -> item.Kind = Value && not (isHeld item) && List.exists (canMeanWithin item) names && Replaced.isExpectoTest source.Baseline.Assembly item)
+        if List.isEmpty found then [] else found @ holding version (tests @ [ for item in found -> source, version.Now, item ])
+
     /// What is to be compiled of a file, where these have changed.
     let changeOf (versions: Version list) (version: Version) : Result<Change, Obstacle list> =
         let source, difference = version.Of, version.Difference
@@ -177,6 +189,21 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
         let ofNews (found: News, reason: Reason) =
             let other = elsewhere |> List.tryPick (fun (other, one) -> if one = found then Some other else None)
             refusal (defaultArg other path) reason.Code reason.Name reason.Line (if other.IsSome then reason.Words + " (" + Path.GetFileName path + ")" else reason.Words)
+        let tests = [ for item in difference.Changed do if Replaced.isExpectoTest source.Baseline.Assembly item then source, version.Now, item ]
+        let remade = holding version tests
+        let held =
+            if List.isEmpty tests then []
+            else
+                let all = tests @ [ for item in remade -> source, version.Now, item ]
+                [ for other in paths do
+                    if other <> path && not (isBefore other path) then
+                        match versions |> List.tryFind (fun one -> one.Of.Path = other), sourceOf other with
+                        | Some one, _ -> yield one
+                        | None, Ok of' -> yield versionWith Set.empty of' (runningOf of')
+                        | None, Error _ -> () ]
+                |> List.collect (fun one -> holding one all |> List.filter (fun item -> one.Difference.Changed |> List.forall (fun changed -> changed.Key <> item.Key)))
+                |> List.truncate 1
+                |> List.map (fun item -> let _, _, first = tests.Head in refusal path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again"))
         let unread =
             [ for baseline in baselines do
                 for other, text in baseline.Sources do
@@ -191,7 +218,7 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
         let reopened, refused = if List.isEmpty difference.Obstacles then reopenedIn path difference else [], []
         let difference = { difference with Affected = difference.Affected @ mentioning @ reopened }
         let own = [ for found in difference.Obstacles -> refusal path found.Code found.Name found.Line found.Words ]
-        match notModifiable @ own @ List.map ofNews fixedOnes @ unread @ tooMany @ refused with
+        match notModifiable @ own @ List.map ofNews fixedOnes @ held @ unread @ tooMany @ refused with
         | [] ->
             let affected =
                 difference.Affected
@@ -199,7 +226,7 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
                 |> List.map (fun (key, all) -> key, String.Join(" ", all |> List.collect snd |> List.distinct))
                 |> Map.ofList
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
-            let due, restored = toCompile source version.Now difference
+            let due, restored = toCompile source version.Now difference (remade |> List.filter (obstaclesOf >> List.isEmpty))
             Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all
 

@@ -170,7 +170,8 @@ type Defined =
       Attributes: Attribute list
       /// What its code reads or calls, and what it stores.
       Mentions: Mention list
-      Stores: string list }
+      /// The static fields that it stores into, each with what the code before that reads or calls, back to the last store.
+      Stores: (string * Mention list) list }
 
 /// A type as an assembly defines it, with all that stands in it.
 type DefinedType =
@@ -283,13 +284,17 @@ type private AssemblyReader(reader: MetadataReader, bodyOf: MethodDefinitionHand
             tokens.[token] <- found
             found
 
-    let contentsOf (body: Body) : Mention list * string list =
-        let mentions, stores = HashSet<Mention>(), HashSet<string>()
+    let contentsOf (body: Body) : Mention list * (string * Mention list) list =
+        let mentions, stores, before = HashSet<Mention>(), List<string * Mention list>(), List<Mention>()
         tokensIn body.Code (fun instruction token ->
             for mention in mentionedBy token do
                 match mention with
-                | StaticField name when instruction = storesStatic -> stores.Add name |> ignore
-                | mention -> mentions.Add mention |> ignore)
+                | StaticField name when instruction = storesStatic ->
+                    stores.Add((name, List.ofSeq before))
+                    before.Clear()
+                | mention ->
+                    mentions.Add mention |> ignore
+                    before.Add mention)
         if not body.Locals.IsNil then
             for local in reader.GetStandaloneSignature(body.Locals).DecodeLocalSignature(signatures, null) do
                 for name in local.Named do mentions.Add(Type name) |> ignore

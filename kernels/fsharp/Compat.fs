@@ -26,6 +26,7 @@ type Referenced = FSharpAssembly
 type Entity = FSharpEntity
 type Member = FSharpMemberOrFunctionOrValue
 type Field = FSharpField
+type Access = FSharpAccessibility
 type DisplayContext = FSharpDisplayContext
 type SymbolUse = FSharpSymbolUse
 

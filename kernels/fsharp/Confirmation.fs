@@ -78,15 +78,16 @@ let private notReferred (sources: Sources) (change: Change) (mention: Resolution
 
 /// Methods that a computation expression calls without naming them, where something that the code does not see yet has them too.
 let private unseenBuilders (sources: Sources) (change: Change) (slice: Slices.Slice) : Obstacle list =
+    let isBuilders (one: Declared) = one.IsExtension && builderMembers.Contains one.Name
     let isBehind (one: Declared) = one.Line > slice.Item.EndLine && not slice.Item.IsRecursiveScope
-    let ofFile = change.After.Declared |> List.filter (fun one -> isBehind one && builderMembers.Contains one.Name)
+    let ofFile = change.After.Declared |> List.filter (fun one -> isBehind one && isBuilders one)
     let ofOthers =
         [ for other in sources.Paths do
             if other <> slice.File && not (sources.IsBefore(other, slice.File)) then
                 match sources.Of other with
-                | Ok source -> for one in source.Before.Declared do if builderMembers.Contains one.Name && source.Before.Namespaces.Contains one.Path then one
+                | Ok source -> for one in source.Before.Declared do if isBuilders one && source.Before.Namespaces.Contains one.Path then one
                 | Error _ -> () ]
-    if Set.isEmpty (Set.intersect slice.Item.Words Opened.ofExpressions) then []
+    if not slice.Item.HasComputation then []
     else
         [ for one in List.truncate 1 (ofFile @ ofOthers) ->
             refusal slice.File "declared_below" slice.Item.Shown slice.Item.Line ("its computation expression may call `" + one.Name + "`, which is declared below it or in a later file") ]

@@ -89,7 +89,7 @@ let obstaclesOf (item: Item) : Reason list =
     let hidden = match item.Kind with Member one -> Set.intersect item.Words one.Hidden | Function | Value -> Set.empty
     let isMember = match item.Kind with Member _ -> true | Function | Value -> false
     [ item.Fixed |> Option.bind (at "fixed")
-      (if item.Text.Contains "{|" then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
+      (if item.HasAnonymous then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
       (if Set.isEmpty hidden then None
        else at "constructor_state" ("it uses `" + Seq.head hidden + "`, which only the type's own code can see"))

@@ -539,7 +539,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
         affected <- swapping |> Option.map (fun swapping ->
             let affected = Affected.Affected assemblies
-            swapping.Hear affected.Tell
+            swapping.Follow affected
             affected)
         MainstayDisplay.TestsChosen.code <- affected |> Option.map followed |> Option.defaultValue MainstayDisplay.TestsChosen.noCode
 

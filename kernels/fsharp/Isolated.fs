@@ -14,7 +14,9 @@ open Mainstay.Worker.Insides
 /// Where code stands that a submission is to have the rights of: an assembly, and the path of a module or type in it.
 type Standing =
     { Assembly: Referenced
-      Path: string list }
+      Path: string list
+      /// Whether the code is that of members of the type at this path, and nothing else: it names the type's cases and fields as it likes.
+      IsOfType: bool }
 
 /// The entity of each name along a path. A namespace is none.
 let private along (standing: Standing) : Entity list =
@@ -54,8 +56,8 @@ let private pathOf (entity: Entity) : obj =
             FSharpValue.MakeUnion(case, [||], anyAccess)
     nesting.Invoke(parent, [| get "LogicalName" inner; kind |])
 
-let private requiresQualification (entity: Entity) : bool =
-    entity.IsFSharpModule && entity.Attributes |> Seq.exists (fun attribute -> attribute.AttributeType.CompiledName = "RequireQualifiedAccessAttribute")
+let private requiresQualification (standing: Standing) (entity: Entity) : bool =
+    (entity.IsFSharpModule || (standing.IsOfType && entity.DisplayName = List.last standing.Path)) && entity.Attributes |> Seq.exists (fun attribute -> attribute.AttributeType.CompiledName = "RequireQualifiedAccessAttribute")
 
 /// Takes the attributes off a module, so that it can be opened though it requires qualified access; gives what puts them back.
 let private withoutAttributes (entity: Entity) : unit -> unit =
@@ -73,6 +75,27 @@ let private withoutAttributes (entity: Entity) : unit -> unit =
             | both -> Activator.CreateInstance(both.GetType(), anyAccess, null, [| emptyList (get "attribs" both); Enum.ToObject((get "flags" both).GetType(), 0) |], null)
         field.SetValue(inner, none)
         fun () -> field.SetValue(inner, kept)
+
+/// The types of an assembly that others do not see.
+let private hiddenTypes (assembly: Referenced) : Entity list =
+    let isHidden (entity: Entity) = try not (entity.IsNamespace || entity.IsFSharpModule || entity.Accessibility.IsPublic) with _ -> false
+    let rec within (entity: Entity) : Entity list =
+        let inner = try List.ofSeq entity.NestedEntities |> List.collect within with _ -> []
+        if isHidden entity then entity :: inner else inner
+    assembly.Contents.Entities |> Seq.collect within |> List.ofSeq
+
+/// Has everybody see a type: a function of a submission may take one that no other submission sees. Gives what hides it again.
+let private shown (entity: Entity) : unit -> unit =
+    match get "entity_opt_data" (get "Deref" (get "Entity" entity)) with
+    | null -> ignore
+    | some ->
+        let data = get "Value" some
+        match data.GetType().GetField("entity_accessibility@", anyAccess) with
+        | null -> missing (data.GetType()) "entity_accessibility"
+        | field ->
+            let kept = field.GetValue data
+            field.SetValue(data, caseWith [ "compilationPaths", listLike (fieldOfCase "compilationPaths" kept) [] ] kept)
+            fun () -> field.SetValue(data, kept)
 
 /// What was said to a logger.
 let private messagesOf (logger: obj) : CompilerMessage[] =
@@ -95,6 +118,15 @@ let private messagesOf (logger: obj) : CompilerMessage[] =
 type Isolated(session: Session) =
     let steps = Steps session
     let mutable state = steps.State
+    let hidden = Dictionary<string, Entity list>() // the types of assemblies, by their names
+
+    let hiddenIn (assembly: Referenced) : Entity list =
+        match hidden.TryGetValue assembly.SimpleName with
+        | true, found -> found
+        | _ ->
+            let found = try hiddenTypes assembly with _ -> []
+            hidden.[assembly.SimpleName] <- found
+            found
 
     let environmentOf (state: obj) = get "TcEnvFromImpls" (get "tcState" state)
 
@@ -118,15 +150,20 @@ type Isolated(session: Session) =
 
     /// Does work whose code has the rights of code that stands there; it is given what puts the usual rights into another environment.
     let entitled (standings: Standing list) (work: (obj -> unit) -> 'T) : 'T =
-        let entities = standings |> List.collect along
+        let standing = standings |> List.map (fun one -> one, along one)
+        let entities = List.collect snd standing
+        let qualified = standing |> List.collect (fun (one, along) -> along |> List.filter (requiresQualification one))
+        let hidden = standings |> List.map (fun one -> one.Assembly) |> List.distinctBy (fun one -> one.SimpleName) |> List.collect hiddenIn
         let environment = environmentOf state
         let field = pathsField environment
         let kept = field.GetValue environment
         let undo = List<unit -> unit>([ fun () -> field.SetValue(environment, kept) ])
         try
             field.SetValue(environment, listLike kept (List.map pathOf entities @ itemsOf kept))
-            for entity in entities |> List.filter requiresQualification |> List.distinctBy (fun entity -> entity.FullName) do
+            for entity in qualified |> List.distinctBy (fun entity -> entity.FullName) do
                 undo.Add(withoutAttributes entity)
+            for entity in hidden do
+                undo.Add(shown entity)
             work (fun environment -> (pathsField environment).SetValue(environment, kept))
         finally
             for one in undo do one ()

@@ -42,8 +42,8 @@ type Kind =
 /// What two versions of one declaration have in common.
 type Key =
     { Path: string list
-      /// The type of a member, and which of the members of that name it is.
-      Member: (string * int) option
+      /// The type of a member, how many parameters that has, and which of the members of that name it is.
+      Member: (string * int * int) option
       Names: string list }
 
 /// From where a declaration can be seen.
@@ -59,6 +59,13 @@ type Opening =
     | Opens of text: string
     /// The module that it stands in, with what stands above it there.
     | Own of path: string list
+
+/// What stands in the place of some characters of a line.
+type Rewriting =
+    { Line: int
+      Column: int
+      Length: int
+      Text: string }
 
 /// A declaration that can be replaced alone.
 type Item =
@@ -78,12 +85,15 @@ type Item =
       Words: Set<string>
       /// The attributes on it, each as its name and what it was given.
       Attributes: (string * string) list
-      /// Where its argument stands without a type that the compiler knows of where the program begins: a line, and two columns.
-      EntryArgument: (int * int * int) option
+      /// What it reads otherwise as where it is compiled alone.
+      Rewritten: Rewriting list
       /// The names that its arguments have in all of it.
       Arguments: Set<string>
       /// The texts of the functions and objects without a name that it hands to methods, which may keep them.
       HandedOver: string list
+      /// Whether it has computation expressions, and anonymous records.
+      HasComputation: bool
+      HasAnonymous: bool
       /// What makes names visible to it, in the order in which a later one hides those of an earlier one.
       Openings: Opening list
       /// Whether names declared further down are visible to it anyway.
@@ -94,7 +104,7 @@ type Item =
 
     member item.Key: Key =
         { Path = item.Scope.Path
-          Member = (match item.Kind with Member one -> Some(one.Type, one.Ordinal) | Function | Value -> None)
+          Member = (match item.Kind with Member one -> Some(one.Type, one.Parameters.Length, one.Ordinal) | Function | Value -> None)
           Names = item.Names }
 
     /// Its full name, for people.
@@ -118,7 +128,9 @@ type Declared =
     { Name: string
       /// The namespaces and modules that show it to what stands in them.
       Path: string list
-      Line: int }
+      Line: int
+      /// Whether it is a member of a type that stands elsewhere.
+      IsExtension: bool }
 
 /// One file.
 type Outline =
@@ -210,13 +222,13 @@ type private Reader(lines: string[], inString: Set<int>) =
     let declare (scope: Scope) (name: string) (line: int) =
         let rec shown (path: string list) = if autoOpen.Contains path then shown (List.take (path.Length - 1) path) else path
         for part in name.Split([| '|' |], StringSplitOptions.RemoveEmptyEntries) |> Array.filter ((<>) "_") do
-            declared.Add { Name = part; Path = shown scope.Path; Line = line }
+            declared.Add { Name = part; Path = shown scope.Path; Line = line; IsExtension = false }
 
     /// A name as the source has it, which for an operator is another than that of its method.
     let declareAt (scope: Scope) (name: string) (place: Place) =
         declare scope name place.Line
         if place.Line = place.EndLine && name.StartsWith("op_", StringComparison.Ordinal) then
-            declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line }
+            declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line; IsExtension = false }
 
     let addRest what (place: Place) text =
         rest.Add { What = what; Line = place.Line; From = place.Line; Text = text; Openings = [] }
@@ -273,6 +285,12 @@ type private Reader(lines: string[], inString: Set<int>) =
         |> Seq.map (fun one -> textOf one.Place)
         |> List.ofSeq
 
+    /// Older services call it otherwise.
+    let hasComputation (part: Placed) = below part |> Seq.exists (fun one -> one.Union = "SynExpr" && (one.Case = "ComputationExpr" || one.Case = "CompExpr"))
+
+    let hasAnonymous (part: Placed) =
+        below part |> Seq.exists (fun one -> (one.Union = "SynExpr" || one.Union = "SynType") && one.Case = "AnonRecd")
+
     let patternOf (binding: Placed) = node "SynPat" binding
 
     /// The name of a module or type. Up to F# 10 it is words of its own, and from F# 11 on those of a type.
@@ -307,9 +325,26 @@ type private Reader(lines: string[], inString: Set<int>) =
         | _ when has "ReflectedDefinition" -> Some "its definition is stored as data"
         | _ -> None
 
-    let entryArgument (attributes: (string * string) list) (argument: Placed) =
+    let inserted (line: int) (column: int) (text: string) = { Line = line; Column = column; Length = 0; Text = text }
+
+    /// The argument of where the program begins has a type that the compiler knows there alone.
+    let entryArgument (attributes: (string * string) list) (argument: Placed) : Rewriting list =
         let isEntry = attributes |> List.exists (fun (name, _) -> name = "EntryPoint")
-        if isEntry && argument.Case = "Named" then Some(argument.Place.Line, argument.Place.Column, argument.Place.EndColumn) else None
+        let place = argument.Place
+        if isEntry && argument.Case = "Named" then [ inserted place.Line place.Column "("; inserted place.EndLine place.EndColumn ": string[])" ] else []
+
+    /// Only members may have arguments that can be left out: a function takes options.
+    let optionalArguments (pattern: Placed) : Rewriting list =
+        let withoutMark (optional: Placed) = { Line = optional.Place.Line; Column = optional.Place.Column; Length = 1; Text = "" }
+        let rec read (part: Placed) : Rewriting list =
+            match part.Case, part.Parts with
+            | "OptionalVal", _ when part.Union = "SynPat" -> [ withoutMark part; inserted part.Place.EndLine part.Place.EndColumn ": _ option" ]
+            | "Typed", optional :: kind :: _ when optional.Case = "OptionalVal" ->
+                [ withoutMark optional
+                  inserted kind.Place.Line kind.Place.Column "("
+                  inserted kind.Place.EndLine kind.Place.EndColumn ") option" ]
+            | _ -> List.collect read part.Parts
+        node "SynArgPats" pattern |> Option.map read |> Option.defaultValue []
 
     let reachOf (parts: Placed list) : Reach =
         match parts |> List.tryPick (node "SynAccess") with
@@ -388,8 +423,10 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Words = wordsIn text
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
-                  EntryArgument = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> None)
+                  Rewritten = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> [])
                   HandedOver = handedOver part
+                  HasComputation = hasComputation part
+                  HasAnonymous = hasAnonymous part
                   Openings = openings
                   IsRecursiveScope = isRecursive
                   Reach = (reach, bindings) ||> List.fold (fun strictest binding -> max strictest (reachOf (binding :: (patternOf binding |> Option.map headOf |> Option.toList))))
@@ -420,6 +457,11 @@ type private Reader(lines: string[], inString: Set<int>) =
                         | _ -> false
                     let afterName =
                         if takesUnit then arguments.Head.Place.EndLine, arguments.Head.Place.EndColumn else namePlace.EndLine, namePlace.EndColumn
+                    let afterName =
+                        // Of an operator the name stands in parentheses.
+                        let line, column = afterName
+                        let rest = lines.[line - 1].Substring(min column lines.[line - 1].Length)
+                        if rest.TrimStart().StartsWith(")", StringComparison.Ordinal) && not takesUnit then line, column + rest.IndexOf ')' + 1 else afterName
                     let text = textOf part.Place
                     { Scope = scope
                       Kind =
@@ -442,8 +484,10 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = wordsIn text
                       Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
-                      EntryArgument = None
+                      Rewritten = optionalArguments pattern
                       HandedOver = handedOver part
+                      HasComputation = hasComputation part
+                      HasAnonymous = hasAnonymous part
                       Openings = openings
                       IsRecursiveScope = isRecursive
                       Reach = Everywhere
@@ -502,6 +546,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         if below part |> Seq.exists (fun one -> one.Union = "SynTypeDefnKind" && one.Case = "Augmentation") then
             for _, item in members do
                 declare scope item.Names.Head part.Place.Line
+                declared.[declared.Count - 1] <- { declared.[declared.Count - 1] with IsExtension = true }
         addRestIn openings from ("the type `" + name + "`") part.Place shape
 
     /// The declarations of a module or namespace.

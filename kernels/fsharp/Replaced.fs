@@ -40,6 +40,11 @@ let typeOf (assembly: Assembly) (scope: Scope) (name: string) (parameters: int) 
         |> List.tryFind (fun kind -> not (isModule kind) && kind.Name.Split('`').[0] = name && kind.GetGenericArguments().Length = parameters)
     else None
 
+/// Whether a value is a list of Expecto's tests, or one: what holds it has to be made anew with it.
+let isExpectoTest (assembly: Assembly) (item: Item) : bool =
+    let property (owner: Type) = owner.GetProperty(List.head item.CompiledNames, declared) |> Option.ofObj
+    item.Kind = Value && (moduleOf assembly item.Scope |> Option.bind property |> Option.exists (fun found -> found.PropertyType.FullName = "Expecto.Test"))
+
 /// A type's identity. The parameters of a type with so many count as the first of a method's.
 let rec private identity (ofType: int) (kind: Type) : string =
     if kind.IsGenericParameter then

@@ -49,13 +49,19 @@ let private overload (symbol: Symbol) =
     | :? Member as one -> (try one.XmlDocSig + one.FullType.Format DisplayContext.Empty with _ -> "")
     | _ -> ""
 
+/// Whether something is private; the service says that of what is internal to another assembly, too.
+let private isPrivate (access: Access) : bool =
+    let isOfAssembly (path: obj) = Seq.isEmpty (Insides.itemsOf (Insides.get "AccessPath" path))
+    access.IsPrivate
+    && not (try Insides.itemsOf (Insides.fieldOfCase "compilationPaths" (Insides.get "Contents" access)) |> List.forall isOfAssembly with _ -> false)
+
 /// The path of the module or type in which something private is declared.
 let private privateTo (symbol: Symbol) : string list option =
     let pathOf (entity: Entity) = [ (if entity.AccessPath = "global" then "" else entity.AccessPath); entity.DisplayName ] |> List.collect (fun part -> List.ofArray (part.Split([| '.' |], StringSplitOptions.RemoveEmptyEntries)))
     match symbol with
-    | :? Member as one when one.Accessibility.IsPrivate ->
+    | :? Member as one when isPrivate one.Accessibility ->
         // What is in a private module is seen where that is.
-        one.DeclaringEntity |> Option.map (fun owner -> let path = pathOf owner in if owner.Accessibility.IsPrivate then List.truncate (path.Length - 1) path else path)
+        one.DeclaringEntity |> Option.map (fun owner -> let path = pathOf owner in if isPrivate owner.Accessibility then List.truncate (path.Length - 1) path else path)
     | _ -> None
 
 let private isOfObject (symbol: Symbol) : bool =

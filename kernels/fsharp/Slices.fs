@@ -52,11 +52,10 @@ let private blank (found: Match) = String(' ', found.Length)
 let private withoutEntryPoint (line: string) : string =
     if entryPoint.IsMatch line then noAttribute.Replace(entryPoint.Replace(line, blank), blank) else line
 
-/// A line in which the argument of the function where the program begins has its type, which that mark gives it else.
-let private typed (item: Item) (number: int) (line: string) : string =
-    match item.EntryArgument with
-    | Some (at, from, until) when at = number -> line.Substring(0, from) + "(" + line.Substring(from, until - from) + ": string[])" + line.Substring until
-    | _ -> line
+/// A line as it reads where its declaration is compiled alone.
+let private rewritten (item: Item) (number: int) (line: string) : string =
+    let rewrite (text: string) (one: Rewriting) = text.Substring(0, one.Column) + one.Text + text.Substring(one.Column + one.Length)
+    item.Rewritten |> List.filter (fun one -> one.Line = number) |> List.sortByDescending (fun one -> one.Column) |> List.fold rewrite line
 
 /// A binding's text whose own access words are blank: they stand between `let` or `and` and the name.
 let private opened (line: string) : string =
@@ -90,10 +89,10 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Function
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
-        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (typed slice.Item number line))))
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (rewritten slice.Item number line))))
     | Member owner ->
         let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
-        (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, line))
+        (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, rewritten slice.Item number line))
 
 /// A line of a submission, and what it is of: which of the slices, and which line of its file.
 type Line =

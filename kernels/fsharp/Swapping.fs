@@ -39,6 +39,7 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
     let sources = Sources(session, symbols, assemblies, order, opened)
     let mutable count = 0
     let mutable hear: Affected.Exchanged list -> unit = ignore
+    let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
     let compiledModule (name: string) : Type option =
         evaluatedAssemblies session |> List.rev |> List.tryPick (fun assembly ->
@@ -77,12 +78,13 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         { Item = item; File = path; Module = name; Within = (if isAdded then item.Scope.Path else []); Names = names }
 
     /// Where the code of a declaration stands, with whose rights it is compiled.
-    let standingsOf (source: Source) (item: Item) : Isolated.Standing list =
+    let standingsOf (isOfType: bool) (source: Source) (item: Item) : Isolated.Standing list =
         match referenced.Value |> List.tryFind (fun one -> one.SimpleName = source.Baseline.Name) with
         | None -> []
         | Some assembly ->
             let within = match item.Kind with Member one -> [ item.Scope.Path @ [ one.Type ] ] | Function | Value -> []
-            item.Scope.Path :: within |> List.map (fun path -> { Isolated.Assembly = assembly; Isolated.Path = path })
+            [ for path in [ item.Scope.Path ] -> { Isolated.Assembly = assembly; Isolated.Path = path; Isolated.IsOfType = false }
+              for path in within -> { Isolated.Assembly = assembly; Isolated.Path = path; Isolated.IsOfType = isOfType } ]
 
     let isStruct (source: Source) (item: Item) (name: string) =
         match item.Kind with
@@ -131,9 +133,11 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             |> List.map (fun (change, slice, _) ->
                 change.After, isStruct change.Source slice.Item, { slice with Item = { slice.Item with Openings = openings slice } })
             |> Slices.submission names visible sees
+        let types = slices |> List.map (fun (change, slice, _) -> change.Source.Path, slice.Item.Scope, (match slice.Item.Kind with Member one -> Some(one.Type, one.Parameters.Length) | Function | Value -> None))
+        let isOfType = match List.distinct types with [ _, _, Some _ ] -> true | _ -> false
         let standings =
             slices
-            |> List.collect (fun (change, slice, _) -> standingsOf change.Source slice.Item)
+            |> List.collect (fun (change, slice, _) -> standingsOf isOfType change.Source slice.Item)
             |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path)
         let path = (slices |> List.map (fun (change, _, _) -> change) |> List.head).Source.Path
         let resolveIn (openings: Slices.Slice -> Opening list) =
@@ -276,25 +280,23 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
                 | _, Error others -> changes, Error(List.distinct (obstacles @ others))
         | result -> changes, result
 
-    /// The values that may have been made with these, directly or by functions, before they changed.
-    let outdatedBy (swapped: (Source * Item) list) : Swapped list =
-        let isSwapped = let keys = swapped |> List.map (fun (source, item) -> keyOf source.Path item) |> Set.ofList in keys.Contains
-        let all =
-            [ for path in sources.Paths do
-                match sources.Of path with
-                | Ok source -> for item in source.Before.Items do if not (isSwapped (keyOf path item)) then path, item
-                | Error _ -> () ]
-        let mentions (names: Set<string>) (_, item: Item) = not (Set.isEmpty (Set.intersect item.Words names))
-        let rec spread (names: Set<string>) (rest: (string * Item) list) found =
-            match rest |> List.partition (mentions names) with
-            | [], _ -> found
-            | reached, rest -> spread (reached |> List.collect (fun (_, item) -> item.Names) |> Set.ofList) rest (reached @ found)
-        let changed = swapped |> List.collect (fun (_, item) -> item.Names) |> Set.ofList
-        [ for path, item in spread changed all [] do
-            if item.Kind = Value then { Name = item.Shown; File = path; Line = item.Line; Kept = None } ]
+    /// What was made earlier, with its place in the sources.
+    let placed (made: Affected.MadeEarlier list) : Swapped list =
+        let known = [ for path in sources.Paths do match sources.Of path with Ok source -> path, source.Before | Error _ -> () ]
+        let placeOf (one: Affected.MadeEarlier) =
+            let asValue (path: string, outline: Outline) =
+                outline.Items |> List.tryFind (fun item -> item.Kind = Value && Some item.Shown = one.Value) |> Option.map (fun item -> item.Shown, path, item.Line)
+            let asField (path: string, outline: Outline) =
+                let kind = "the type `" + one.Type.Substring(one.Type.LastIndexOf '.' + 1) + "`"
+                let isThere = outline.Namespaces |> Set.exists (fun space -> one.Type.StartsWith(String.Join(".", space), StringComparison.Ordinal))
+                outline.Rest |> List.tryFind (fun part -> isThere && part.What = kind) |> Option.map (fun part -> one.Type + "." + one.Field, path, part.Line)
+            List.tryPick asValue known |> Option.orElse (List.tryPick asField known)
+        [ for one in made do match placeOf one with Some (name, path, line) -> { Name = name; File = path; Line = line; Kept = None } | None -> () ]
 
-    /// Is told what of each swap was compiled, before the swap is answered.
-    member _.Hear(listener: Affected.Exchanged list -> unit) = hear <- listener
+    /// Is told what of each swap was compiled, before the swap is answered, and then tells what was made earlier by what changed.
+    member _.Follow(affected: Affected.Affected) =
+        hear <- affected.Tell
+        madeEarlier <- affected.MadeEarlier
 
     /// Reads all sources, which the first swap would wait for.
     member _.ReadAhead() =
@@ -307,8 +309,6 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
         referenced.Force() |> ignore
         let texts = [ for baseline in sources.Baselines do for path, text in List.truncate 1 baseline.Sources -> path, text ]
         sources.Changes(texts, Set.empty) |> ignore
-        let ofFirst (path: string) = match sources.Of path with Ok source -> [ for item in List.truncate 1 source.Before.Items -> source, item ] | Error _ -> []
-        outdatedBy (texts |> List.collect (fst >> ofFirst)) |> ignore
         isolated |> Option.iter (fun isolated ->
             isolated.Check([], text).Uses() |> Resolution.mentionsOf (fun _ -> false) [||] |> ignore
             isolated.Run([], text) |> ignore
@@ -333,5 +333,9 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             { Files = filesWhere (fun _ -> true)
               Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
               Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line; Kept = keptOf source item } ]
-              Outdated = outdatedBy swapped
+              Outdated =
+                (if List.isEmpty swapped then []
+                 else
+                    let isSwapped = let names = Set.ofList [ for _, item in swapped -> item.Shown ] in names.Contains
+                    placed (madeEarlier ()) |> List.filter (fun one -> not (isSwapped one.Name)))
               Obstacles = [] }

@@ -64,6 +64,7 @@ two"""
     let place () = __LINE__, __SOURCE_FILE__
     let value = List.sum [ 1; 2 ]
     let private hiddenValue = 7
+    let making (x: int) = x
     let usesValues () = value * 10 + hiddenValue
     let functions = [ plain ]
     let byrefs (x: byref<int>) = x <- x + 1
@@ -138,6 +139,8 @@ type Basket(start: int) =
     member _.Property = 5
     static member Static(x: int) = x * 3
     static member Zero = 0
+    static member (+.) (_: Basket, right: int) = right + 1
+    member _.Optional(x: int, ?more: int list) = x + List.length (defaultArg more [])
     member _.Over(x: int) = "int"
     member _.Over(x: string) = "string"
     override _.ToString() = "basket"
@@ -175,3 +178,24 @@ type A() =
 
 and B(a: A) =
     member _.Of = a
+
+type Pair() =
+    member _.Kind = "one"
+
+type Pair<'a>() =
+    member _.Kind = "two"
+
+[<RequireQualifiedAccess>]
+type Level =
+    | Low
+    | High
+
+    member level.Words = match level with Low -> "low" | High -> "high"
+
+type internal Inner = { Depth: int }
+
+module InnerUses =
+    type private Hidden = { Width: int }
+    let internal depth (inner: Inner) = inner.Depth
+    let private width (hidden: Hidden) = hidden.Width
+    let asks (x: int) = depth { Depth = x }, width { Width = x }

@@ -78,3 +78,8 @@ let all =
         testCaseAsync "asynchronous" (async { let! x = Uses.asynchronous 1 in Expect.equal x 4 "" })
         testList "made" [ for x in [ 1; 2 ] -> testCase (string x) (fun () -> Expect.equal (Calc.later x) (x + 10) "") ]
     ]
+
+let inner = testList "inner" [ testCase "one" (fun () -> Expect.equal 1 1 "") ]
+
+[<Tests>]
+let outer = testList "outer" [ inner ]

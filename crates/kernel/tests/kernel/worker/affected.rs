@@ -60,7 +60,11 @@ impl Solution {
         };
         let own = assemblies.map(|path| ShadowCopy { origin: path.clone(), copy: path }).into();
         let arguments = vec!["--define:DEBUG".to_owned()];
-        let project = Project { known, own, arguments, ..Project::default() };
+        let others = ["Expecto", "xunit.assert", "xunit.core"]
+            .map(|name| self.path(&format!("Tests/bin/Debug/net10.0/{name}.dll")))
+            .map(|path| ShadowCopy { origin: path.clone(), copy: path })
+            .into();
+        let project = Project { known, own, others, arguments, ..Project::default() };
         let beginning =
             StartupContext { project: Some(project), ..StartupContext::in_folder(self.folder.path()) };
         Session::begin(beginning, Vec::new()).await
@@ -192,7 +196,7 @@ async fn a_change_runs_what_reaches_it_and_then_the_rest_until_the_code_changes_
     );
     assert!(solution.save(&session, "Lib/Lib.fs", &calls).await.is_applied());
     let tested = session.test(&live(Some(TestPart::Reached(before.clone())), None)).await;
-    assert!(tested.text.contains("1 of 30 tests reaches this change: 1 passed ("), "{}", tested.text);
+    assert!(tested.text.contains("1 of 31 tests reaches this change: 1 passed ("), "{}", tested.text);
     let choice = tested.run.choice.unwrap();
     assert_eq!(
         (choice.part, &choice.changed[..]),
@@ -213,7 +217,7 @@ async fn a_change_runs_what_reaches_it_and_then_the_rest_until_the_code_changes_
     let now = run.code.unwrap();
     let rest = session.test(&live(Some(TestPart::Rest(after.clone())), Some(now))).await.run;
     let choice = rest.choice.clone().unwrap();
-    assert_eq!((rest.passed, choice.on_demand, choice.found), (28, 1, 30), "{rest:?}");
+    assert_eq!((rest.passed, choice.on_demand, choice.found), (29, 1, 31), "{rest:?}");
     assert!(!names(&rest).contains("Lib.Tests.applied"));
     let overtaken = session.test(&live(Some(TestPart::Rest(after.clone())), Some(after))).await.run;
     assert!(overtaken.choice.is_some_and(|choice| choice.overtaken) && overtaken.tests.is_empty());
@@ -222,4 +226,11 @@ async fn a_change_runs_what_reaches_it_and_then_the_rest_until_the_code_changes_
     session.defines("Mainstay.Tests.policy(\"integration\", \"save\")").await;
     let run = session.test(&live(None, None)).await.run;
     assert!(names(&run).contains("Lib.Tests+WithConstructor.Slowly"), "{:?}", names(&run));
+
+    // Tests of Expecto's are values: what holds one holds the new one from then on.
+    let tests = Solution::original("Tests/Tests.fs").replace("Expect.equal 1 1", "Expect.equal 1 2");
+    let swap = solution.save(&session, "Tests/Tests.fs", &tests).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let run = session.test(&live(Some(TestPart::Reached(run.code.unwrap())), None)).await.run;
+    assert_eq!(failed(&run), ["outer.inner.one".to_owned()].into(), "{:?}", names(&run));
 }

@@ -202,6 +202,16 @@ async fn a_swap_goes_on_while_code_runs_and_names_what_stays_old() {
     assert_eq!(swap.swapped[0].kept, Some(KeptVersion::Value));
     assert_eq!(named(&swap.outdated), ["Shop.Later.fromValue"]);
     assert_eq!(session.value("Later.fromValue").await, "4");
+    // So are those of objects and types, whatever calls what changed while they are made; a function that is a value runs the new code.
+    shop.restore("Shop.fs");
+    assert!(shop.swap(&session, &["Shop.fs"]).await.is_applied());
+    shop.save("Shop.fs", "let making (x: int) = x\n", "let making (x: int) = x * 10\n");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    let mut outdated = named(&swap.outdated);
+    outdated.sort();
+    assert_eq!(outdated, ["Shop.Meter.held", "Shop.Meters.lazily", "Shop.Meters.meter"], "{swap:?}");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(&session, &["Shop.fs"]).await.is_applied());
 
     // Code that runs sees the new body at its next call, and ends as it would have.
     let spins = r#"let mutable seen = []
@@ -314,6 +324,22 @@ const EDITS: &[Edit] = &[
         ["[1; 2]", "[10; 20]"],
     ),
     edit("fun y -> x + y", "fun y -> x * y", "Basics.captures 3", ["[4; 5]", "[3; 6]"]),
+    edit(
+        "x + List.length (defaultArg",
+        "x * 10 + List.length (defaultArg",
+        "Basket(1).Optional(1, [ 2 ]), Basket(1).Optional(1)",
+        ["(2, 1)", "(11, 10)"],
+    ),
+    edit("right + 1", "right + 10", "Basket(1) +. 1", ["2", "11"]),
+    edit("inner.Depth", "inner.Depth * 10", "InnerUses.asks 1", ["(1, 1)", "(10, 1)"]),
+    edit("hidden.Width", "hidden.Width * 10", "InnerUses.asks 1", ["(1, 1)", "(1, 10)"]),
+    edit("Low -> \"low\"", "Low -> \"LOW\"", "Level.Low.Words", ["\"low\"", "\"LOW\""]),
+    edit(
+        "_.Kind = \"two\"",
+        "_.Kind = \"one\"",
+        "Pair().Kind + Pair<int>().Kind",
+        ["\"onetwo\"", "\"oneone\""],
+    ),
     edit(
         "        let auto (x: float) = x\n",
         "        let auto (x: float) = x\n        let round (x: float) = floor x\n",
