@@ -310,6 +310,15 @@ type private Reader(lines: string[], inString: Set<int>) =
         | "Typed" -> node "SynExpr" expression |> Option.exists isLambda
         | _ -> false
 
+    let inserted (line: int) (column: int) (text: string) = { Line = line; Column = column; Length = 0; Text = text }
+
+    /// A function that is all of a function's body is taken for more arguments of it, and that of a member is what it gives.
+    let rec functionGiven (body: Placed) : Rewriting list =
+        match body.Case, node "SynExpr" body with
+        | ("Lambda" | "MatchLambda"), _ -> [ inserted body.Place.Line body.Place.Column "(); " ]
+        | ("Paren" | "Typed"), Some inner -> functionGiven inner
+        | _ -> []
+
     let compiledName (attributes: (string * string) list) (name: string) =
         match attributes |> List.tryFind (fst >> (=) "CompiledName") with
         | Some (_, argument) -> argument.Trim('(', ')', ' ', '"')
@@ -324,8 +333,6 @@ type private Reader(lines: string[], inString: Set<int>) =
         | _ when has "DllImport" -> Some "it is external"
         | _ when has "ReflectedDefinition" -> Some "its definition is stored as data"
         | _ -> None
-
-    let inserted (line: int) (column: int) (text: string) = { Line = line; Column = column; Length = 0; Text = text }
 
     /// The argument of where the program begins has a type that the compiler knows there alone.
     let entryArgument (attributes: (string * string) list) (argument: Placed) : Rewriting list =
@@ -484,7 +491,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = wordsIn text
                       Attributes = attributes
                       Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
-                      Rewritten = optionalArguments pattern
+                      Rewritten = optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
                       HandedOver = handedOver part
                       HasComputation = hasComputation part
                       HasAnonymous = hasAnonymous part

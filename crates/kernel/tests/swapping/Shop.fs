@@ -141,6 +141,11 @@ type Basket(start: int) =
     static member Zero = 0
     static member (+.) (_: Basket, right: int) = right + 1
     member _.Optional(x: int, ?more: int list) = x + List.length (defaultArg more [])
+    member _.Gives(x: int) : int -> int = fun y -> x + y
+    member _.GivesCases(x: int) : int -> int =
+        function
+        | 0 -> x
+        | y -> x * y
     member _.Over(x: int) = "int"
     member _.Over(x: string) = "string"
     override _.ToString() = "basket"
