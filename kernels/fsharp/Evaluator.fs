@@ -112,7 +112,8 @@ let private keptOf (code: string) (submissions: Submission list) (ran: Ran list)
     else 0
 
 /// One session of the language. `Evaluate` is called by one thread; `Interrupt`, `Check` and `Session` by any.
-type Evaluator(hello: Hello, complaints: StringWriter) =
+type Evaluator(beginning: Hello, complaints: StringWriter) =
+    let mutable hello = beginning
     let printed = new StringWriter()
     let definitions = List<Definition>()
     let turns = Turns()
@@ -531,6 +532,11 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 Purity.changesState own (parse session) "1 + 1" |> ignore)
             definitions.Clear()
             forgetPrinted ()
+
+    /// Begins with this. The session was made with the same arguments and has run nothing.
+    member _.BeginWith(wanted: Hello) =
+        hello <- wanted
+        turns.Evaluate(fun () -> changeDirectory wanted.WorkingDirectory)
 
     /// Takes note of the assemblies of the session's project and of what they are built from, in order, before its names are opened: their code
     /// can change from here on.

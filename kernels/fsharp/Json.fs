@@ -34,6 +34,14 @@ let texts (name: string) (element: JsonElement) =
             if item.ValueKind = JsonValueKind.String then item.GetString() ]
     | _ -> []
 
+/// The texts of an object member by their names; empty where it is absent, what is no string left out.
+let pairs (name: string) (element: JsonElement) : (string * string) list =
+    match element.TryGetProperty name with
+    | true, value when value.ValueKind = JsonValueKind.Object ->
+        [ for item in value.EnumerateObject() do
+            if item.Value.ValueKind = JsonValueKind.String then item.Name, item.Value.GetString() ]
+    | _ -> []
+
 /// The objects of an array member; empty where it is absent, what is no object left out.
 let objects (name: string) (element: JsonElement) : JsonElement list =
     match element.TryGetProperty name with

@@ -63,7 +63,9 @@ type private Worker(channel: Channel) =
     let pending = Pending()
     let mutable hello: Hello option = None
     let mutable evaluator: Evaluator option = None
+    let mutable standby: Standby.Standby option = None
     let mutable isWarm = false
+    let mutable hasStoodBy = false // so that nothing is left to be compiled for the first requests
     let mutable hasEnded = false // a session, whose memory is still taken
 
     let fail id code message = channel.Send(encodeFailed { Id = Some id; Code = code; Message = message })
@@ -89,6 +91,18 @@ type private Worker(channel: Channel) =
         finally
             AppDomain.CurrentDomain.ProcessExit.RemoveHandler report
 
+    /// The session that was made ahead, once, where it is as this one is to be.
+    let takeStandby (wanted: Hello) : Evaluator option =
+        let ahead = standby
+        standby <- None
+        let taken = ahead |> Option.bind (Standby.takenBy wanted)
+        match ahead with
+        | Some unfit when taken.IsNone ->
+            unfit.Session.End()
+            hasEnded <- true
+        | _ -> ()
+        taken
+
     let openSession (id: int64) (wanted: Hello) (listens: string list) =
         match wanted.References |> List.tryFind (fun path -> not (File.Exists path)) with
         | Some missing -> failwith ("the referenced assembly does not exist: " + missing)
@@ -100,7 +114,7 @@ type private Worker(channel: Channel) =
         let complaints = new StringWriter()
         let opened =
             try
-                reportingExit id complaints (fun () -> Evaluator(wanted, complaints))
+                reportingExit id complaints (fun () -> takeStandby wanted |> Option.defaultWith (fun () -> Evaluator(wanted, complaints)))
             with e -> raise (Exception(explained complaints e.Message, e))
         let begun = { Startup.run opened wanted (fun phase done' total -> channel.Send(encodeProgress id phase done' total)) with Listens = listens }
         Displays.install channel.Send (fun value kind -> opened.Session.FormatValue(value, kind).Trim('\n'))
@@ -127,7 +141,18 @@ type private Worker(channel: Channel) =
         | _ -> noSession id
 
     let openFirst (id: int64) (wanted: Hello) =
-        if hello.IsSome then fail id BadRequest "the session was opened already: use `reset`" else start id wanted
+        if hello.IsSome then fail id BadRequest "the session was opened already: use `reset`"
+        else
+            Standby.give wanted.Variables
+            start id wanted
+
+    let standBy (id: int64) (arguments: string list) =
+        if hello.IsSome || standby.IsSome then fail id BadRequest "it stands by, or has a session already"
+        else
+            let complaints = new StringWriter()
+            standby <- Some(reportingExit id complaints (fun () -> Standby.prepare arguments))
+            hasStoodBy <- true
+            channel.Send(encodeStandsBy id)
 
     let check (id: int64) (code: string) (file: string option) (session: Evaluator) =
         answer id (encodeDiagnostics id (Intellisense.check session code file))
@@ -185,7 +210,7 @@ type private Worker(channel: Channel) =
         match evaluator with
         | Some session when not isWarm ->
             isWarm <- true
-            (try session.WarmUp() with _ -> ())
+            if not hasStoodBy then (try session.WarmUp() with _ -> ())
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
             checks.Post(fun () -> try session.WarmUpSwaps() with _ -> ())
             checks.Post(fun () -> startThread "warm-up" (fun () -> try session.WarmUpChoice() with _ -> ()))
@@ -204,6 +229,7 @@ type private Worker(channel: Channel) =
     let dispatch (id: int64, request: Request) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
+        | StandBy arguments -> post evaluations id (fun () -> standBy id arguments)
         | Eval (job, code, file, commandLine, isWithheld) ->
             pending.Add id
             post evaluations id (fun () ->

@@ -128,6 +128,8 @@ type TestItem =
 
 type Hello =
     { WorkingDirectory: string
+      /// What the process's environment lacks, where it was started before it was known for whom.
+      Variables: (string * string) list
       References: string list
       Arguments: string list
       Project: Project option
@@ -218,6 +220,8 @@ type Swap =
 
 type Request =
     | Hello of Hello
+    /// Get ready for a session that is not known yet, and is likely to have these arguments.
+    | StandBy of arguments: string list
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
     | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
     /// What is to be evaluated next: it may be compiled together.
@@ -297,11 +301,13 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
             required "workingDirectory" (fun directory ->
                 Hello
                     { WorkingDirectory = directory
+                      Variables = pairs "variables" element
                       References = texts "references" element
                       Arguments = texts "arguments" element
                       Project = decodeProject element
                       Profiles = texts "profiles" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
+    | "standBy" -> Ok(StandBy(texts "arguments" element))
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
     | "swap" -> Ok(Swap(texts "files" element))
@@ -577,6 +583,12 @@ let encodeSwapped (id: int64) (swap: Swap) =
         writeObjects "swapped" (List.truncate itemLimit swap.Swapped) writeSwapped
         writeObjects "outdated" (List.truncate itemLimit swap.Outdated) writeSwapped
         writeObjects "obstacles" (List.truncate itemLimit swap.Obstacles) writeObstacle
+    ]
+
+let encodeStandsBy (id: int64) =
+    message "standsBy" [
+        writeInteger "id" id
+        writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
     ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]

@@ -1,5 +1,6 @@
 //! The channel to a worker: a local socket of this one start, and the first frames on it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use futures::{SinkExt, StreamExt};
@@ -20,6 +21,9 @@ pub(crate) type Outgoing = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
 
 /// How long whoever connects may take to say who it is.
 const FIRST_FRAME: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The id of the request that comes before a session.
+const STANDBY_ID: u64 = 0;
 
 /// The id of the request that begins a session; those after it count on.
 pub(crate) const HELLO_ID: u64 = 1;
@@ -84,7 +88,28 @@ impl Drop for WorkerListener {
     }
 }
 
-/// Begins a session of the language, and waits until it accepts code.
+/// Has a worker get ready for a session that is not known yet, which is likely to have these arguments; gives its process.
+///
+/// # Errors
+/// [`Error::WorkerFailed`] where the worker refuses or goes away.
+pub(crate) async fn stand_by(
+    incoming: &mut Incoming,
+    outgoing: &mut Outgoing,
+    arguments: Vec<String>,
+) -> Result<u32, Error> {
+    let request = ToWorker::StandBy { id: STANDBY_ID, arguments };
+    outgoing.send(encode(&request)?).await.map_err(|error| failed(error.to_string()))?;
+    while let Some(frame) = incoming.next().await {
+        match decode(&frame.map_err(|error| failed(error.to_string()))?)? {
+            FromWorker::StandsBy { id: STANDBY_ID, pid } => return Ok(pid),
+            FromWorker::Failed { message, .. } => return Err(failed(message)),
+            _ => {}
+        }
+    }
+    Err(failed("it ended before it stood by".to_owned()))
+}
+
+/// Begins a session of the language, and waits until it accepts code. `variables` is what the worker's environment lacks.
 ///
 /// # Errors
 /// [`Error::WorkerFailed`] where the worker refuses or goes away.
@@ -92,11 +117,13 @@ pub(crate) async fn greet(
     incoming: &mut Incoming,
     outgoing: &mut Outgoing,
     beginning: &StartupContext,
+    variables: &BTreeMap<String, String>,
 ) -> Result<RunnerInfo, Error> {
     let hello = ToWorker::Hello {
         id: HELLO_ID,
         protocol: PROTOCOL,
         working_directory: beginning.working_directory.display().to_string(),
+        variables: variables.clone(),
         references: Vec::new(),
         arguments: beginning.hello_arguments(),
         project: beginning.hello_project(),
@@ -121,6 +148,7 @@ pub(crate) async fn greet(
             }
             FromWorker::Attach { .. }
             | FromWorker::Ready { .. }
+            | FromWorker::StandsBy { .. }
             | FromWorker::Result(_)
             | FromWorker::Diagnostics { .. }
             | FromWorker::Completions { .. }

@@ -1,5 +1,7 @@
 //! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use mainstay_model::reload::Description;
 use mainstay_model::{
@@ -32,6 +34,9 @@ pub(crate) enum ToWorker {
         id: u64,
         protocol: u32,
         working_directory: String,
+        /// What the process's environment lacks, where it was started before it was known for whom.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        variables: BTreeMap<String, String>,
         references: Vec<String>,
         arguments: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +44,8 @@ pub(crate) enum ToWorker {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         profiles: Vec<String>,
     },
+    /// Get ready for a session that is not known yet, and is likely to have these arguments.
+    StandBy { id: u64, arguments: Vec<String> },
     /// Run code in the worker.
     Eval {
         id: u64,
@@ -98,6 +105,8 @@ pub(crate) enum FromWorker {
         environment: Option<WorkerEnvironment>,
         startup: Option<WorkerStartup>,
     },
+    /// It is ready for a session that is not known yet.
+    StandsBy { id: u64, pid: u32 },
     /// An eval has ended with this result.
     Result(WorkerResult),
     /// The answer to what codes do when they run.
@@ -283,6 +292,7 @@ impl FromWorker {
             | Self::Application { .. }
             | Self::Ending { .. } => None,
             Self::Ready { id, .. }
+            | Self::StandsBy { id, .. }
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }
             | Self::Members { id, .. }

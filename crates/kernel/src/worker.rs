@@ -16,18 +16,19 @@ use async_trait::async_trait;
 use mainstay_model::reload::Description;
 use mainstay_model::{Bundle, CommandLine, Diagnostic, Error, JobId, RunnerInfo, Swap, TextPosition};
 use mainstay_os::output_pipe::OutputPipe;
-use mainstay_os::process::{Group, Launch, Unready, last_words, start};
+use mainstay_os::process::{Group, Launch, Unready, drain, last_words, start};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_runner::{
     AskAnswer, CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
     Upcoming,
 };
+use tokio::process::Child;
 use tokio::sync::mpsc;
 
 use self::calls::{Calls, SharedOutgoing, send};
 use self::reader::Reader;
 use crate::building::{Builder, Building};
-use crate::channel::{WorkerListener, greet, kernel_name};
+use crate::channel::{self, Incoming, Outgoing, WorkerListener, greet, kernel_name};
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
 use crate::fsharp::{indentation, needs_more};
 use crate::overflow::OverflowFilter;
@@ -37,6 +38,7 @@ use crate::startup_context::{ReadyMessage, StartupContext};
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
+
 /// Starts a worker and waits until it accepts code. Its socket is made in `socket_folder`, which must be the user's alone. Who builds the
 /// session's project is `builder`.
 ///
@@ -48,43 +50,125 @@ pub async fn launch(
     builder: Option<Arc<dyn Builder>>,
     socket_folder: &Path,
 ) -> Result<StartedRunner, Error> {
+    let attached = attach(launch, &beginning.working_directory, socket_folder).await?;
+    attached.begin(beginning, builder, &BTreeMap::new()).await
+}
+
+/// Starts a worker for a session that is not known yet, and waits until it has done all that can be done beforehand. `arguments` is what
+/// the compiler of that session is likely to be told.
+///
+/// # Errors
+/// As [`launch`].
+pub async fn stand_by(
+    launch: &Launch,
+    arguments: Vec<String>,
+    socket_folder: &Path,
+) -> Result<Standby, Error> {
+    let mut attached = attach(launch, Path::new("/"), socket_folder).await?;
+    let Attached { incoming, outgoing, .. } = &mut attached;
+    let pid = channel::stand_by(incoming, outgoing, arguments).await?;
+    Ok(Standby { attached, pid })
+}
+
+/// A worker that has no session yet, and is ready for one. It ends when this is dropped.
+pub struct Standby {
+    attached: Attached,
+    pid: u32,
+}
+
+impl Standby {
+    /// The process of the worker.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits until the worker has ended by itself. Dropping the future changes nothing.
+    pub async fn ended(&mut self) {
+        self.attached.child.wait().await.ok();
+    }
+
+    /// Hands the worker to a session, with what its environment lacks of the session's, and waits until it accepts code. The process is
+    /// then as if it had been started for the session.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where the worker has ended or does not get ready.
+    pub async fn begin(
+        self,
+        beginning: StartupContext,
+        builder: Option<Arc<dyn Builder>>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<StartedRunner, Error> {
+        let Attached { child, .. } = &self.attached;
+        // What was printed without a session is nobody's.
+        for pipe in [child.stdout.as_ref().map(drain), child.stderr.as_ref().map(drain)] {
+            let said = pipe.unwrap_or_default();
+            if !said.is_empty() {
+                tracing::warn!(bytes = said.len(), "a worker that stood by has printed something");
+            }
+        }
+        self.attached.begin(beginning, builder, variables).await
+    }
+}
+
+/// A worker that was started and has shown that it is the one. It is killed where it gets no session.
+struct Attached {
+    child: Child,
+    group: Group,
+    unready: Unready,
+    incoming: Incoming,
+    outgoing: Outgoing,
+}
+
+/// Starts the process of a worker in a folder, and waits until it has come to its channel.
+async fn attach(launch: &Launch, folder: &Path, socket_folder: &Path) -> Result<Attached, Error> {
     let door = WorkerListener::open(socket_folder)?;
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
-    let (mut child, group) =
-        start(launch, &beginning.working_directory, &channel, Stdio::null()).map_err(unavailable)?;
+    let (mut child, group) = start(launch, folder, &channel, Stdio::null()).map_err(unavailable)?;
     let unready = Unready::new(&group);
-    let (mut incoming, mut outgoing) = tokio::select! {
+    let (incoming, outgoing) = tokio::select! {
         accepted = door.accept() => accepted?,
         status = child.wait() => return Err(died_early(exit_of(status), &last_words(child))),
     };
-    drop(door);
-    let info = greet(&mut incoming, &mut outgoing, &beginning).await?;
-    unready.is_ready();
-    let (notices_in, notices) = mpsc::channel(NOTICES);
-    let calls = Arc::new(Calls::default());
-    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Error::WorkerFailed { reason: "its output is not captured".to_owned() });
-    };
-    let outgoing = Arc::new(tokio::sync::Mutex::new(outgoing));
-    let beginning = Arc::new(beginning);
-    let building = Building::new(builder, &notices_in);
-    let reader = Reader {
-        incoming,
-        outgoing: Arc::clone(&outgoing),
-        stdout: OutputPipe::new(stdout),
-        stderr: OutputPipe::new(stderr),
-        child,
-        group: group.clone(),
-        calls: Arc::clone(&calls),
-        beginning: Arc::clone(&beginning),
-        notices: notices_in,
-        last_words: None,
-        overflows: OverflowFilter::default(),
-    };
-    tokio::spawn(reader.run());
-    let worker = Worker { info, outgoing, calls, beginning, building, group };
-    Ok(StartedRunner::new(Runner::Kernel(Arc::new(worker)), notices))
+    Ok(Attached { child, group, unready, incoming, outgoing })
+}
+
+impl Attached {
+    /// Gives the worker its session, and waits until it accepts code.
+    async fn begin(
+        self,
+        beginning: StartupContext,
+        builder: Option<Arc<dyn Builder>>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<StartedRunner, Error> {
+        let Self { mut child, group, unready, mut incoming, mut outgoing } = self;
+        let info = greet(&mut incoming, &mut outgoing, &beginning, variables).await?;
+        unready.is_ready();
+        let (notices_in, notices) = mpsc::channel(NOTICES);
+        let calls = Arc::new(Calls::default());
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(Error::WorkerFailed { reason: "its output is not captured".to_owned() });
+        };
+        let outgoing = Arc::new(tokio::sync::Mutex::new(outgoing));
+        let beginning = Arc::new(beginning);
+        let building = Building::new(builder, &notices_in);
+        let reader = Reader {
+            incoming,
+            outgoing: Arc::clone(&outgoing),
+            stdout: OutputPipe::new(stdout),
+            stderr: OutputPipe::new(stderr),
+            child,
+            group: group.clone(),
+            calls: Arc::clone(&calls),
+            beginning: Arc::clone(&beginning),
+            notices: notices_in,
+            last_words: None,
+            overflows: OverflowFilter::default(),
+        };
+        tokio::spawn(reader.run());
+        let worker = Worker { info, outgoing, calls, beginning, building, group };
+        Ok(StartedRunner::new(Runner::Kernel(Arc::new(worker)), notices))
+    }
 }
 
 struct Worker {

@@ -25,6 +25,7 @@ mod packages;
 mod shared_frameworks;
 mod smoke;
 
+mod standby;
 mod startup;
 
 mod swapping;
