@@ -13,6 +13,7 @@ use mainstay_kernel::fsharp::APPLICATIONS_VARIABLE;
 use mainstay_kernel::fsharp::{
     Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
 };
+use mainstay_kernel::worker::Standby;
 use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
 use mainstay_model::{
     Capabilities, Capability, ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind,
@@ -22,10 +23,11 @@ use mainstay_runner::{
     Environment, Report, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, WarmUpPhase,
 };
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use crate::builds::Builds;
 use crate::projects::{Loading, ProjectBuilder, profiles, project_of};
+use crate::standby::{Plan, lacking};
 
 /// Starts the workers of F# sessions.
 pub(crate) struct FsharpKernel {
@@ -49,6 +51,8 @@ pub(crate) struct FsharpKernel {
     project_limit: Duration,
     /// How long the scripts may take that run at a start.
     profile_limit: Duration,
+    /// The worker that was started ahead, where this is the factory of a shim that stands by, and how it was started.
+    standby: Mutex<Option<(Plan, Standby)>>,
 }
 
 impl FsharpKernel {
@@ -71,6 +75,7 @@ impl FsharpKernel {
             project_limit: Duration::from_millis(limits.project_ms),
             // Time for two starts is left.
             profile_limit: Duration::from_millis(limits.profile_ms.min(limits.worker_start_ms / 3)),
+            standby: Mutex::default(),
         }
     }
 
@@ -109,12 +114,8 @@ impl FsharpKernel {
         Ok(Some(Project { opens: self.opens, ..project }))
     }
 
-    async fn launch(
-        &self,
-        beginning: StartupContext,
-        sdk: &Sdk,
-        spec: &RunnerSpec,
-    ) -> Result<StartedRunner, Error> {
+    /// How the worker of a session is started.
+    async fn launch_of(&self, sdk: &Sdk, spec: &RunnerSpec) -> Result<Launch, Error> {
         let WorkerProgram { program, arguments, environment, .. } = self.program(sdk).await?;
         let creators = spec.environment.variables().map(|(name, value)| (name.into(), value.into()));
         // Whoever creates a session may open its worker to debuggers.
@@ -123,13 +124,34 @@ impl FsharpKernel {
         let own = environment.into_iter().filter(|(name, _)| is_kept(name));
         let applications = (APPLICATIONS_VARIABLE.into(), self.applications.clone().into());
         let environment = creators.chain(own).chain([applications]).collect();
-        let launch = Launch { program, arguments, environment };
+        Ok(Launch { program, arguments, environment })
+    }
+
+    /// Starts a worker, or hands over the one that stands by where that fits. `script` is the script of the profile that runs.
+    async fn launch(
+        &self,
+        beginning: StartupContext,
+        sdk: &Sdk,
+        spec: &RunnerSpec,
+        script: &watch::Receiver<Option<usize>>,
+    ) -> Result<StartedRunner, Error> {
+        let launch = self.launch_of(sdk, spec).await?;
         let builder = spec.project.clone().map(|project| {
             let search = self.search.of_session(&spec.environment);
             let builds = Arc::clone(&self.builds);
             let environment = spec.environment.clone();
             Arc::new(ProjectBuilder { project, search, environment, builds }) as Arc<dyn Builder>
         });
+        let plan = Plan::of(&launch, &spec.environment, self.arguments.clone());
+        let ahead = self.standby.lock().await.take();
+        if let Some((_, standby)) = ahead.filter(|(ahead, _)| plan.as_ref() == Some(ahead)) {
+            match standby.begin(beginning.clone(), builder.clone(), &lacking(&spec.environment)).await {
+                Err(error @ Error::WorkerFailed { .. }) if script.borrow().is_none() => {
+                    tracing::warn!(%error, "the worker that stood by could not be taken");
+                }
+                taken => return taken,
+            }
+        }
         worker::launch(&launch, beginning, builder, &self.sockets).await
     }
 }
@@ -171,6 +193,26 @@ impl RunnerFactory for FsharpKernel {
         project.map(|project| serde_json::to_value(project).map_err(unavailable)).transpose()
     }
 
+    async fn standby_plan(&self, spec: &RunnerSpec) -> Option<Value> {
+        let launch = self.launch_of(&self.selected(spec).ok()?.sdk, spec).await.ok()?;
+        let plan = Plan::of(&launch, &spec.environment, self.arguments.clone())?;
+        serde_json::to_value(plan).ok()
+    }
+
+    async fn stand_by(&self, plan: Value) -> Result<u32, Error> {
+        let plan: Plan = serde_json::from_value(plan).map_err(unavailable)?;
+        let standby = worker::stand_by(&plan.launch(), plan.compiler.clone(), &self.sockets).await?;
+        let pid = standby.pid();
+        *self.standby.lock().await = Some((plan, standby));
+        Ok(pid)
+    }
+
+    async fn standby_ended(&self) {
+        if let Some((_, standby)) = self.standby.lock().await.as_mut() {
+            standby.ended().await;
+        }
+    }
+
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
         let (report, script) = watched(observer.report);
         let project =
@@ -186,7 +228,7 @@ impl RunnerFactory for FsharpKernel {
             skipped: Vec::new(),
         };
         let what_it_did = tokio::select! {
-            launched = self.launch(beginning.clone(), &sdk, &spec) => match launched {
+            launched = self.launch(beginning.clone(), &sdk, &spec, &script) => match launched {
                 Err(Error::WorkerFailed { .. }) if script.borrow().is_some() => "it ended the worker".to_owned(),
                 launched => return launched,
             },
@@ -197,7 +239,7 @@ impl RunnerFactory for FsharpKernel {
         // A script of the user's must not cost him his session.
         let culprit = script.borrow().unwrap_or_default();
         tracing::warn!(culprit, what_it_did, "a worker is started without the scripts of its profile");
-        self.launch(beginning.without_profiles(culprit, &what_it_did), &sdk, &spec).await
+        self.launch(beginning.without_profiles(culprit, &what_it_did), &sdk, &spec, &script).await
     }
 
     async fn kept(&self) -> Vec<SessionId> {

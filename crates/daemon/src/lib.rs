@@ -25,6 +25,7 @@ mod runners;
 mod scripted;
 mod serve;
 pub mod shims;
+mod standby;
 pub mod supervisor;
 pub mod supervisor_lock;
 mod telemetry;

@@ -125,8 +125,9 @@ async fn run(
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;
     settings.end_earlier(mainstay_shim::living(&shims)).await;
+    mainstay_shim::end_standbys(&shims).await;
     let mut earlier = ShimFolder::records(&shims);
-    let runners = shims::factories(home, &settings, &listeners.folder, &config.daemon)?;
+    let runners = shims::factories(home, &settings, &listeners.folder, &config)?;
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
     }
@@ -177,6 +178,7 @@ async fn run(
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
     tasks.abort_all();
+    mainstay_shim::end_standbys(&shims).await;
     let begins_anew = daemon.begins_anew.decide();
     if begins_anew.is_none() {
         mainstay_shim::see_off_all(&shims).await;

@@ -5,14 +5,15 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mainstay_home::config::DaemonConfig;
+use mainstay_home::config::Config;
 use mainstay_home::{Home, VERSION, program};
 use mainstay_model::{Error, SessionKind};
 use mainstay_os::detached;
 use mainstay_runner::RunnerFactory;
 use mainstay_shim::messages::Terms;
-use mainstay_shim::{LaunchShim, ShimFolder, ShimSettings, Shims, host};
+use mainstay_shim::{Activity, LaunchShim, ShimFolder, ShimSettings, Shims, StandbyTerms, host};
 use serde_json::Value;
 
 use crate::logging;
@@ -30,11 +31,12 @@ pub(crate) fn factories(
     home: &Home,
     settings: &RunnerSettings,
     sockets: &Path,
-    config: &DaemonConfig,
+    Config { daemon: config, fsharp, .. }: &Config,
 ) -> Result<Vec<Arc<dyn RunnerFactory>>, Error> {
     let inner = settings.factories(sockets);
     let failed = |error: serde_json::Error| Error::DaemonFailed { reason: error.to_string() };
     let launch: LaunchShim = Arc::new(launch);
+    let standby = Some(fsharp).filter(|config| config.standby && is_for_standbys());
     let settings = Arc::new(ShimSettings {
         launch,
         shims: home.shims()?,
@@ -45,9 +47,19 @@ pub(crate) fn factories(
             buffer_bytes: usize::try_from(config.shim_buffer_bytes).unwrap_or(usize::MAX),
             file_bytes: config.shim_file_bytes,
         },
+        standby: standby.map(|config| StandbyTerms {
+            rest: Duration::from_millis(config.standby_rest_ms),
+            memory_bytes: config.standby_memory_bytes,
+        }),
+        activity: Activity::default(),
     });
     let in_shims = |inner| Arc::new(Shims::around(inner, Arc::clone(&settings))) as Arc<dyn RunnerFactory>;
     Ok(inner.into_iter().map(in_shims).collect())
+}
+
+/// Whether this program makes standbys. While it is tested it does where a test says so: others would share the machine with them.
+fn is_for_standbys() -> bool {
+    !cfg!(feature = "failpoints") || std::env::var_os("MAINSTAY_TEST_STANDBY").is_some()
 }
 
 /// Starts this program as a shim. It finds the socket on which the daemon connects on its standard input.
@@ -70,7 +82,10 @@ pub fn run(folder: PathBuf) -> Result<ExitCode, Error> {
     let failed =
         |error: std::io::Error| Error::WorkerFailed { reason: format!("the shim does not begin: {error}") };
     let folder = ShimFolder::at(folder);
-    logging::to_file(folder.log(), LOG_BYTES)?;
+    // The folder gets another name where the shim stands by and is taken. So its log is known by its name in the folder alone.
+    std::env::set_current_dir(folder.path()).map_err(failed)?;
+    let log = folder.log().file_name().map(PathBuf::from).unwrap_or_default();
+    logging::to_file(log, LOG_BYTES)?;
     let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     listener.set_nonblocking(true).map_err(failed)?;
     let null = std::fs::File::open("/dev/null").map_err(failed)?;

@@ -150,6 +150,14 @@ pub struct FsharpConfig {
     pub application_start_ms: u64,
     /// How long an application may take to stop in order, in milliseconds.
     pub application_stop_ms: u64,
+    /// Whether a worker is started ahead for the next F# session, so that its first result comes at once. It is made after the daemon has
+    /// started the first F# session, and takes some 250 MB.
+    pub standby: bool,
+    /// How long no session may have been starting or running code before a standby is made, in milliseconds.
+    pub standby_rest_ms: u64,
+    /// How much memory the machine must have available (`MemAvailable`) before a standby is made, in bytes. One that is there ends where
+    /// less than half of it is available.
+    pub standby_memory_bytes: u64,
 }
 
 impl Default for FsharpConfig {
@@ -164,6 +172,9 @@ impl Default for FsharpConfig {
             browser_reload: true,
             application_start_ms: 30_000,
             application_stop_ms: 10_000,
+            standby: true,
+            standby_rest_ms: 2_000,
+            standby_memory_bytes: 2 * 1024 * 1024 * 1024,
         }
     }
 }

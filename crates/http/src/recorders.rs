@@ -14,9 +14,13 @@ pub const SECONDS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
 /// What each metric is.
-const DESCRIPTIONS: [(&str, &str); 6] = [
+const DESCRIPTIONS: [(&str, &str); 7] = [
     ("mainstay_commit_seconds", "From a decision to its durable commit"),
     ("mainstay_events_total", "Events committed"),
+    (
+        "mainstay_runner_starts_total",
+        "Runners that were started in shims, by the kind of session and whether their process stood by",
+    ),
     ("mainstay_jobs_total", "Jobs that have ended, by the kind of session and how they ended"),
     ("mainstay_job_seconds", "How long jobs ran"),
     ("mainstay_http_requests_total", "Requests over HTTP that were answered"),

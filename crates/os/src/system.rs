@@ -32,6 +32,11 @@ pub fn own_resident_bytes() -> Option<u64> {
     Some(platform::usage_of(rustix::process::getpid())?.resident_bytes)
 }
 
+/// How much memory the machine has left for programs, in bytes, as its system estimates that (`MemAvailable`); none where it does not tell.
+pub fn available_bytes() -> Option<u64> {
+    platform::available_bytes()
+}
+
 /// When a process was started, in the system's own terms; none where it is gone, or the system does not tell. No two processes of one
 /// number were started at the same time, since the machine was.
 pub fn started_at(pid: Pid) -> Option<u64> {
@@ -74,6 +79,7 @@ mod linux {
     use std::sync::{LazyLock, Mutex, PoisonError};
 
     use procfs::process::{Process, all_processes};
+    use procfs::{Current, Meminfo};
     use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
     use tokio::process::{Child, Command};
     use tokio::runtime::Handle;
@@ -131,6 +137,10 @@ mod linux {
             resident_bytes: stat.rss * procfs::page_size(),
             cpu_ms: (stat.utime + stat.stime) * 1000 / ticks,
         })
+    }
+
+    pub(super) fn available_bytes() -> Option<u64> {
+        Meminfo::current().ok()?.mem_available
     }
 
     pub(super) fn started_at(pid: Pid) -> Option<u64> {
@@ -198,6 +208,10 @@ mod portable {
         None
     }
 
+    pub(super) fn available_bytes() -> Option<u64> {
+        None
+    }
+
     pub(super) fn started_at(_: Pid) -> Option<u64> {
         None
     }
@@ -227,6 +241,7 @@ mod tests {
     #[test]
     fn this_process_uses_memory_and_has_open_what_it_opened() {
         assert!(own_resident_bytes().unwrap() > 100_000);
+        assert!(available_bytes().unwrap() > 1_000_000);
         let own = rustix::process::getpid();
         let file = tempfile::tempfile().unwrap();
         assert!(has_open(own, &file));

@@ -95,6 +95,27 @@ pub trait RunnerFactory: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// What a process is started with for such a session, as far as it can be before the session is known: a process that was started ahead
+    /// with an equal plan can be handed to the session. Nothing of the session is in it that another with an equal plan has not. None where
+    /// this factory starts nothing ahead.
+    async fn standby_plan(&self, _spec: &RunnerSpec) -> Option<Value> {
+        None
+    }
+
+    /// Starts a process ahead, and waits until it has done all that can be done for a session that is not known yet. The next
+    /// [`start`](Self::start) of this factory takes the process where the plan of its session is equal, and ends it otherwise. Gives the process.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    async fn stand_by(&self, _plan: Value) -> Result<u32, Error> {
+        Err(Error::KernelUnavailable { reason: "its kind is never started ahead".to_owned() })
+    }
+
+    /// Waits until the process that stands by has ended by itself. Dropping the future changes nothing.
+    async fn standby_ended(&self) {
+        std::future::pending().await
+    }
+
     /// Starts a runner and waits until it accepts code. Dropping the future undoes the start.
     ///
     /// # Errors

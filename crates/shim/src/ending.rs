@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 
-use crate::folder::{SOCKET, ShimFolder, ShimRecord, is_of_shim};
+use crate::folder::{SOCKET, ShimFolder, ShimRecord, StandbyRecord, is_of_shim};
 use crate::proxy::ShimProcess;
 use crate::stream::connect;
 
@@ -35,6 +35,30 @@ pub(crate) fn lives(record: &ShimRecord) -> bool {
 pub async fn end_all(records: Vec<ShimRecord>) -> usize {
     let ended = join_all(records.iter().map(end)).await;
     ended.into_iter().filter(|was_there| *was_there).count()
+}
+
+/// The standby of a home, where one lives.
+pub fn standby(shims: &Path) -> Option<StandbyRecord> {
+    let records = ShimFolder::of_standbys(shims).into_iter().filter_map(|folder| folder.standby_record());
+    records.into_iter().find(|record| standby_process(record).lives())
+}
+
+/// Ends the standbys of a home, which are nobody's: the daemon that wanted them is gone, or ends. Done when they are gone.
+pub async fn end_standbys(shims: &Path) {
+    for folder in ShimFolder::of_standbys(shims) {
+        if let Some(process) = folder.standby_record().as_ref().map(standby_process) {
+            // Its worker is bound to it.
+            process.signal(Signal::KILL);
+            while process.lives() {
+                sleep(LOOK).await;
+            }
+        }
+        folder.remove();
+    }
+}
+
+fn standby_process(record: &StandbyRecord) -> ShimProcess {
+    ShimProcess { pid: record.pid, started: record.started }
 }
 
 /// Waits until the shims that were told to end have ended, and ends those that have not in time.

@@ -13,17 +13,23 @@ use mainstay_runner::{
     Environment, FoundRunner, RunnerFactory, RunnerSpec, StartObserver, StartedRunner, StoredProgress,
 };
 use serde_json::Value;
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use crate::activity::Activity;
 use crate::ending::{FAREWELL, end, lives, remove_sockets, wait_for_end};
 use crate::folder::{ShimFolder, ShimRecord, make_sockets, socket_in};
 use crate::leftover::Leftover;
 use crate::messages::{FromShim, Hello, OLDEST_PROTOCOL, PROTOCOL, Purpose, Refusal, Terms, Welcome};
 use crate::proxy::{ShimProcess, started};
+use crate::standby::{Standby, StandbyKeeper, StandbyTerms};
 use crate::stream::{Incoming, Outgoing, connect, greet};
 
+/// Counts runners that were started, by kind and by whether their process was started ahead.
+const STARTS: &str = "mainstay_runner_starts_total";
+
 /// How long a shim may take to answer. One whose machine is busy or whose disk is slow must not lose what it runs.
-const GREETING: Duration = Duration::from_secs(10);
+pub(crate) const GREETING: Duration = Duration::from_secs(10);
 
 /// Starts the process of a shim ([`host::serve`](crate::host::serve)), for this folder of a session and with this socket. It must belong
 /// to nobody: neither the end of this process nor that of its group or terminal may reach it. It may block for some milliseconds.
@@ -43,18 +49,23 @@ pub struct ShimSettings {
     /// How shims behave without a daemon. Where they are not to live without one at all (`orphan_ms` is 0), runners are started in this
     /// process.
     pub terms: Terms,
+    /// When a process is started ahead; none where never.
+    pub standby: Option<StandbyTerms>,
+    /// What users wait for just now, in all shims of the daemon.
+    pub activity: Activity,
 }
 
 /// Starts in shims what `inner` starts.
 pub struct Shims {
     inner: Arc<dyn RunnerFactory>,
     settings: Arc<ShimSettings>,
+    standby: StandbyKeeper,
 }
 
 impl Shims {
     /// Starts in shims what this factory starts.
     pub fn around(inner: Arc<dyn RunnerFactory>, settings: Arc<ShimSettings>) -> Self {
-        Self { inner, settings }
+        Self { inner, standby: StandbyKeeper::new(Arc::clone(&settings)), settings }
     }
 
     fn folder(&self, session: SessionId) -> ShimFolder {
@@ -75,36 +86,95 @@ impl Shims {
         Ok(())
     }
 
-    /// Starts the process of a shim, and connects to it.
-    async fn spawn(&self, spec: RunnerSpec) -> Result<(Incoming, Outgoing, ShimProcess), Error> {
-        let ShimSettings { launch, run, factory, terms, .. } = self.settings.as_ref();
+    /// Starts a runner in a shim that is started for it.
+    async fn start_anew(&self, spec: RunnerSpec, observer: &StartObserver) -> Result<StartedRunner, Error> {
         self.make_way(&spec).await?;
-        let folder = self.folder(spec.session);
-        folder.make()?;
-        let sockets = make_sockets(run)?;
-        let socket = socket_in(&sockets);
-        let listener = UnixListener::bind(&socket).map_err(|error| unavailable(&error))?;
-        let launch = Arc::clone(launch);
-        let launched = tokio::task::spawn_blocking(move || launch(&folder, listener)).await;
-        launched.unwrap_or_else(|ended| Err(ended.into())).map_err(|error| unavailable(&error))?;
-        let hello = Hello {
+        let stream = launch_shim(&self.settings, &self.folder(spec.session)).await?;
+        let hello = self.hello(spec, uuid::Uuid::new_v4().simple().to_string());
+        let (incoming, outgoing, welcome) = greet(stream, &hello, GREETING).await?;
+        let process = obeying(&welcome)?;
+        self.started(incoming, outgoing, process, observer).await?
+    }
+
+    /// Starts a runner in a shim that stood by.
+    ///
+    /// # Errors
+    /// The shim is gone, and nothing has come of it; what the runner itself failed with is the inner error.
+    async fn hand_over(
+        &self,
+        standby: Standby,
+        spec: RunnerSpec,
+        observer: &StartObserver,
+    ) -> Result<Result<StartedRunner, Error>, Error> {
+        self.make_way(&spec).await?;
+        let Standby { token, mut incoming, mut outgoing, process, .. } = standby;
+        outgoing.send(&self.hello(spec, token)).await?;
+        let welcome = timeout(GREETING, incoming.next::<Welcome>()).await.map_err(|_| its_shim_ended())?;
+        obeying(&welcome?.ok_or_else(its_shim_ended)?)?;
+        self.started(incoming, outgoing, process, observer).await
+    }
+
+    fn hello(&self, spec: RunnerSpec, token: String) -> Hello {
+        let ShimSettings { factory, terms, .. } = self.settings.as_ref();
+        Hello {
             protocol: PROTOCOL,
             oldest_protocol: OLDEST_PROTOCOL,
-            token: uuid::Uuid::new_v4().simple().to_string(),
+            token,
             session: spec.session,
             epoch: spec.epoch,
             purpose: Purpose::Start { spec: Box::new(spec), settings: factory.clone(), terms: *terms },
-        };
-        let Some(stream) = connect(&socket).await? else {
-            return Err(Error::WorkerFailed { reason: "its shim ended before it began".to_owned() });
-        };
-        match greet(stream, &hello, GREETING).await? {
-            (incoming, outgoing, Welcome::Obeys { pid, .. }) => {
-                Ok((incoming, outgoing, ShimProcess::of(pid)))
-            }
-            (_, _, Welcome::Refused { reason }) => Err(refused(&reason)),
-            (_, _, Welcome::Adopted { .. }) => Err(beside_the_point()),
         }
+    }
+
+    /// Waits until a shim that obeys has started its runner.
+    async fn started(
+        &self,
+        mut incoming: Incoming,
+        outgoing: Outgoing,
+        process: ShimProcess,
+        observer: &StartObserver,
+    ) -> Result<Result<StartedRunner, Error>, Error> {
+        loop {
+            match incoming.next::<FromShim>().await? {
+                Some(FromShim::Progress { progress }) => observer.report.say(progress),
+                Some(FromShim::StartLines { lines }) => observer.last_lines.keep(lines),
+                Some(FromShim::Started { runner }) => {
+                    let first = mainstay_model::NoticeNumber::default().next();
+                    let activity = &self.settings.activity;
+                    return Ok(Ok(started(runner, first, process, incoming, outgoing, activity)));
+                }
+                Some(FromShim::NotStarted { error }) => return Ok(Err(error)),
+                Some(FromShim::Notice { .. } | FromShim::Answer { .. } | FromShim::StandsBy { .. }) => {
+                    return Err(beside_the_point());
+                }
+                None => return Err(its_shim_ended()),
+            }
+        }
+    }
+
+    /// Starts a runner, in the standby where that has this plan.
+    async fn start_with(
+        &self,
+        plan: Option<&Value>,
+        spec: RunnerSpec,
+        observer: &StartObserver,
+    ) -> Result<StartedRunner, Error> {
+        let standby = match plan {
+            Some(plan) => self.standby.take(plan).await,
+            None => None,
+        };
+        let kind = spec.kind.to_string();
+        if let Some(standby) = standby {
+            match self.hand_over(standby, spec.clone(), observer).await {
+                Ok(started) => {
+                    metrics::counter!(STARTS, "kind" => kind, "process" => "standby").increment(1);
+                    return started;
+                }
+                Err(error) => tracing::warn!(%error, "a process that was started ahead could not be taken"),
+            }
+        }
+        metrics::counter!(STARTS, "kind" => kind, "process" => "new").increment(1);
+        self.start_anew(spec, observer).await
     }
 
     /// Says hello to the shim of a record, and continues it where it is suspended; none where it is gone.
@@ -170,20 +240,17 @@ impl RunnerFactory for Shims {
         if self.settings.terms.orphan_ms == 0 {
             return self.inner.start(spec, observer).await;
         }
-        let (mut incoming, outgoing, process) = self.spawn(spec).await?;
-        loop {
-            match incoming.next::<FromShim>().await? {
-                Some(FromShim::Progress { progress }) => observer.report.say(progress),
-                Some(FromShim::StartLines { lines }) => observer.last_lines.keep(lines),
-                Some(FromShim::Started { runner }) => {
-                    let first = mainstay_model::NoticeNumber::default().next();
-                    return Ok(started(runner, first, process, incoming, outgoing));
-                }
-                Some(FromShim::NotStarted { error }) => return Err(error),
-                Some(FromShim::Notice { .. } | FromShim::Answer { .. }) => return Err(beside_the_point()),
-                None => return Err(Error::WorkerFailed { reason: "its shim ended".to_owned() }),
-            }
+        let _waits = self.settings.activity.begins();
+        let plan = match self.standby.is_on() {
+            true => self.inner.standby_plan(&spec).await,
+            false => None,
+        };
+        let kind = spec.kind.clone();
+        let started = self.start_with(plan.as_ref(), spec, &observer).await?;
+        if let Some(plan) = plan {
+            self.standby.want(kind, plan);
         }
+        Ok(started)
     }
 
     async fn adopt(&self, spec: &RunnerSpec, stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
@@ -198,7 +265,9 @@ impl RunnerFactory for Shims {
         };
         match visited {
             Some((incoming, outgoing, Welcome::Adopted { pid, runner, next, given, is_gone, .. })) => {
-                let started = started(runner, next, ShimProcess::of(pid), incoming, outgoing);
+                let process = ShimProcess::of(pid);
+                let activity = &self.settings.activity;
+                let started = started(runner, next, process, incoming, outgoing, activity);
                 Ok(Some(FoundRunner { started, given, is_gone }))
             }
             Some((_, _, Welcome::Refused { reason: Refusal::NoRunner })) => Ok(left()),
@@ -250,6 +319,31 @@ impl RunnerFactory for Shims {
         folder.remove();
         self.inner.forget(session).await;
     }
+}
+
+/// Starts the process of a shim with this folder, which is made, and connects to it.
+pub(crate) async fn launch_shim(settings: &ShimSettings, folder: &ShimFolder) -> Result<UnixStream, Error> {
+    folder.make()?;
+    let socket = socket_in(&make_sockets(&settings.run)?);
+    let listener = UnixListener::bind(&socket).map_err(|error| unavailable(&error))?;
+    let (launch, folder) = (Arc::clone(&settings.launch), folder.clone());
+    let launched = tokio::task::spawn_blocking(move || launch(&folder, listener)).await;
+    launched.unwrap_or_else(|ended| Err(ended.into())).map_err(|error| unavailable(&error))?;
+    let began = connect(&socket).await?;
+    began.ok_or_else(|| Error::WorkerFailed { reason: "its shim ended before it began".to_owned() })
+}
+
+/// The process of a shim that was told to start a runner.
+fn obeying(welcome: &Welcome) -> Result<ShimProcess, Error> {
+    match welcome {
+        Welcome::Obeys { pid, .. } => Ok(ShimProcess::of(*pid)),
+        Welcome::Refused { reason } => Err(refused(reason)),
+        Welcome::Adopted { .. } => Err(beside_the_point()),
+    }
+}
+
+fn its_shim_ended() -> Error {
+    Error::WorkerFailed { reason: "its shim ended".to_owned() }
 }
 
 fn refused(reason: &Refusal) -> Error {

@@ -13,6 +13,12 @@ use crate::ending::lives;
 /// The name of a shim's socket in its folder.
 pub(crate) const SOCKET: &str = "shim.sock";
 
+/// How the names of standbys' folders begin. No session's name does.
+const STANDBY_PREFIX: &str = "standby-";
+
+/// The file in which a standby is recorded.
+const STANDBY: &str = "standby.json";
+
 /// How many characters the name of a folder of sockets has: an address in it must fit into the system's 108 bytes.
 const NAME: usize = 8;
 
@@ -43,6 +49,20 @@ pub struct ShimRecord {
     pub version: String,
 }
 
+/// A process that was started ahead and waits for its session, as the home has it. It is written by the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StandbyRecord {
+    /// The kind of session that it is for.
+    pub kind: SessionKind,
+    /// The process of the shim.
+    pub pid: u32,
+    /// When the shim's process was started, as in [`ShimRecord`].
+    pub started: Option<u64>,
+    /// The process that waits.
+    pub worker_pid: u32,
+}
+
 /// The folder in the home of one session's shim.
 #[derive(Clone, Debug)]
 pub struct ShimFolder {
@@ -70,6 +90,46 @@ impl ShimFolder {
     pub(crate) fn sessions(shims: &Path) -> Vec<SessionId> {
         let Ok(entries) = std::fs::read_dir(shims) else { return Vec::new() };
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// A new folder in that of all, for the shim of a standby.
+    pub(crate) fn of_standby(shims: &Path) -> Self {
+        Self { folder: shims.join(format!("{STANDBY_PREFIX}{}", short_name())) }
+    }
+
+    /// The folders here of standbys, whether their shims live or not.
+    pub(crate) fn of_standbys(shims: &Path) -> Vec<Self> {
+        let Ok(entries) = std::fs::read_dir(shims) else { return Vec::new() };
+        let is_standby =
+            |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(STANDBY_PREFIX.as_bytes());
+        entries
+            .flatten()
+            .filter(|entry| is_standby(&entry.file_name()))
+            .map(|entry| Self::at(entry.path()))
+            .collect()
+    }
+
+    /// The record of the standby whose folder this is; none where it is not ready, or there is none.
+    pub(crate) fn standby_record(&self) -> Option<StandbyRecord> {
+        serde_json::from_slice(&std::fs::read(self.folder.join(STANDBY)).ok()?).ok()
+    }
+
+    /// Writes the record of a standby.
+    pub(crate) fn write_standby_record(&self, record: &StandbyRecord) -> std::io::Result<()> {
+        self.write(STANDBY, &serde_json::to_vec_pretty(record)?)
+    }
+
+    /// Becomes the folder of a session's shim, with all in it but the record of the standby. What an earlier shim of the session left is
+    /// removed.
+    pub(crate) fn given_to(&self, session: SessionId) -> std::io::Result<Self> {
+        let given = Self { folder: self.folder.with_file_name(session.to_string()) };
+        match std::fs::remove_file(self.folder.join(STANDBY)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        given.remove();
+        std::fs::rename(&self.folder, &given.folder)?;
+        Ok(given)
     }
 
     /// The path of the folder.
@@ -157,10 +217,13 @@ impl ShimFolder {
 /// # Errors
 /// [`Error::WorkerFailed`].
 pub(crate) fn make_sockets(run: &Path) -> Result<PathBuf, Error> {
-    let name: String = uuid::Uuid::new_v4().simple().to_string().chars().take(NAME).collect();
-    let folder = run.join(name);
+    let folder = run.join(short_name());
     make_private(&folder)?;
     Ok(folder)
+}
+
+fn short_name() -> String {
+    uuid::Uuid::new_v4().simple().to_string().chars().take(NAME).collect()
 }
 
 /// Whether a folder has the name of one for the sockets of a shim.

@@ -6,9 +6,12 @@
 //!
 //! - [`Shims`] is a [`RunnerFactory`](mainstay_runner::RunnerFactory) around another: what that starts in the daemon's process, this
 //!   starts in a shim. Its kernels and agents ([`proxy`]) pass on what they are told.
+//! - A standby is a process that was started ahead, in a shim that belongs to no session yet ([`StandbyTerms`]). The next start of its
+//!   kind takes both.
 //! - [`host`] is the shim's side: it keeps notices until they are acknowledged, heeds what comes twice once, and obeys only the owner of
 //!   the newest epoch.
 
+mod activity;
 mod ending;
 mod factory;
 mod folder;
@@ -16,8 +19,11 @@ pub mod host;
 mod leftover;
 pub mod messages;
 mod proxy;
+mod standby;
 mod stream;
 
-pub use ending::{end_all, living, see_off_all};
+pub use activity::Activity;
+pub use ending::{end_all, end_standbys, living, see_off_all, standby};
 pub use factory::{LaunchShim, ShimSettings, Shims};
-pub use folder::{ShimFolder, ShimRecord};
+pub use folder::{ShimFolder, ShimRecord, StandbyRecord};
+pub use standby::StandbyTerms;

@@ -8,7 +8,7 @@ use mainstay_model::reload::Description;
 use mainstay_model::replay::Snapshot;
 use mainstay_model::{
     AskId, CommMessage, Diagnostic, Epoch, Error, JobId, JobSpec, NoticeNumber, QueuedPrompt, RunnerId,
-    RunnerInfo, RunnerNotice, Seq, SessionId, Swap, TextPosition,
+    RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind, Swap, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -59,6 +59,17 @@ pub enum Purpose {
         settings: Value,
         /// How the shim behaves without a daemon.
         terms: Terms,
+    },
+    /// To have a process started ahead of the session that it is for. Only the first connection may. The session and the epoch that go
+    /// with this mean nothing. Once the process stands by ([`FromShim::StandsBy`]), the next message on this connection is another
+    /// [`Hello`], of a session, to start its runner; without one the shim ends.
+    StandBy {
+        /// The kind of session that the process is for.
+        kind: SessionKind,
+        /// What it is started with; only the factory knows what that is.
+        plan: Value,
+        /// What the shim makes the runner's factory from.
+        settings: Value,
     },
     /// To go on with the runner that another daemon had.
     Adopt {
@@ -343,6 +354,11 @@ pub enum FromShim {
     StartLines {
         /// The lines, where there are any.
         lines: Option<String>,
+    },
+    /// A process that was started ahead is ready for its session.
+    StandsBy {
+        /// The process.
+        pid: u32,
     },
     /// The runner takes work.
     Started {

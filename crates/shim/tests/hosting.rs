@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mainstay_model::{
@@ -17,7 +18,7 @@ use mainstay_runner::{
     StoredProgress, Submission,
 };
 use mainstay_shim::messages::Terms;
-use mainstay_shim::{LaunchShim, ShimFolder, ShimSettings, Shims, host};
+use mainstay_shim::{Activity, LaunchShim, ShimFolder, ShimSettings, Shims, StandbyTerms, host};
 use mainstay_test_support::scripted_kernel::{self, Scripted};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -47,6 +48,10 @@ impl Place {
 
     /// What a daemon has.
     fn daemon(self: &Arc<Self>) -> Shims {
+        Shims::around(Arc::new(Scripted), Arc::new(self.settings()))
+    }
+
+    fn settings(self: &Arc<Self>) -> ShimSettings {
         let run = self.folder.path().join("run");
         std::fs::create_dir_all(&run).unwrap();
         let place = Arc::clone(self);
@@ -61,9 +66,15 @@ impl Place {
             place.shims.lock().unwrap().push(shim);
             Ok(())
         });
-        let settings =
-            ShimSettings { launch, shims: self.shims(), run, factory: Value::Null, terms: self.terms };
-        Shims::around(Arc::new(Scripted), Arc::new(settings))
+        ShimSettings {
+            launch,
+            shims: self.shims(),
+            run,
+            factory: Value::Null,
+            terms: self.terms,
+            standby: None,
+            activity: Activity::default(),
+        }
     }
 
     /// Waits until the shims that were started so far have ended, and gives what of them is left on disk.
@@ -376,4 +387,43 @@ async fn what_the_factory_within_says_of_a_kind_is_what_is_said() {
     assert!(shims.serves(&kind) && !shims.serves(&SessionKind::pi()));
     assert_eq!(shims.capabilities(&kind), Capabilities::of_kind(&kind));
     assert_eq!(shims.beginning(Path::new("/"), &Environment::default()), AgentState::default());
+}
+
+/// Starts what it is asked to, and counts how often it is asked for a plan.
+#[derive(Default)]
+struct Planning(AtomicUsize);
+
+#[async_trait::async_trait]
+impl RunnerFactory for Planning {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        Scripted.serves(kind)
+    }
+
+    fn capabilities(&self, kind: &SessionKind) -> Capabilities {
+        Scripted.capabilities(kind)
+    }
+
+    async fn standby_plan(&self, _: &RunnerSpec) -> Option<Value> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(json!("plan"))
+    }
+
+    async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        Scripted.start(spec, observer).await
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_planned_ahead_where_that_is_switched_off() {
+    let terms = StandbyTerms { rest: Duration::ZERO, memory_bytes: u64::MAX };
+    for (standby, expected) in [(None, 0), (Some(terms), 1)] {
+        let place = Place::patient();
+        let factory = Arc::new(Planning::default());
+        let settings = ShimSettings { standby, ..place.settings() };
+        let daemon = Shims::around(Arc::clone(&factory) as Arc<dyn RunnerFactory>, Arc::new(settings));
+        let started = daemon.start(place.spec(1), StartObserver::default()).await.unwrap();
+        assert_eq!(factory.0.load(Ordering::Relaxed), expected);
+        started.runner.process().kill();
+        assert_eq!(place.ended().await, BTreeSet::new());
+    }
 }

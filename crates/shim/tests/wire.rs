@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use mainstay_model::replay::{Snapshot, SnapshotCell};
 use mainstay_model::{
     AskId, CommMessage, Delivery, Epoch, Error, JobId, JobSpec, NoticeNumber, Prompt, QueuedPrompt, RunnerId,
-    RunnerInfo, RunnerNotice, Seq, SessionId, Swap, TakenNotices, TextPosition,
+    RunnerInfo, RunnerNotice, Seq, SessionId, SessionKind, Swap, TakenNotices, TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -86,7 +86,12 @@ fn the_first_messages_stay_as_they_are() {
     };
     let taken = TakenNotices { runner: runner().id, up_to: NoticeNumber(5) };
     let adopt = Purpose::Adopt { stored: StoredProgress { taken, last_seq: Seq(9) } };
-    insta::assert_snapshot!(lines(&[hello(adopt), hello(Purpose::End)]));
+    let stand_by = Purpose::StandBy {
+        kind: SessionKind::fsharp(),
+        plan: json!({ "program": "dotnet" }),
+        settings: json!({ "home": "/home" }),
+    };
+    insta::assert_snapshot!(lines(&[hello(adopt), hello(Purpose::End), hello(stand_by)]));
     let refusals = [
         Refusal::Stranger,
         Refusal::StaleEpoch { newest: Epoch(4) },
@@ -159,6 +164,7 @@ fn what_a_shim_tells_stays_as_it_is() {
     insta::assert_snapshot!(lines(&[
         FromShim::Progress { progress: WarmUpProgress { phase: WarmUpPhase::Build, done: 1, total: 2 } },
         FromShim::StartLines { lines: Some("no key".to_owned()) },
+        FromShim::StandsBy { pid: 9 },
         FromShim::Started { runner: runner() },
         FromShim::NotStarted { error: Error::KernelUnavailable { reason: "no SDK".to_owned() } },
         FromShim::Notice { number: NoticeNumber(6), notice: RunnerNotice::CommTaken { job: job() } },

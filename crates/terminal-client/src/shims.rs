@@ -3,7 +3,7 @@
 use mainstay_home::{Home, VERSION};
 use mainstay_model::{Error, SessionId, SessionKind};
 use mainstay_os::system::{is_suspended, usage_of};
-use mainstay_shim::{ShimFolder, ShimRecord, living};
+use mainstay_shim::{ShimFolder, ShimRecord, StandbyRecord, living};
 use mainstay_terminal::{Paint, Tone, bytes, counted};
 use rustix::process::Pid;
 use serde::Serialize;
@@ -50,6 +50,43 @@ pub fn shims(home: &Home) -> Result<Vec<ShimView>, Error> {
     let mut shims: Vec<ShimView> = ShimFolder::records(&folder).into_iter().map(view).collect();
     shims.sort_by_key(|shim| shim.session);
     Ok(shims)
+}
+
+/// A process that was started ahead of its session, as people and scripts see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StandbyView {
+    /// The kind of session that it is for.
+    pub kind: SessionKind,
+    /// The process that waits.
+    pub pid: u32,
+    /// The process of its shim.
+    pub shim_pid: u32,
+    /// The memory of the process that waits, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
+}
+
+/// The standby of a home, where one lives.
+///
+/// # Errors
+/// The folder cannot be used.
+pub fn standby(home: &Home) -> Result<Option<StandbyView>, Error> {
+    let view = |StandbyRecord { kind, pid: shim_pid, worker_pid: pid, .. }| {
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let resident_bytes = process.and_then(usage_of).map(|usage| usage.resident_bytes);
+        StandbyView { kind, pid, shim_pid, resident_bytes }
+    };
+    Ok(mainstay_shim::standby(&home.shims()?).map(view))
+}
+
+/// What is to be said of a standby; empty where there is none.
+pub fn standby_text(standby: Option<&StandbyView>) -> String {
+    let text = |StandbyView { kind, resident_bytes, .. }: &StandbyView| {
+        let cost = resident_bytes.map_or_else(String::new, |memory| format!(", which has {}", bytes(memory)));
+        format!("  1 {kind} worker stands by for the next session{cost}\n")
+    };
+    standby.map(text).unwrap_or_default()
 }
 
 /// How many shims there are, and what is to be said of single ones. Empty where there are none.
@@ -114,6 +151,17 @@ mod tests {
         insta::assert_snapshot!(shims_text(&shims[..1], false, Paint::plain()), @"  1 runner without a daemon: the next command adopts them, `mainstay stop` ends them
 ");
         assert_eq!(shims_text(&shims[2..], true, Paint::plain()), "");
+    }
+
+    #[test]
+    fn a_standby_is_told_with_what_it_costs() {
+        let of =
+            |resident_bytes| StandbyView { kind: SessionKind::fsharp(), pid: 7, shim_pid: 6, resident_bytes };
+        insta::assert_snapshot!(standby_text(Some(&of(Some(257_000_000)))), @"  1 fsharp worker stands by for the next session, which has 257.0 MB
+");
+        insta::assert_snapshot!(standby_text(Some(&of(None))), @"  1 fsharp worker stands by for the next session
+");
+        assert_eq!(standby_text(None), "");
     }
 
     #[test]

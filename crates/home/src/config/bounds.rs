@@ -29,7 +29,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
-        "outcomes" | "history-lines" | "snapshot-bytes" => ANY,
+        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         "leeway-sec" => LEEWAY,
@@ -75,6 +75,10 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         ("session-environment-bytes", u64::try_from(session_environment_bytes).unwrap_or(u64::MAX)),
         ("dialog-ms", config.pi.dialog_ms),
         ("limited-ms", config.tests.limited_ms),
+        ("application-start-ms", config.fsharp.application_start_ms),
+        ("application-stop-ms", config.fsharp.application_stop_ms),
+        ("standby-rest-ms", config.fsharp.standby_rest_ms),
+        ("standby-memory-bytes", config.fsharp.standby_memory_bytes),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value));
     let limits = match serde_json::to_value(&config.limits) {
@@ -125,6 +129,6 @@ mod tests {
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 9);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 13);
     }
 }

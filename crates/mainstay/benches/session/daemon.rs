@@ -25,6 +25,8 @@ impl Daemon {
             .args(["serve", "--announce", "--port", "0"])
             .env("MAINSTAY_HOME", home)
             .env("MAINSTAY_ENVIRONMENT", "inherited")
+            // A build that tests were made with has no standby otherwise.
+            .env("MAINSTAY_TEST_STANDBY", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -1,5 +1,6 @@
 //! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, evals and questions by each road, and shims,
-//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims`, `swaps` or `tests` as its argument it measures those alone. `cargo xtask bench` runs it with the release build.
+//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims`, `swaps`, `tests` or `standby` as its argument it measures
+//! those alone. `cargo xtask bench` runs it with the release build.
 
 mod bare_worker;
 mod daemon;
@@ -10,6 +11,7 @@ mod mcp;
 mod roads;
 mod shims;
 mod spread;
+mod standby;
 mod swaps;
 mod until_ready;
 
@@ -54,6 +56,14 @@ async fn main() -> Result<(), Failure> {
     }
     let home = folder.path().join("home");
     std::fs::create_dir(&home)?;
+    let ahead = folder.path().join("ahead");
+    std::fs::create_dir(&ahead)?;
+    std::fs::write(ahead.join("config.toml"), standby::SETTINGS)?;
+    if std::env::args().any(|argument| argument == "standby") {
+        return beside_a_standby(&ahead, folder.path()).await;
+    }
+    // The other figures are of sessions that start their workers.
+    std::fs::write(home.join("config.toml"), "[fsharp]\nstandby = false\n")?;
     if std::env::args().any(|argument| argument == "swaps") {
         return swaps::swaps(&Daemon::start(&home)?, folder.path()).await;
     }
@@ -68,6 +78,7 @@ async fn main() -> Result<(), Failure> {
     let fresh = folder.path().join("fresh");
     std::fs::create_dir(&fresh)?;
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
+    std::fs::rename(home.join("config.toml"), fresh.join("config.toml"))?;
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
     swaps::swaps(&daemon, folder.path()).await?;
@@ -78,7 +89,15 @@ async fn main() -> Result<(), Failure> {
     roads(&daemon, &dotnet, folder.path(), disk).await?;
     drop(daemon);
     live_fork(&Daemon::start(&fresh)?, folder.path()).await?;
+    std::fs::rename(fresh.join("kernels"), ahead.join("kernels"))?;
+    beside_a_standby(&ahead, folder.path()).await?;
     shims::beside_the_daemon(&beside).await
+}
+
+/// Sessions of a home whose daemon has a standby.
+async fn beside_a_standby(home: &Path, folder: &Path) -> Result<(), Failure> {
+    let dotnet = choose(&Search::from_env(home))?.parts()?.host;
+    standby::standby(&Daemon::start(home)?, &dotnet, folder).await
 }
 
 /// How many definitions a session has that is forked live, and how often it is.

@@ -12,7 +12,7 @@ use mainstay_home::environment::EnvironmentSource;
 use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
 use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
-use mainstay_terminal_client::shims::{ShimView, shims, shims_text};
+use mainstay_terminal_client::shims::{ShimView, StandbyView, shims, shims_text, standby, standby_text};
 use serde::Serialize;
 
 /// How often a long examination says how far it is.
@@ -33,7 +33,7 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         ask_login_shell(home);
-        let shims = shims(home)?;
+        let (shims, standby) = (shims(home)?, standby(home)?);
         let Some(mut report) = examine_aloud(home)? else {
             if self.json {
                 super::print_json(&NoStore { sound: true, store: None })?;
@@ -45,10 +45,11 @@ impl Doctor {
             report.note_unknown_principals(|principal| config.knows(principal));
         }
         if self.json {
-            super::print_json(&ReportView::of(&report, &shims))?;
+            super::print_json(&ReportView::of(&report, &shims, standby))?;
         } else {
             let paint = Paint::stdout();
             print!("{}{}", report_text(&report, paint), shims_text(&shims, report.in_use, paint));
+            print!("{}", standby_text(standby.as_ref()));
         }
         Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -170,6 +171,8 @@ struct ReportView<'a> {
     store: &'a Examination,
     findings: Vec<FindingView<'a>>,
     shims: &'a [ShimView],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standby: Option<StandbyView>,
 }
 
 #[derive(Serialize)]
@@ -184,7 +187,7 @@ struct FindingView<'a> {
 }
 
 impl<'a> ReportView<'a> {
-    fn of(report: &'a Examination, shims: &'a [ShimView]) -> Self {
+    fn of(report: &'a Examination, shims: &'a [ShimView], standby: Option<StandbyView>) -> Self {
         let findings = report.findings.iter().map(|finding| FindingView {
             weight: finding.weight(),
             finding,
@@ -192,6 +195,6 @@ impl<'a> ReportView<'a> {
             lost: finding.lost(),
             next_step: finding.next_step(),
         });
-        Self { sound: report.is_sound(), store: report, findings: findings.collect(), shims }
+        Self { sound: report.is_sound(), store: report, findings: findings.collect(), shims, standby }
     }
 }

@@ -8,7 +8,7 @@ use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::operations::{DaemonStatus, GetStatus};
 use mainstay_terminal::Paint;
 use mainstay_terminal_client::connect::connect_any_version;
-use mainstay_terminal_client::shims::{ShimView, shims, shims_text};
+use mainstay_terminal_client::shims::{ShimView, StandbyView, shims, shims_text, standby, standby_text};
 use mainstay_terminal_client::status::{limits_text, status_text};
 use serde::Serialize;
 
@@ -37,12 +37,13 @@ impl Status {
             connected => connected?,
         };
         let status = connection.client.call(GetStatus {}).await?;
-        let shims = shims(home)?;
+        let (shims, standby) = (shims(home)?, standby(home)?);
         if self.json {
-            super::print_json(&StatusView { status, shims })?;
+            super::print_json(&StatusView { status, shims, standby })?;
         } else {
             let paint = Paint::stdout();
             print!("{}{}", status_text(&status, paint, Timestamp::now()), shims_text(&shims, true, paint));
+            print!("{}", standby_text(standby.as_ref()));
             if self.limits {
                 print!("{}", limits_text(&status.limits));
             }
@@ -57,4 +58,6 @@ struct StatusView {
     #[serde(flatten)]
     status: DaemonStatus,
     shims: Vec<ShimView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standby: Option<StandbyView>,
 }

@@ -63,6 +63,7 @@ mod scripted_agents;
 mod secrets;
 mod session_command;
 mod session_environment;
+mod standby;
 mod store_commands;
 mod support;
 mod telemetry;

@@ -40,7 +40,7 @@ fn token(world: &World) -> String {
     std::fs::read_to_string(world.home().join("token")).unwrap().trim().to_owned()
 }
 
-fn request(world: &World, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+pub(crate) fn request(world: &World, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let port = world.run(["status", "--json"]).json()["port"].as_u64().unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", u16::try_from(port).unwrap())).unwrap();
     let (token, length) = (token(world), body.len());

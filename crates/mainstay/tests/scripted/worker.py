@@ -89,7 +89,11 @@ class Worker:
                 self.displayed = message["mark"]
             self.more.notify_all()
         if kind == "hello":
+            os.environ.update(message.get("variables", {}))
+            os.chdir(message["workingDirectory"])
             self.ready(id)
+        elif kind == "standBy":
+            self.send(type="standsBy", id=id, pid=os.getpid())
         elif kind == "interrupt":
             self.send(type="interrupted", id=id)
         elif kind == "check":

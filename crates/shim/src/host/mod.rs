@@ -1,6 +1,6 @@
 //! The shim's side: a process that hosts one runner.
 //!
-//! [`serve`] waits for the daemon that started it, has the runner started ([`start`]), and goes on until the runner is gone and all that it
+//! [`serve`] waits for the daemon that started it, has the runner started ([`start`]), maybe ahead of its session ([`standby`]), and goes on until the runner is gone and all that it
 //! said is taken, or nobody has come for it for too long. One task has all state ([`Host`]); what takes time (giving the runner something,
 //! asking it, writing to the daemon) is done beside it.
 
@@ -9,6 +9,7 @@ mod deliver;
 mod heeded;
 mod retained;
 mod secrets_out;
+mod standby;
 mod start;
 mod visitor;
 
@@ -52,7 +53,7 @@ pub type MakeFactory = Box<dyn Fn(&Value, &SessionKind) -> Option<Arc<dyn Runner
 pub async fn serve(listener: UnixListener, folder: ShimFolder, version: &str, make: MakeFactory) {
     let socket = listener.local_addr().ok().and_then(|address| address.as_pathname().map(ToOwned::to_owned));
     // Where it does not start, it has removed what is its own.
-    if let Some(started) = start::started(&listener, &folder, version, &make).await {
+    if let Some((started, folder)) = start::started(&listener, folder, version, &make).await {
         Host::new(started, folder).run(listener).await;
     }
     if let Some(sockets) = socket.as_deref().and_then(std::path::Path::parent) {
@@ -384,7 +385,7 @@ impl Host {
             Purpose::Adopt { stored } if stored.last_seq < self.stored => {
                 Err(Refusal::StoreIsBehind { stored: self.stored })
             }
-            Purpose::Start { .. } => Err(Refusal::Stranger),
+            Purpose::Start { .. } | Purpose::StandBy { .. } => Err(Refusal::Stranger),
             Purpose::Adopt { .. } | Purpose::End => Ok(protocol),
         }
     }

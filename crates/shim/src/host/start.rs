@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{interval, timeout};
 
 use super::visitor::{Visitor, common_protocol};
-use super::{FAREWELL, FIRST_MESSAGE, MakeFactory};
+use super::{FAREWELL, FIRST_MESSAGE, MakeFactory, standby};
 use crate::folder::{ShimFolder, ShimRecord};
 use crate::messages::{FromShim, Hello, PROTOCOL, Purpose, Refusal, Terms, Welcome};
 use crate::stream::{Incoming, Outgoing};
@@ -30,13 +30,14 @@ pub(super) struct Started {
     pub(super) outgoing: Outgoing,
 }
 
-/// Waits for the daemon and has the runner started; none where there is none to host.
+/// Waits for the daemon and has the runner started; none where there is none to host. Gives also the session's folder, which is another
+/// than the first where the process was started ahead.
 pub(super) async fn started(
     listener: &UnixListener,
-    folder: &ShimFolder,
+    folder: ShimFolder,
     version: &str,
     make: &MakeFactory,
-) -> Option<Started> {
+) -> Option<(Started, ShimFolder)> {
     let first = async {
         loop {
             let (stream, _) = listener.accept().await.ok()?;
@@ -53,12 +54,21 @@ pub(super) async fn started(
             return None;
         }
     };
+    let (folder, ahead) = match visitor.hello.purpose {
+        Purpose::StandBy { .. } => {
+            let (taker, folder, factory) = standby::taken(visitor, protocol, folder, make).await?;
+            visitor = taker;
+            (folder, Some(factory))
+        }
+        _ => (folder, None),
+    };
     let Purpose::Start { spec, settings, terms } = &visitor.hello.purpose else {
         visitor.refuse(Refusal::NoRunner).await;
         return None;
     };
-    let (spec, terms, factory) = (spec.as_ref().clone(), *terms, make(settings, &spec.kind));
-    if let Err(error) = record(listener, folder, &visitor.hello, &spec, version) {
+    let (spec, terms) = (spec.as_ref().clone(), *terms);
+    let factory = ahead.or_else(|| make(settings, &spec.kind));
+    if let Err(error) = record(listener, &folder, &visitor.hello, &spec, version) {
         tracing::error!(%error, "the shim cannot be found again, and so does not begin");
         return None;
     }
@@ -80,7 +90,7 @@ pub(super) async fn started(
         }
     };
     match runner {
-        Ok(runner) => Some(Started { hello, terms, runner, incoming, outgoing }),
+        Ok(runner) => Some((Started { hello, terms, runner, incoming, outgoing }, folder)),
         Err(error) => {
             timeout(FAREWELL, outgoing.send(&FromShim::NotStarted { error })).await.ok();
             folder.remove_of(&hello.token);

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::reader::Told;
+use crate::activity::{Activity, Work};
 use crate::ending::FAREWELL;
 use crate::messages::{ShimAnswer, ShimQuestion, ToShim, WINDOW, encode};
 use crate::stream::{Incoming, Outgoing};
@@ -63,6 +64,7 @@ pub(crate) struct Link {
     /// The job that was given last: an interrupt is meant for it.
     last_job: Mutex<Option<JobId>>,
     process: ShimProcess,
+    work: Arc<Work>,
 }
 
 /// The questions that wait for their answers.
@@ -126,15 +128,23 @@ impl Link {
         process: ShimProcess,
         incoming: Incoming,
         outgoing: Outgoing,
+        activity: &Activity,
     ) -> (Self, mpsc::Receiver<RunnerNotice>) {
         let (frames, outbox) = mpsc::unbounded_channel();
         let questions = Arc::<Questions>::default();
         // So many are told before they are taken: reading never waits for the session.
         let (tell, notices) = mpsc::channel(WINDOW as usize);
-        let told = Told { tell, frames: frames.downgrade(), questions: Arc::clone(&questions) };
+        let work = Arc::new(Work::of(activity));
+        let told = Told {
+            tell,
+            frames: frames.downgrade(),
+            questions: Arc::clone(&questions),
+            work: Arc::clone(&work),
+        };
         tokio::spawn(super::read(incoming, told));
         tokio::spawn(write(outgoing, outbox));
-        let link = Self { frames, questions, info: Mutex::new(info), last_job: Mutex::default(), process };
+        let link =
+            Self { frames, questions, info: Mutex::new(info), last_job: Mutex::default(), process, work };
         (link, notices)
     }
 
@@ -153,6 +163,7 @@ impl Link {
     /// Gives the runner a job.
     pub(super) fn begin(&self, job: JobId, message: &ToShim) {
         *lock(&self.last_job) = Some(job);
+        self.work.begins(job);
         self.tell(message);
     }
 

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 pub(crate) use self::link::{Link, ShimProcess};
 pub(crate) use self::reader::read;
+use crate::activity::Activity;
 use crate::messages::{RunnerDescription, ShimAnswer, ShimQuestion, ToShim};
 use crate::stream::{Incoming, Outgoing};
 
@@ -32,9 +33,10 @@ pub(crate) fn started(
     process: ShimProcess,
     incoming: Incoming,
     outgoing: Outgoing,
+    activity: &Activity,
 ) -> StartedRunner {
     let RunnerDescription { id, is_agent, pauses, info } = runner;
-    let (link, notices) = Link::new(info, process, incoming, outgoing);
+    let (link, notices) = Link::new(info, process, incoming, outgoing, activity);
     let proxy = Arc::new(Proxy { link, pauses });
     let runner = if is_agent { Runner::Agent(proxy) } else { Runner::Kernel(proxy) };
     StartedRunner { id, runner, next, notices }

@@ -9,6 +9,7 @@ use mainstay_model::{Error, NoticeNumber, RunnerNotice, WorkerExit};
 use tokio::sync::mpsc;
 
 use super::link::Questions;
+use crate::activity::Work;
 use crate::messages::{FromShim, ToShim, WINDOW, encode};
 use crate::stream::Incoming;
 
@@ -24,6 +25,13 @@ pub(crate) struct Told {
     /// Weak, so that the connection ends with the last handle of the runner.
     pub(super) frames: mpsc::WeakUnboundedSender<Bytes>,
     pub(super) questions: Arc<Questions>,
+    pub(super) work: Arc<Work>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.work.is_over();
+    }
 }
 
 /// Reads until the shim is gone, or nobody listens any more.
@@ -51,9 +59,17 @@ pub(crate) async fn read(mut incoming: Incoming, told: Told) {
                 return;
             }
             message = incoming.next::<FromShim>(), if is_open => match message {
-                Ok(Some(FromShim::Notice { number, notice })) => waiting.push_back((number, notice)),
+                Ok(Some(FromShim::Notice { number, notice })) => {
+                    told.work.hears(&notice);
+                    waiting.push_back((number, notice));
+                }
                 Ok(Some(FromShim::Answer { id, answer })) => told.questions.answer(id, answer),
-                Ok(Some(FromShim::Progress { .. } | FromShim::StartLines { .. } | FromShim::Started { .. })) => {}
+                Ok(Some(
+                    FromShim::Progress { .. }
+                    | FromShim::StartLines { .. }
+                    | FromShim::StandsBy { .. }
+                    | FromShim::Started { .. },
+                )) => {}
                 Ok(Some(FromShim::NotStarted { error })) => tracing::warn!(%error, "a runner ended as it began"),
                 Ok(None) => is_open = false,
                 Err(error) => {

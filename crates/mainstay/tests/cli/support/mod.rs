@@ -33,6 +33,8 @@ pub struct World {
     jupyter: Option<PathBuf>,
     /// What runs in the place of F#'s worker, where it is another.
     worker: Option<PathBuf>,
+    /// Whether its daemon starts workers ahead.
+    stands_by: bool,
 }
 
 /// What a finished command left.
@@ -49,7 +51,7 @@ impl World {
         for folder in ["home", "work"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        let world = Self { root, jupyter: None, worker: None };
+        let world = Self { root, jupyter: None, worker: None, stands_by: false };
         // All tests share the compiled worker; building it is tested where it is built.
         let (shared, own) = (tools().join("kernels/fsharp"), world.home().join("kernels"));
         std::fs::create_dir_all(&shared).unwrap();
@@ -63,6 +65,15 @@ impl World {
         let mut world = Self::new();
         world.worker = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripted/worker.py"));
         world
+    }
+
+    /// The same with a daemon that starts a worker ahead as soon as nobody waits for anything, whatever memory there is.
+    #[must_use]
+    pub fn standing_by(mut self) -> Self {
+        self.stands_by = true;
+        let settings = "[fsharp]\nstandby-rest-ms = 0\nstandby-memory-bytes = 0\n";
+        std::fs::write(self.home().join("config.toml"), settings).unwrap();
+        self
     }
 
     /// One with the Jupyter kernels that `cargo xtask test` provides.
@@ -128,6 +139,9 @@ impl World {
         }
         if let Some(worker) = &self.worker {
             command.env("MAINSTAY_TEST_WORKER", worker);
+        }
+        if self.stands_by {
+            command.env("MAINSTAY_TEST_STANDBY", "1");
         }
         command
     }

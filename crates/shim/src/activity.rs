@@ -1,0 +1,116 @@
+//! What the daemon's users wait for just now: starts of runners, and jobs in shims. What is done ahead waits until there is nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mainstay_model::{AgentNotice, JobId, RunnerNotice};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// How much users wait for. Its clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Activity(Arc<watch::Sender<usize>>);
+
+impl Activity {
+    /// Somebody waits until the guard is dropped.
+    pub(crate) fn begins(&self) -> Busy {
+        self.0.send_modify(|count| *count += 1);
+        Busy(self.clone())
+    }
+
+    /// Waits until nobody has waited for anything for so long.
+    pub(crate) async fn rests_for(&self, time: Duration) {
+        let mut count = self.0.subscribe();
+        loop {
+            // The sender lives as long as this.
+            count.wait_for(|count| *count == 0).await.ok();
+            tokio::select! {
+                () = sleep(time) => return,
+                _ = count.changed() => {}
+            }
+        }
+    }
+}
+
+/// Somebody waits.
+#[derive(Debug)]
+pub(crate) struct Busy(Activity);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// The job that one runner is at, as part of all activity.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    activity: Activity,
+    running: Mutex<Option<(JobId, Busy)>>,
+}
+
+impl Work {
+    pub(crate) fn of(activity: &Activity) -> Self {
+        Self { activity: activity.clone(), running: Mutex::default() }
+    }
+
+    /// The runner was given a job.
+    pub(crate) fn begins(&self, job: JobId) {
+        *self.running() = Some((job, self.activity.begins()));
+    }
+
+    /// The runner has said something, which may be the end of the job.
+    pub(crate) fn hears(&self, notice: &RunnerNotice) {
+        match notice {
+            RunnerNotice::Finished { job, .. }
+            | RunnerNotice::Built { job, .. }
+            | RunnerNotice::CommTaken { job }
+            | RunnerNotice::Agent(AgentNotice::Ended { job, .. }) => self.ends(*job),
+            RunnerNotice::Exited { .. } => self.is_over(),
+            _ => {}
+        }
+    }
+
+    fn ends(&self, job: JobId) {
+        self.running().take_if(|(running, _)| *running == job);
+    }
+
+    /// The runner is gone, or is another daemon's.
+    pub(crate) fn is_over(&self) {
+        *self.running() = None;
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<(JobId, Busy)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rests_once_the_last_job_has_ended_for_a_while() {
+        let activity = Activity::default();
+        let (one, other) = (Work::of(&activity), Work::of(&activity));
+        let [first, second] = [1, 2].map(|number| JobId::from_uuid(Uuid::from_u128(number)));
+        one.begins(first);
+        other.begins(second);
+        let mut rest = Box::pin(activity.rests_for(Duration::from_secs(2)));
+        one.ends(second);
+        one.hears(&RunnerNotice::CommTaken { job: first });
+        sleep(Duration::from_secs(9)).await;
+        assert_eq!(rest.as_mut().now_or_never(), None);
+        other.is_over();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(rest.as_mut().now_or_never(), None);
+        // What is over at once still begins the time anew.
+        drop(activity.begins());
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(rest.as_mut().now_or_never(), None);
+        rest.await;
+    }
+}
