@@ -97,9 +97,8 @@ type private Worker(channel: Channel) =
         standby <- None
         let taken = ahead |> Option.bind (Standby.takenBy wanted)
         match ahead with
-        | Some unfit when taken.IsNone ->
-            unfit.Session.End()
-            hasEnded <- true
+        // Its memory is left to the collector: whoever takes the process is about to use it.
+        | Some unfit when taken.IsNone -> unfit.Session.End()
         | _ -> ()
         taken
 

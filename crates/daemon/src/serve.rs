@@ -127,7 +127,7 @@ async fn run(
     settings.end_earlier(mainstay_shim::living(&shims)).await;
     mainstay_shim::end_standbys(&shims).await;
     let mut earlier = ShimFolder::records(&shims);
-    let runners = shims::factories(home, &settings, &listeners.folder, &config)?;
+    let (runners, activity) = shims::factories(home, &settings, &listeners.folder, &config)?;
     if let Some(telemetry) = telemetry {
         mainstay_http::record_also(telemetry.recorder());
     }
@@ -178,6 +178,8 @@ async fn run(
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
     tasks.abort_all();
+    // From here on none is made any more.
+    let _stops = activity.begins();
     mainstay_shim::end_standbys(&shims).await;
     let begins_anew = daemon.begins_anew.decide();
     if begins_anew.is_none() {

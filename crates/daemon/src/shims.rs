@@ -26,17 +26,18 @@ pub const COMMAND: &str = "shim";
 const LOG_BYTES: u64 = 256 * 1024;
 
 /// The factories of the machine, each of which starts its runners in shims. With an `orphan-ms` of 0 it starts them in the daemon's process,
-/// and still finds those that were started in shims before.
+/// and still finds those that were started in shims before. Gives also what their users wait for.
 pub(crate) fn factories(
     home: &Home,
     settings: &RunnerSettings,
     sockets: &Path,
     Config { daemon: config, fsharp, .. }: &Config,
-) -> Result<Vec<Arc<dyn RunnerFactory>>, Error> {
+) -> Result<(Vec<Arc<dyn RunnerFactory>>, Activity), Error> {
     let inner = settings.factories(sockets);
     let failed = |error: serde_json::Error| Error::DaemonFailed { reason: error.to_string() };
     let launch: LaunchShim = Arc::new(launch);
     let standby = Some(fsharp).filter(|config| config.standby && is_for_standbys());
+    let activity = Activity::default();
     let settings = Arc::new(ShimSettings {
         launch,
         shims: home.shims()?,
@@ -51,10 +52,10 @@ pub(crate) fn factories(
             rest: Duration::from_millis(config.standby_rest_ms),
             memory_bytes: config.standby_memory_bytes,
         }),
-        activity: Activity::default(),
+        activity: activity.clone(),
     });
     let in_shims = |inner| Arc::new(Shims::around(inner, Arc::clone(&settings))) as Arc<dyn RunnerFactory>;
-    Ok(inner.into_iter().map(in_shims).collect())
+    Ok((inner.into_iter().map(in_shims).collect(), activity))
 }
 
 /// Whether this program makes standbys. While it is tested it does where a test says so: others would share the machine with them.

@@ -153,6 +153,18 @@ mod tests {
         {
             assert_ne!(first, plan(&[("TZ", "UTC"), other]), "{other:?}");
         }
+        let of_program = |program: &str, worker: &str| {
+            let arguments = vec!["exec".into(), worker.into()];
+            let launch = Launch { program: program.into(), arguments, environment: Vec::new() };
+            Plan::of(&launch, &Environment::default(), Vec::new()).unwrap()
+        };
+        // Another SDK has another host, or another worker of ours, which is named for what it was built from.
+        let one = of_program("/a/dotnet", "10.0.401-1/worker.dll");
+        for (program, worker) in
+            [("/b/dotnet", "10.0.401-1/worker.dll"), ("/a/dotnet", "10.0.401-2/worker.dll")]
+        {
+            assert_ne!(one, of_program(program, worker));
+        }
         let told = serde_json::to_value(&first).unwrap();
         assert_eq!(serde_json::from_value::<Plan>(told).unwrap(), first);
     }

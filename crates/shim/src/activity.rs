@@ -13,7 +13,7 @@ pub struct Activity(Arc<watch::Sender<usize>>);
 
 impl Activity {
     /// Somebody waits until the guard is dropped.
-    pub(crate) fn begins(&self) -> Busy {
+    pub fn begins(&self) -> Busy {
         self.0.send_modify(|count| *count += 1);
         Busy(self.clone())
     }
@@ -32,9 +32,9 @@ impl Activity {
     }
 }
 
-/// Somebody waits.
+/// Somebody waits, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Busy(Activity);
+pub struct Busy(Activity);
 
 impl Drop for Busy {
     fn drop(&mut self) {

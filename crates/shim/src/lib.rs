@@ -22,7 +22,7 @@ mod proxy;
 mod standby;
 mod stream;
 
-pub use activity::Activity;
+pub use activity::{Activity, Busy};
 pub use ending::{end_all, end_standbys, living, see_off_all, standby};
 pub use factory::{LaunchShim, ShimSettings, Shims};
 pub use folder::{ShimFolder, ShimRecord, StandbyRecord};

@@ -32,6 +32,7 @@ mod swapping;
 
 mod testing;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,13 @@ impl Session {
         environment.extend(more);
         let sockets = tempfile::tempdir().unwrap();
         let launch = Launch { program, arguments, environment };
-        let worker = soon(worker::launch(&launch, beginning, None, sockets.path())).await.unwrap();
+        // Every test here can be run with workers that stood by: `MAINSTAY_TEST_STANDBY=1 cargo xtask test …`.
+        let worker = if std::env::var_os("MAINSTAY_TEST_STANDBY").is_some() {
+            let standby = soon(worker::stand_by(&launch, Vec::new(), sockets.path())).await.unwrap();
+            soon(standby.begin(beginning, None, &BTreeMap::new())).await.unwrap()
+        } else {
+            soon(worker::launch(&launch, beginning, None, sockets.path())).await.unwrap()
+        };
         Self { worker, _sockets: sockets }
     }
 

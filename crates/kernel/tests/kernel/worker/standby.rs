@@ -11,6 +11,7 @@ use mainstay_os::process::Launch;
 use mainstay_runner::query::KernelQuery;
 use tempfile::TempDir;
 
+use super::startup::Shop;
 use super::{Session, WorkerProgram, has_ended, program, soon, watch};
 
 /// A worker that stands by, and its sockets.
@@ -165,6 +166,13 @@ async fn a_session_with_other_arguments_or_a_profile_gets_what_it_wants() {
     };
     let mut session = first.begin(same, &[]).await;
     assert_eq!(session.value("#if DEFAULT\nlet c = 1\n#else\nlet c = 2\n#endif\nc").await, "1");
+}
+
+#[tokio::test]
+async fn a_worker_that_stood_by_brings_in_a_project() {
+    let shop = Shop::build().await;
+    let mut session = Ahead::start().await.begin(shop.beginning(), &[]).await;
+    assert_eq!(session.value("total [ { Name = \"tea\"; Price = 250 } ] + free").await, "5250");
 }
 
 #[tokio::test]

@@ -29,13 +29,13 @@ module ``Odd name`` =
 ";
 
 /// A folder with a project of two assemblies, as it is and as its copies are.
-struct Shop {
+pub(super) struct Shop {
     folder: tempfile::TempDir,
     own: Vec<ShadowCopy>,
 }
 
 impl Shop {
-    async fn build() -> Self {
+    pub(super) async fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (bin, copies) = (folder.path().join("bin"), folder.path().join("copies"));
         std::fs::create_dir(&bin).unwrap();
@@ -55,7 +55,7 @@ impl Shop {
         path
     }
 
-    fn beginning(&self) -> StartupContext {
+    pub(super) fn beginning(&self) -> StartupContext {
         let known = LoadedProject { path: "/code/Shop.fsproj".to_owned(), ..LoadedProject::default() };
         let project = Project { known, own: self.own.clone(), opens: OpenedNames::All, ..Project::default() };
         StartupContext { project: Some(project), ..StartupContext::in_folder(self.folder.path()) }
