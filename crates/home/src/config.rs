@@ -153,7 +153,8 @@ pub struct FsharpConfig {
     /// Whether a worker is started ahead for the next F# session, so that its first result comes at once. It is made after the daemon has
     /// started the first F# session, and takes some 250 MB.
     pub standby: bool,
-    /// How long no session may have been starting or running code before a standby is made, in milliseconds.
+    /// How long no session may have been starting or running code before a standby is made, in milliseconds. What has run for a minute does
+    /// not count.
     pub standby_rest_ms: u64,
     /// How much memory the machine must have available (`MemAvailable`) before a standby is made, in bytes. One that is there ends where
     /// less than half of it is available.

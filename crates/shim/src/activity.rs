@@ -7,6 +7,9 @@ use mainstay_model::{AgentNotice, JobId, RunnerNotice};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+/// What runs for longer is not waited for any more: a server, for instance, or a question that nobody answers.
+const LONG: Duration = Duration::from_secs(60);
+
 /// How much users wait for. Its clones are the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<watch::Sender<usize>>);
@@ -18,15 +21,16 @@ impl Activity {
         Busy(self.clone())
     }
 
-    /// Waits until nobody has waited for anything for so long.
+    /// Waits until nobody has waited for anything for so long, or nothing has begun or ended for [`LONG`].
     pub(crate) async fn rests_for(&self, time: Duration) {
         let mut count = self.0.subscribe();
         loop {
-            // The sender lives as long as this.
-            count.wait_for(|count| *count == 0).await.ok();
+            let is_at_rest = *count.borrow_and_update() == 0;
             tokio::select! {
-                () = sleep(time) => return,
+                biased;
+                // The sender lives as long as this.
                 _ = count.changed() => {}
+                () = sleep(if is_at_rest { time } else { time.max(LONG) }) => return,
             }
         }
     }
@@ -110,6 +114,19 @@ mod tests {
         // What is over at once still begins the time anew.
         drop(activity.begins());
         sleep(Duration::from_secs(1)).await;
+        assert_eq!(rest.as_mut().now_or_never(), None);
+        rest.await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_runs_for_a_minute_while_nothing_else_happens_is_no_longer_waited_for() {
+        let activity = Activity::default();
+        let _server = activity.begins();
+        let mut rest = Box::pin(activity.rests_for(Duration::from_secs(2)));
+        assert_eq!(rest.as_mut().now_or_never(), None);
+        sleep(Duration::from_secs(50)).await;
+        drop(activity.begins());
+        sleep(Duration::from_secs(50)).await;
         assert_eq!(rest.as_mut().now_or_never(), None);
         rest.await;
     }

@@ -357,7 +357,7 @@ pub enum FromShim {
     },
     /// A process that was started ahead is ready for its session.
     StandsBy {
-        /// The process.
+        /// The process that waits.
         pid: u32,
     },
     /// The runner takes work.
