@@ -208,3 +208,9 @@ type Affected(assemblies: string list) =
             | nodes ->
                 let nodes = List.collect graph.Value.WithStored nodes
                 Some(fun tests -> lock gate (fun () -> reaching nodes tests)))
+
+    /// Reads the graph as it is with all that was told. The graph is nobody's else meanwhile.
+    member _.Read(work: CallGraph -> 'T) : 'T =
+        lock gate (fun () ->
+            takeAllIn ()
+            work graph.Value)

@@ -28,8 +28,26 @@ let sourceName (name: string) : string =
 /// How the method is called that gives a property of the source.
 let private getter = "get_"
 
+/// How the method is called that stores into a property of the source.
+let private setter = "set_"
+
 /// The name by which the source calls a method.
 let private sourceShort (short: string) : string = if short.StartsWith(getter, StringComparison.Ordinal) then short.Substring getter.Length else short
+
+/// The name by which the source knows a method of a type: a constructor has that of its type.
+let private sourceMember (owner: string) (short: string) : string =
+    match short with
+    | ".ctor"
+    | ".cctor" -> sourceName owner
+    | _ ->
+        // A method that stands for one of an interface has the name of that before its own.
+        let short = short.Substring(short.LastIndexOf '.' + 1)
+        let short = if short.StartsWith(setter, StringComparison.Ordinal) then short.Substring setter.Length else sourceShort short
+        sourceName owner + "." + short
+
+/// A name that the compiler made, as those of closures and state machines are.
+let private isMade (name: string) =
+    name.IndexOfAny [| '@'; '$' |] >= 0 || name.StartsWith("<", StringComparison.Ordinal) || name.Contains "+<"
 
 /// What stands for a type: that its virtual methods may run, that somebody makes one, and that its values are read.
 let private typeNode (name: string) = "T:" + name
@@ -54,6 +72,8 @@ type CallGraph() =
     let getters = Dictionary<int, int>() // the getters of what is stored
     let making = List<List<int>>() // of each node, what is stored that was made by it
     let roundabout = HashSet<struct (int * int)>() // edges, from callee to caller, that stand for all that makes the values of a file
+    let storing = Dictionary<int, (int * int) list>() // what the code that makes values stores them in, each with where in that code
+    let valueNames = Dictionary<int, string>() // of what values are stored in
     let mutable edges = 0
 
     let nodeOf (name: string) : int =
@@ -99,10 +119,10 @@ type CallGraph() =
             addRoundabout (valuesNode (ownerOf name)) caller
 
     /// What is stored was made by what the code before that mentions.
-    let addStore (maker: string) (field: string, mentions: Mention list) =
-        addRoundabout maker field
-        let id = nodeOf field
-        for mention in List.distinct mentions do
+    let addStore (maker: string) (store: Store) =
+        addRoundabout maker store.Field
+        let id = nodeOf store.Field
+        for mention in List.distinct store.Before do
             match mention with
             | Method name
             | StaticField name -> making.[nodeOf name].Add id
@@ -143,7 +163,12 @@ type CallGraph() =
         for mention in found.Mentions do addMention found.Name mention
         if found.Short.StartsWith(getter, StringComparison.Ordinal) then
             stored.[id] <- found.Mentions |> List.choose (function StaticField name -> Some(nodeOf name) | Method _ | Type _ -> None)
-            for field in stored.[id] do getters.[field] <- id
+            for field in stored.[id] do
+                getters.[field] <- id
+                valueNames.[field] <- sourceMember owner found.Short
+        // A function that assigns to a value is no part of it.
+        if (isMade owner || isMade found.Short || found.Short = ".cctor") && not (List.isEmpty found.Stores) then
+            storing.[id] <- found.Stores |> List.map (fun store -> store.At, nodeOf store.Field)
         for store in found.Stores do addStore found.Name store
 
     let addType (assembly: string) (kind: DefinedType) =
@@ -238,6 +263,59 @@ type CallGraph() =
              | true, found -> Some found
              | _ -> None)
         | _ -> None
+
+    /// How many nodes there are; they are counted from 0.
+    member _.Count = names.Count
+
+    /// The nodes that reach one at once.
+    member _.CallersOf(node: int) : seq<int> = callers.[node] :> seq<int>
+
+    /// The methods of assemblies, each with its assembly and its token there.
+    member _.Methods : seq<struct (string * int) * int> = tokens |> Seq.map (fun entry -> entry.Key, entry.Value)
+
+    /// Whether a node is a method that the source declares by a name.
+    member _.IsDeclaration(node: int) : bool =
+        match owned.TryGetValue node with
+        | true, struct (owner, short) -> not (isMade owner) && not (isMade short)
+        | _ -> false
+
+    /// The name of a method or a value in the source; None where it has none.
+    member this.SourceName(node: int) : string option =
+        match owned.TryGetValue node, valueNames.TryGetValue node with
+        | (true, struct (owner, short)), _ when this.IsDeclaration node -> Some(sourceMember owner short)
+        | _, (true, name) -> Some name
+        | _ -> None
+
+    /// The name of the declaration that a closure or state machine was made of, as far as its own name tells.
+    member _.MadeOf(node: int) : string option =
+        match owned.TryGetValue node with
+        | true, struct (owner, short) ->
+            let name = if isMade owner then owner else owner + "+" + short
+            (match name.IndexOf '@' with
+             | at when at > 0 -> Some(sourceName (name.Substring(0, at)))
+             | _ -> None)
+        | _ -> None
+
+    /// What the code that makes values stores them in, each with where in that code, in that order.
+    member _.StoresOf(node: int) : (int * int) list = match storing.TryGetValue node with | true, all -> all | _ -> []
+
+    /// Whether one method stands for another, of a base or an interface of its type.
+    member _.Overrides(node: int, other: int) : bool =
+        match owned.TryGetValue node, owned.TryGetValue other with
+        | (true, struct (owner, short)), (true, struct (above, declared)) ->
+            owner <> above
+            && (short = declared || short.EndsWith("." + declared, StringComparison.Ordinal))
+            && List.contains above (ancestors owner)
+        | _ -> false
+
+    /// Whether a node stands for something that the compiler made of a declaration: a method, a type or what it stores a value in.
+    member _.IsMade(node: int) : bool =
+        match owned.TryGetValue node with
+        | true, struct (owner, short) -> isMade owner || isMade short
+        | _ ->
+            let name = names.[node]
+            let at = name.IndexOf("::", StringComparison.Ordinal)
+            not (valueNames.ContainsKey node) && isMade (if at > 0 then name.Substring(0, at) else name)
 
     /// All nodes that reach one of these. Behind an `ending` it looks no further.
     member _.Reaching(changed: seq<int>, endings: HashSet<int>) : HashSet<int> =

@@ -56,8 +56,8 @@ let private operands: Operand[] =
 /// The instructions that store into a static field.
 let private storesStatic = 0x80
 
-/// Calls `visit` with each instruction that names something, and the token of that.
-let private tokensIn (code: byte[]) (visit: int -> int -> unit) =
+/// Calls `visit` with each instruction that names something, the token of that, and where the instruction stands.
+let private tokensIn (code: byte[]) (visit: int -> int -> int -> unit) =
     let rec next (at: int) =
         if at < code.Length then
             let isLong = code.[at] = 0xfeuy && at + 1 < code.Length
@@ -67,7 +67,7 @@ let private tokensIn (code: byte[]) (visit: int -> int -> unit) =
             | Bytes count -> next (behind + count)
             | Targets -> next (behind + 4 + 4 * BitConverter.ToInt32(code, behind))
             | Token ->
-                visit instruction (BitConverter.ToInt32(code, behind))
+                visit instruction (BitConverter.ToInt32(code, behind)) at
                 next (behind + 4)
     next 0
 
@@ -157,6 +157,14 @@ let private wordsOf (arguments: byte[]) : string list =
 /// An attribute of a method: the name of its type, and the words in its arguments.
 type Attribute = { Kind: string; Words: string list }
 
+/// What a method stores into a static field.
+type Store =
+    { /// Where in its code.
+      At: int
+      Field: string
+      /// What the code before that reads or calls, back to the last store.
+      Before: Mention list }
+
 /// A method as an assembly defines it.
 type Defined =
     { /// With its signature, as others mention it.
@@ -168,10 +176,10 @@ type Defined =
       /// The types that it takes.
       Takes: string list
       Attributes: Attribute list
-      /// What its code reads or calls, and what it stores.
+      /// What its code reads or calls.
       Mentions: Mention list
-      /// The static fields that it stores into, each with what the code before that reads or calls, back to the last store.
-      Stores: (string * Mention list) list }
+      /// What it stores into static fields, in the order of its code.
+      Stores: Store list }
 
 /// A type as an assembly defines it, with all that stands in it.
 type DefinedType =
@@ -284,13 +292,13 @@ type private AssemblyReader(reader: MetadataReader, bodyOf: MethodDefinitionHand
             tokens.[token] <- found
             found
 
-    let contentsOf (body: Body) : Mention list * (string * Mention list) list =
-        let mentions, stores, before = HashSet<Mention>(), List<string * Mention list>(), List<Mention>()
-        tokensIn body.Code (fun instruction token ->
+    let contentsOf (body: Body) : Mention list * Store list =
+        let mentions, stores, before = HashSet<Mention>(), List<Store>(), List<Mention>()
+        tokensIn body.Code (fun instruction token at ->
             for mention in mentionedBy token do
                 match mention with
                 | StaticField name when instruction = storesStatic ->
-                    stores.Add((name, List.ofSeq before))
+                    stores.Add { At = at; Field = name; Before = List.ofSeq before }
                     before.Clear()
                 | mention ->
                     mentions.Add mention |> ignore

@@ -126,6 +126,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     let mutable underWay: UnderWay option = None
     let mutable swapping: Swapping.Swapping option = None
     let mutable affected: Affected.Affected option = None
+    let mutable coverage: Coverage.Coverage option = None
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
@@ -400,6 +401,14 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             finally
                 changeDirectory hello.WorkingDirectory
 
+    /// Reads what a file of the project declares; None where it has an error of syntax.
+    let outlineOf (symbols: Set<string>) (path: string) (text: string) : Outline.Outline option =
+        let resolved = Conditionals.resolveWith symbols Splitter.afterToken text
+        turns.Check(fun _ ->
+            match parseFile session path resolved with
+            | Ok tree -> Some(Outline.read resolved tree)
+            | Error _ -> None)
+
     /// Works with the compiler while the session compiles nothing; what is defined by it is none of the session's.
     let quietly (work: unit -> 'T) : 'T =
         turns.Check(fun _ ->
@@ -451,6 +460,22 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
         evaluator.Check(fun () ->
             learnReferences ()
             MainstayDisplay.TestsFinding.list filter)
+
+    /// Which tests reach the lines of the project's files. Only the thread of checks may call this.
+    member internal evaluator.Coverage(question: CoverageQuestion) : Result<Protocol.Coverage, string> =
+        match coverage with
+        | None -> Error "the session has loaded no project"
+        | Some coverage ->
+            evaluator.Check learnReferences
+            let found = MainstayDisplay.TestsFinding.find Map.empty
+            let cases, others, notes = MainstayDisplay.TestsFinding.cases found
+            let tests =
+                cases
+                |> List.groupBy (fun (assembly, case) -> assembly, case.Roots)
+                |> List.map (fun ((assembly, roots), all) -> { Assembly = assembly; Names = all |> List.map (fun (_, case) -> case.Name); Roots = roots })
+            match coverage.Read(question, tests, others, found.Assemblies, notes) with
+            | Some read -> Ok read
+            | None -> Error("the session's project has no code of `" + defaultArg (Option.orElse question.File question.Name) "" + "`")
 
     /// Whether a symbol was defined by code that is withheld.
     member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)
@@ -542,10 +567,13 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     /// can change from here on.
     member _.Begin(assemblies: string list, sources: string list) =
         let symbols = (Conditionals.symbolsIn hello.Arguments).Add "COMPILED"
+        coverage <- None
         swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
         affected <- swapping |> Option.map (fun swapping ->
             let affected = Affected.Affected assemblies
-            swapping.Follow affected
+            let lines = Coverage.Coverage(affected, assemblies, sources, outlineOf symbols)
+            coverage <- Some lines
+            swapping.Follow((fun exchanged -> affected.Tell exchanged; lines.Tell exchanged), affected.MadeEarlier)
             affected)
         MainstayDisplay.TestsChosen.code <- affected |> Option.map followed |> Option.defaultValue MainstayDisplay.TestsChosen.noCode
 

@@ -173,6 +173,11 @@ type private Worker(channel: Channel) =
         let items, found, notes = TestDiscovery.discover session pattern category
         answer id (encodeTests id items found notes)
 
+    let coverage (id: int64) (question: CoverageQuestion) (session: Evaluator) =
+        match session.Coverage question with
+        | Ok read -> answer id (encodeCoverage id read)
+        | Error reason -> fail id NotFound reason
+
     let review (id: int64) (code: string) (session: Evaluator) =
         match session.Check(fun () -> Review.review session.Session code) with
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
@@ -246,6 +251,7 @@ type private Worker(channel: Channel) =
         | Search (text, limit) -> post checks id (fun () -> inSession id (search id text limit))
         | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Bound.All()))))
         | Tests (pattern, category) -> post checks id (fun () -> inSession id (tests id pattern category))
+        | Request.Coverage question -> post checks id (fun () -> inSession id (coverage id question))
         | Review code -> post checks id (fun () -> inSession id (review id code))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text

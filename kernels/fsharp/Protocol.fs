@@ -126,6 +126,57 @@ type TestItem =
       /// None where only running it tells.
       Cases: int option }
 
+/// What is asked of the tests that reach lines.
+type CoverageQuestion =
+    { /// The file that is meant, or the end of its path; all of them without it.
+      File: string option
+      /// The declaration that is meant, or the end of its name.
+      Name: string option
+      /// What the code was at some times: the tests are wanted that reach what has changed since.
+      Since: string list }
+
+/// Tests that begin at the same code.
+type CoveringTests =
+    { Assembly: string option
+      Names: string list
+      /// Where their code begins.
+      Roots: string list }
+
+/// Lines of a file that the same tests reach.
+type CoveredLines =
+    { First: int
+      Last: int
+      /// How many of them have code.
+      Count: int
+      /// The declaration that they are of.
+      Name: string
+      /// Which of the sets of tests reaches them.
+      Set: int
+      /// Whether the saved lines are not those that run.
+      IsMoved: bool }
+
+/// A declaration that calls another, or is called.
+type CallingDeclaration =
+    { Name: string
+      /// Its file and line, where they are known.
+      Place: (string * int) option }
+
+/// Which tests reach which lines.
+type Coverage =
+    { Tests: CoveringTests list
+      /// How many tests there are besides, of which it is not known what they reach.
+      Unknown: int
+      /// What each assembly with tests, and all that it needs, is now.
+      Assemblies: (string * string) list
+      /// The tests that reach what has changed since the code was what a mark says, by the mark; not for one of another process.
+      Changed: (string * int list) list
+      /// Sets of tests, by their numbers.
+      Sets: int list list
+      Files: (string * CoveredLines list) list
+      Callers: CallingDeclaration list
+      Callees: CallingDeclaration list
+      Notes: string list }
+
 type Hello =
     { WorkingDirectory: string
       /// What the process's environment lacks, where it was started before it was known for whom.
@@ -236,6 +287,7 @@ type Request =
     | Search of text: string * limit: int
     | Values
     | Tests of pattern: string option * category: string option
+    | Coverage of CoverageQuestion
     | Review of code: string
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
@@ -324,6 +376,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         required "text" (fun text -> Search(text, defaultArg limit itemLimit))
     | "values" -> Ok Values
     | "tests" -> Ok(Tests(text "pattern", text "category"))
+    | "coverage" -> Ok(Coverage { File = text "file"; Name = text "name"; Since = texts "since" element })
     | "review" -> required "code" Review
     | "interrupt" ->
         match tryInteger "eval" element with
@@ -544,6 +597,49 @@ let encodeTests (id: int64) (items: TestItem list) (found: int) (notes: string l
         writeObjects "items" items writeItem
         writeInteger "found" (int64 found)
         writeTexts "notes" notes
+    ]
+
+let private writeNumbers (name: string) (numbers: int list) (writer: Utf8JsonWriter) =
+    writer.WriteStartArray name
+    for number in numbers do writer.WriteNumberValue number
+    writer.WriteEndArray()
+
+let private writeCalling (one: CallingDeclaration) writer =
+    writeText "name" one.Name writer
+    match one.Place with
+    | Some (file, line) ->
+        writeText "file" file writer
+        writeInteger "line" (int64 line) writer
+    | None -> ()
+
+let encodeCoverage (id: int64) (coverage: Coverage) =
+    let writeTests (tests: CoveringTests) writer =
+        writeOptionalText "assembly" tests.Assembly writer
+        writeTexts "names" tests.Names writer
+    let writeChanged (mark: string, tests: int list) writer =
+        writeText "since" mark writer
+        writeNumbers "tests" tests writer
+    let writeLines (lines: CoveredLines) (writer: Utf8JsonWriter) =
+        writeInteger "first" (int64 lines.First) writer
+        writeInteger "last" (int64 lines.Last) writer
+        writeInteger "count" (int64 lines.Count) writer
+        writeText "name" lines.Name writer
+        writeInteger "set" (int64 lines.Set) writer
+        if lines.IsMoved then writer.WriteBoolean("isMoved", true)
+    let writeFile (path: string, lines: CoveredLines list) writer =
+        writeText "path" path writer
+        writeObjects "lines" lines writeLines writer
+    message "coverage" [
+        writeInteger "id" id
+        writeObjects "tests" coverage.Tests writeTests
+        writeInteger "unknown" (int64 coverage.Unknown)
+        writeObject "assemblies" (fun writer -> for name, fingerprint in coverage.Assemblies do writeText name fingerprint writer)
+        writeObjects "changed" coverage.Changed writeChanged
+        writeObjects "sets" coverage.Sets (fun tests -> writeNumbers "tests" tests)
+        writeObjects "files" coverage.Files writeFile
+        writeObjects "callers" (List.truncate itemLimit coverage.Callers) writeCalling
+        writeObjects "callees" (List.truncate itemLimit coverage.Callees) writeCalling
+        writeTexts "notes" coverage.Notes
     ]
 
 /// What is suggested for code, and how many suggestions more there are; where it was not parsed, what the compiler says of it.

@@ -38,3 +38,29 @@ let private placesIn (reader: MetadataReader) : Dictionary<int, string * int> =
 /// The places in an assembly's source, by the tokens of its methods; none where it has no symbols that can be read.
 let ofAssembly (path: string) : Dictionary<int, string * int> =
     try withSymbols path placesIn |> Option.defaultWith (fun () -> Dictionary()) with _ -> Dictionary()
+
+/// Lines that some code of a method was made of.
+type Stretch =
+    { Token: int
+      File: string
+      First: int
+      Last: int
+      /// Where in the method that code begins.
+      Offset: int }
+
+let private stretchesIn (reader: MetadataReader) : Stretch list =
+    [ for handle in reader.MethodDebugInformation do
+        let information = reader.GetMethodDebugInformation handle
+        if not information.SequencePointsBlob.IsNil then
+            let token = MetadataTokens.GetToken(MethodDefinitionHandle.op_Implicit (handle.ToDefinitionHandle()): EntityHandle)
+            for point in information.GetSequencePoints() do
+                if not point.IsHidden then
+                    { Token = token
+                      File = reader.GetString(reader.GetDocument(point.Document).Name)
+                      First = point.StartLine
+                      Last = max point.StartLine point.EndLine
+                      Offset = point.Offset } ]
+
+/// All that an assembly's symbols say of its lines; nothing where it has no symbols that can be read.
+let stretchesOf (path: string) : Stretch list =
+    try withSymbols path stretchesIn |> Option.defaultValue [] with _ -> []

@@ -293,10 +293,10 @@ type Swapping(session: Session, symbols: Set<string>, assemblies: string list, o
             List.tryPick asValue known |> Option.orElse (List.tryPick asField known)
         [ for one in made do match placeOf one with Some (name, path, line) -> { Name = name; File = path; Line = line; Kept = None } | None -> () ]
 
-    /// Is told what of each swap was compiled, before the swap is answered, and then tells what was made earlier by what changed.
-    member _.Follow(affected: Affected.Affected) =
-        hear <- affected.Tell
-        madeEarlier <- affected.MadeEarlier
+    /// `listener` is told what of each swap was compiled, before the swap is answered; `made` tells then what was made earlier by what changed.
+    member _.Follow(listener: Affected.Exchanged list -> unit, made: unit -> Affected.MadeEarlier list) =
+        hear <- listener
+        madeEarlier <- made
 
     /// Reads all sources, which the first swap would wait for.
     member _.ReadAhead() =

@@ -13,6 +13,7 @@ mod schedules;
 mod session_choice;
 mod sessions;
 mod subscription;
+mod testing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub use self::reloading::Reloading;
 pub use self::schedules::NewSchedule;
 pub use self::session_choice::{CreationTurn, SessionChoice};
 pub use self::subscription::{ClientSubscription, LiveSubscription};
+pub use self::testing::CoverageQuestion;
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]

@@ -67,8 +67,8 @@ mod worker;
 mod interleavings;
 
 pub use client::{
-    ArtifactContent, Client, ClientSubscription, CreationTurn, GivenTask, LiveSubscription, NewSchedule,
-    Reloading, SessionChoice, WaitingAsk,
+    ArtifactContent, Client, ClientSubscription, CoverageQuestion, CreationTurn, GivenTask, LiveSubscription,
+    NewSchedule, Reloading, SessionChoice, WaitingAsk,
 };
 pub use creation::{Creation, CreationSource};
 pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};

@@ -1,7 +1,8 @@
 //! What a session has and refers to, as its worker knows it; nothing runs for it.
 
 use axum::Json;
-use mainstay_model::{Action, Binding};
+use mainstay_engine::CoverageQuestion;
+use mainstay_model::{Action, Binding, Coverage};
 use mainstay_runner::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols, Tests};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,4 +59,22 @@ pub(super) struct ListTests {
 pub(super) async fn tests(caller: Caller, QueryParams(list): QueryParams<ListTests>) -> Answer<Tests> {
     let query = KernelQuery::Tests { pattern: list.pattern, category: list.category };
     Ok(Json(ask(&caller, query).await?.tests()?))
+}
+
+/// Chooses the lines that are told of.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ChooseLines {
+    /// A file, or the end of its path: its lines are told.
+    file: Option<String>,
+    /// A function, value or member, as `Module.name`: its lines are told, with what calls it and what it calls.
+    name: Option<String>,
+}
+
+pub(super) async fn coverage(
+    caller: Caller,
+    QueryParams(choose): QueryParams<ChooseLines>,
+) -> Answer<Coverage> {
+    let session = caller.session(Some(Action::Test)).await?;
+    let asked = CoverageQuestion { file: choose.file, name: choose.name };
+    Ok(Json(caller.client.coverage(session, asked).await?))
 }

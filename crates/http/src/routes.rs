@@ -319,6 +319,10 @@ fn code_queries() -> Vec<Endpoint> {
             .with_summary("The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them")
             .of_a_session()
             .with_query::<explore::ListTests>(),
+        Endpoint::query::<operations::GetCoverage, _, _>("/coverage", explore::coverage)
+            .with_summary("The lines of the session's project that tests reach, and how these tests ended; nothing runs")
+            .of_a_session()
+            .with_query::<explore::ChooseLines>(),
     ]
 }
 

@@ -156,6 +156,7 @@ pub(crate) async fn greet(
             | FromWorker::Symbols { .. }
             | FromWorker::Values { .. }
             | FromWorker::Tests { .. }
+            | FromWorker::Coverage { .. }
             | FromWorker::Review { .. }
             | FromWorker::Descriptions { .. }
             | FromWorker::Swapped { .. }

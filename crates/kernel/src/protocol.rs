@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use mainstay_model::reload::Description;
 use mainstay_model::{
-    ApplicationNotice, AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError,
-    Reference, References, Swap, TextPosition,
+    ApplicationNotice, AskId, Binding, Bundle, CodeMark, Diagnostic, Error, JobId, OutputStream, Question,
+    RaisedError, ReachedLines, Reference, References, Swap, TextPosition,
 };
 use mainstay_runner::query::{Members, Review, Symbols, Tests};
 use mainstay_runner::{CodeText, CompletionItem, Upcoming};
@@ -75,6 +75,8 @@ pub(crate) enum ToWorker {
     Values { id: u64 },
     /// Which tests there are.
     Tests { id: u64, pattern: Option<String>, category: Option<String> },
+    /// Which tests reach which lines of the project's files.
+    Coverage { id: u64, file: Option<String>, name: Option<String>, since: Vec<CodeMark> },
     /// What could be written more plainly.
     Review { id: u64, code: String },
     /// Ask an eval to stop, whether it runs or has yet to begin.
@@ -140,6 +142,12 @@ pub(crate) enum FromWorker {
         id: u64,
         #[serde(flatten)]
         tests: Tests,
+    },
+    /// The answer to which tests reach which lines.
+    Coverage {
+        id: u64,
+        #[serde(flatten)]
+        lines: ReachedLines,
     },
     /// The answer to a review.
     Review {
@@ -299,6 +307,7 @@ impl FromWorker {
             | Self::Symbols { id, .. }
             | Self::Values { id, .. }
             | Self::Tests { id, .. }
+            | Self::Coverage { id, .. }
             | Self::Review { id, .. }
             | Self::Descriptions { id, .. }
             | Self::Swapped { id, .. }

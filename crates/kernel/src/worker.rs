@@ -329,6 +329,9 @@ impl Kernel for Worker {
             KernelQuery::Tests { pattern, category } => {
                 self.told(|id| ToWorker::Tests { id, pattern, category }).await
             }
+            KernelQuery::Coverage { file, name, since } => {
+                self.told(|id| ToWorker::Coverage { id, file, name, since }).await
+            }
             KernelQuery::Review { code } => self.told(|id| ToWorker::Review { id, code }).await,
             KernelQuery::Completeness { code } => {
                 let indent = || " ".repeat(indentation(&code));
@@ -356,6 +359,7 @@ impl Worker {
             FromWorker::Symbols { symbols, .. } => Ok(KernelAnswer::Symbols(symbols)),
             FromWorker::Values { bindings, .. } => Ok(KernelAnswer::Values(bindings)),
             FromWorker::Tests { tests, .. } => Ok(KernelAnswer::Tests(tests)),
+            FromWorker::Coverage { lines, .. } => Ok(KernelAnswer::Coverage(lines)),
             FromWorker::Review { review, .. } => Ok(KernelAnswer::Review(review)),
             other => Err(unexpected(&other)),
         }

@@ -5,8 +5,7 @@ use std::fmt::{Display, Formatter};
 use mainstay_model::affordance::Reach;
 use mainstay_model::command;
 use mainstay_model::{
-    Action, Error, Event, EventBody, Seq, SessionCommand, SessionId, TestHistory, TestOutcome, TestPolicy,
-    TestRun, TestSelection, Timestamp,
+    Action, Error, FailedTest, RecordedRun, RecordedRuns, SessionCommand, SessionId, TestPolicy, Timestamp,
 };
 use mainstay_protocol::{OperationId, operations};
 use schemars::JsonSchema;
@@ -18,12 +17,6 @@ use super::needs::Works;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 
-/// How many events are read at once.
-const PAGE: usize = 512;
-/// How many events are read at most: code may print much.
-const READ: u64 = 20 * PAGE as u64;
-/// How many runs are looked at.
-const RUNS: usize = 20;
 /// How much is told of a failure, and of a change.
 const WORDS_BYTES: usize = 400;
 /// The most tests and changes in one answer.
@@ -94,124 +87,47 @@ impl Tool for GetLiveTestStatus {
 
     async fn carry_out(self, call: &Call) -> Result<LiveTestStatus, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
-        let newest = call.client().status(session).await?.session.last_seq;
-        let told = ToldRuns::read(call, session, newest).await?;
-        Ok(told.status(session))
+        Ok(status(&call.client().test_runs(session).await?, session))
     }
 }
 
-/// What the newest events of a session say of tests, the oldest first.
-#[derive(Default)]
-struct ToldRuns {
-    runs: Vec<(Seq, Timestamp, TestRun)>,
-    changes: Vec<(Seq, String)>,
-    is_running: bool,
-}
-
-impl ToldRuns {
-    async fn read(call: &Call, session: SessionId, newest: Seq) -> Result<Self, Error> {
-        let (mut pages, mut from, mut runs) = (Vec::new(), newest.0, 0);
-        while from > 0 && runs < RUNS && newest.0 - from < READ {
-            let after = from.saturating_sub(PAGE as u64);
-            let mut page = call.client().events(session, Seq(after), PAGE).await?;
-            page.retain(|event| event.seq.0 <= from);
-            runs += page.iter().filter(|event| run_of(event).is_some()).count();
-            pages.push(page);
-            from = after;
-        }
-        Ok(Self::of(pages.iter().rev().flatten()))
-    }
-
-    fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Self {
-        let mut told = Self::default();
-        for event in events {
-            match &event.body {
-                EventBody::EvalRequested { code, .. } => told.is_running = TestSelection::is_run_by(code),
-                EventBody::EvalCompleted { .. } | EventBody::JobEnded { .. } => told.is_running = false,
-                _ => {}
-            }
-            if let Some(run) = run_of(event) {
-                told.runs.push((event.seq, event.at, run));
-            } else if let Some(change) = change_of(event) {
-                told.changes.push((event.seq, change));
-            }
-        }
-        told
-    }
-
-    fn status(self, session: SessionId) -> LiveTestStatus {
-        let mut history = TestHistory::default();
-        self.runs.iter().for_each(|(_, _, run)| history.take_in(run));
-        let failing: Vec<_> =
-            history.failing().map(|(assembly, name)| self.failing(assembly, name)).collect();
-        let flaky: Vec<_> = history.flaky().map(str::to_owned).collect();
-        let left = failing.len().saturating_sub(ITEMS) + flaky.len().saturating_sub(ITEMS);
-        let last = self.runs.last();
-        let changed = self.changes.iter().filter(|(seq, _)| last.is_some_and(|(run, ..)| seq > run));
-        LiveTestStatus {
-            session_id: session.short(),
-            last: last.map(|(seq, at, run)| LastRun::new(*seq, *at, run)),
-            running: self.is_running,
-            changed_since: changed.map(|(_, words)| words.clone()).take(ITEMS).collect(),
-            failing: failing.into_iter().take(ITEMS).collect(),
-            flaky: flaky.into_iter().take(ITEMS).collect(),
-            left_out: Some(left).filter(|count| *count > 0),
-        }
-    }
-
-    /// What a test that failed said when it last ran.
-    fn failing(&self, assembly: Option<&str>, name: &str) -> FailingTest {
-        let results = self.runs.iter().rev().flat_map(|(_, _, run)| &run.tests);
-        let found = results
-            .filter(|test| test.assembly.as_deref() == assembly && test.name == name)
-            .map(|test| &test.outcome)
-            .next();
-        let (message, file, line) = match found {
-            Some(TestOutcome::Failed { failure }) => {
-                (failure.message.trim().to_owned(), failure.file.clone(), failure.line)
-            }
-            Some(TestOutcome::TimedOut { limit_ms }) => {
-                (format!("it ran longer than {limit_ms} ms"), None, None)
-            }
-            Some(TestOutcome::Passed | TestOutcome::Skipped { .. }) | None => (String::new(), None, None),
-        };
-        FailingTest { name: name.to_owned(), message: beginning(&message, WORDS_BYTES), file, line }
+fn status(told: &RecordedRuns, session: SessionId) -> LiveTestStatus {
+    let history = told.history();
+    let failing: Vec<_> = history.failing().map(|(assembly, name)| told.failure(assembly, name)).collect();
+    let flaky: Vec<_> = history.flaky().map(str::to_owned).collect();
+    let left = failing.len().saturating_sub(ITEMS) + flaky.len().saturating_sub(ITEMS);
+    LiveTestStatus {
+        session_id: session.short(),
+        last: told.runs.last().map(LastRun::from),
+        running: told.is_running,
+        changed_since: told.changes.iter().map(|words| beginning(words, WORDS_BYTES)).take(ITEMS).collect(),
+        failing: failing.into_iter().take(ITEMS).map(FailingTest::from).collect(),
+        flaky: flaky.into_iter().take(ITEMS).collect(),
+        left_out: Some(left).filter(|count| *count > 0),
     }
 }
 
-impl LastRun {
-    fn new(seq: Seq, at: Timestamp, run: &TestRun) -> Self {
+impl From<FailedTest<'_>> for FailingTest {
+    fn from(failed: FailedTest<'_>) -> Self {
+        let FailedTest { name, message, place } = failed;
+        let (file, line) = place.map(|place| (place.file, place.line)).unzip();
+        Self { name: name.to_owned(), message: beginning(&message, WORDS_BYTES), file, line }
+    }
+}
+
+impl From<&RecordedRun> for LastRun {
+    fn from(recorded: &RecordedRun) -> Self {
+        let RecordedRun { seq, at, run } = recorded;
         let changed = run.choice.as_ref().map(|choice| &choice.changed[..]).unwrap_or_default();
         Self {
             seq: seq.0,
-            at: Timestamp::from_second(at.as_second()).unwrap_or(at),
+            at: Timestamp::from_second(at.as_second()).unwrap_or(*at),
             passed: run.passed,
             failed: run.failed + run.timed_out,
             skipped: run.skipped,
             changed: changed.iter().take(ITEMS).cloned().collect(),
         }
     }
-}
-
-/// What an event tells of a run of tests that came to its end.
-fn run_of(event: &Event) -> Option<TestRun> {
-    match &event.body {
-        EventBody::OutputDisplayed { display, .. } => TestRun::shown(display),
-        _ => None,
-    }
-}
-
-/// What an event says of code that is another now, or is to be.
-fn change_of(event: &Event) -> Option<String> {
-    match &event.body {
-        EventBody::SourcesSwapped(swap) => Some(swap.to_string()),
-        EventBody::SourcesChanged { .. }
-        | EventBody::AssembliesChanged { .. }
-        | EventBody::WarmUpCompleted { .. }
-        | EventBody::EvalCompleted { changes_state: true, .. } => Some(event.body.describe().sentence()),
-        _ => None,
-    }
-    .map(|words| beginning(&words, WORDS_BYTES))
 }
 
 impl Answer for LiveTestStatus {}

@@ -2,7 +2,9 @@
 //! of what it shows.
 
 mod choice;
+mod coverage;
 mod history;
+mod recorded;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,12 @@ use crate::error::Error;
 use crate::id::{DisplayId, SessionKind};
 
 pub use self::choice::{ChosenPart, CodeMark, LiveTesting, TestChoice, TestPart, TestPolicy};
-pub use self::history::{TestEnding, TestHistory};
+pub use self::coverage::{
+    CallingDeclaration, Coverage, CoveredRange, CoveringTest, FileCoverage, LineCounts, LineState,
+    ReachedLines,
+};
+pub use self::history::{EndingCounts, LastEnding, TestEnding, TestHistory};
+pub use self::recorded::{FailedTest, RecordedRun, RecordedRuns};
 
 /// Which tests to run, and how long each may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

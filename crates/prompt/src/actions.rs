@@ -81,6 +81,7 @@ impl PromptLoop {
             Command::Find(text) => self.find(text).await?,
             Command::Values => self.values().await?,
             Command::Test(pattern) => self.test(pattern).await?,
+            Command::Coverage(subject) => self.coverage(subject).await?,
             Command::RunApp(arguments) => self.run_app(arguments).await?,
             Command::StopApp => self.evaluate(Submission::new(stop_code(None), None)).await?,
             Command::Search(words) => self.search(words).await?,

@@ -33,5 +33,6 @@ mod output;
 mod prompt_loop;
 mod reconnection;
 mod remedies;
+mod watched_tests;
 
 pub use self::prompt_loop::run;

@@ -15,6 +15,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
 use crate::remedies::remedy;
+use crate::watched_tests::{WatchedRun, WatchedTests};
 
 /// Follows the jobs of others.
 pub(crate) struct OtherClients {
@@ -23,6 +24,7 @@ pub(crate) struct OtherClients {
     /// What an agent does for someone.
     turn: Option<OtherTurn>,
     displays: DisplaySequence,
+    tests: WatchedTests,
 }
 
 /// Someone for whom an agent works.
@@ -50,7 +52,13 @@ impl OtherEval {
 impl OtherClients {
     /// Creates the list, with no other client.
     pub(crate) fn new(paint: Paint) -> Self {
-        Self { paint, jobs: HashMap::new(), turn: None, displays: DisplaySequence::default() }
+        Self {
+            paint,
+            jobs: HashMap::new(),
+            turn: None,
+            displays: DisplaySequence::default(),
+            tests: WatchedTests::default(),
+        }
     }
 
     /// Who runs code, or has an agent work, if someone else does.
@@ -61,6 +69,12 @@ impl OtherClients {
 
     /// What is to be shown of an event that is not ours: whole lines, or nothing.
     pub(crate) fn show(&mut self, event: &Event) -> String {
+        match self.tests.take_in(event) {
+            Some(WatchedRun::Quiet) => return String::new(),
+            Some(WatchedRun::Fails(text)) => return self.tests_line(Tone::Error, &text),
+            Some(WatchedRun::Passes(text)) => return self.tests_line(Tone::Good, &text),
+            None => {}
+        }
         match &event.body {
             EventBody::EvalRequested { job, withheld: true, .. } => self.requested(event, *job, "(withheld)"),
             EventBody::EvalRequested { job, code, .. } => self.requested(event, *job, code),
@@ -125,6 +139,11 @@ impl OtherClients {
                 None => self.session_line(event),
             },
         }
+    }
+
+    /// A line on tests that a watch ran.
+    fn tests_line(&self, tone: Tone, text: &str) -> String {
+        format!("{} {}\n", self.paint.tone(Tone::Faint, "· tests:"), self.paint.tone(tone, &printable(text)))
     }
 
     /// A line on the session itself.

@@ -178,6 +178,7 @@ fn queries(registry: Registry) -> Registry {
         .on::<operations::FindSymbols>(handlers::queries::symbols)
         .on::<operations::ListValues>(handlers::queries::values)
         .on::<operations::ListTests>(handlers::queries::tests)
+        .on::<operations::GetCoverage>(handlers::queries::coverage)
 }
 
 fn events(registry: Registry) -> Registry {

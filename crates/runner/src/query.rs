@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use mainstay_model::{Action, Binding, Bundle, CommId, Diagnostic, Error, TextPosition};
+use mainstay_model::{
+    Action, Binding, Bundle, CodeMark, CommId, Diagnostic, Error, ReachedLines, TextPosition,
+};
 use serde::{Deserialize, Serialize};
 
 /// How many symbols are told of where nobody says how many.
@@ -33,6 +35,15 @@ pub enum KernelQuery {
         pattern: Option<String>,
         /// Those of this category, or with this trait, written `name=value`.
         category: Option<String>,
+    },
+    /// Which tests reach which lines of its project's files. Nothing runs.
+    Coverage {
+        /// The file that is meant, or the end of its path; all of them without it.
+        file: Option<String>,
+        /// The declaration that is meant, or the end of its name; all of them without it.
+        name: Option<String>,
+        /// What the code was at some times: the answer says which tests reach what has changed since.
+        since: Vec<CodeMark>,
     },
     /// What of some code could be written more plainly. Nothing of it runs.
     Review {
@@ -69,6 +80,7 @@ impl KernelQuery {
             | Self::Symbols { .. }
             | Self::Values
             | Self::Tests { .. }
+            | Self::Coverage { .. }
             | Self::Comms { .. } => None,
         }
     }
@@ -82,7 +94,7 @@ impl KernelQuery {
             | Self::Inspection { .. }
             | Self::Comms { .. } => Action::Explore,
             Self::Completeness { .. } => Action::Complete,
-            Self::Tests { .. } => Action::Test,
+            Self::Tests { .. } | Self::Coverage { .. } => Action::Test,
             Self::Review { .. } => Action::Review,
         }
     }
@@ -100,6 +112,8 @@ pub enum KernelAnswer {
     Values(Vec<Binding>),
     /// The answer to [`KernelQuery::Tests`].
     Tests(Tests),
+    /// The answer to [`KernelQuery::Coverage`].
+    Coverage(ReachedLines),
     /// The answer to [`KernelQuery::Review`].
     Review(Review),
     /// The answer to [`KernelQuery::Completeness`].
@@ -145,6 +159,15 @@ impl KernelAnswer {
     pub fn tests(self) -> Result<Tests, Error> {
         let Self::Tests(tests) = self else { return Err(beside_the_point()) };
         Ok(tests)
+    }
+
+    /// The answer to [`KernelQuery::Coverage`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn coverage(self) -> Result<ReachedLines, Error> {
+        let Self::Coverage(lines) = self else { return Err(beside_the_point()) };
+        Ok(lines)
     }
 
     /// The answer to [`KernelQuery::Review`].

@@ -10,6 +10,7 @@
 pub mod agent_settings;
 pub mod ask;
 pub mod connect;
+pub mod coverage;
 pub mod daemon_fate;
 pub mod event_table;
 pub mod events;

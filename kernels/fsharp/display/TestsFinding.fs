@@ -251,3 +251,14 @@ let list (filter: Filter) : Listed list * int * string list =
     let all = declared @ compiled
     let meant = all |> List.filter (fun one -> selects filter one.Name one.Categories)
     meant, all.Length, notes @ (if List.isEmpty meant then [ advice found all.Length ] else [])
+
+/// The tests that engines find, with the name of their assembly; how many there are besides, and what could not be found.
+let cases (found: Found) : (string option * EngineCase) list * int * string list =
+    let find (engine: Engine) =
+        match Limited.run findingLimit (fun _ -> engine.Find()) with
+        | Limited.Ended (Ok cases) -> cases |> List.map (fun case -> engine.Source.Name, case), []
+        | Limited.Ended (Error e) -> [], [ engine.Source.Words + ": " + e.Message ]
+        | Limited.OutOfTime _ -> [], [ engine.Source.Words + ": finding its tests took too long" ]
+    let told = found.Engines |> List.map (fun one -> find one.Engine)
+    let others = found.Suites |> List.sumBy (fun suite -> suite.Declared |> List.sumBy (fun declared -> defaultArg declared.Cases 1))
+    List.collect fst told, others, found.Notes @ List.collect snd told

@@ -390,6 +390,9 @@ impl Kernel for ScriptedRunner {
             KernelQuery::Symbols { .. } => Ok(KernelAnswer::Symbols(Symbols::default())),
             KernelQuery::Values => Ok(KernelAnswer::Values(Vec::new())),
             KernelQuery::Tests { .. } => Ok(KernelAnswer::Tests(Tests::default())),
+            KernelQuery::Coverage { .. } => {
+                Ok(KernelAnswer::Coverage(mainstay_model::ReachedLines::default()))
+            }
             KernelQuery::Review { .. } => Ok(KernelAnswer::Review(Review::default())),
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { code, .. } => Ok(KernelAnswer::Inspection(Some(Bundle::plain(code)))),

@@ -2,13 +2,14 @@
 //! Datastar".
 //!
 //! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`cell_state`]), [`cell`]
-//! writes them ([`display`] what code shows, `mainstay_plot` draws the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
+//! writes them ([`test_panel`] says how tests ended, [`coverage`] which lines they reach, [`display`] what code shows, `mainstay_plot` draws the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script.
 
 mod agent;
 mod assets;
 mod cell;
 mod cell_state;
+mod coverage;
 mod display;
 mod earlier_cells;
 mod editor;
@@ -31,6 +32,7 @@ mod session;
 mod sessions;
 mod status;
 mod stream;
+mod test_panel;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +61,8 @@ pub(crate) fn routes() -> Router<HttpDaemon> {
         .route("/ui/sessions/{session}/inherited", get(inherited_cells::earlier_cells))
         .route("/ui/sessions/{session}/entries/{index}/{kind}", get(display::serve_entry))
         .route("/ui/sessions/{session}/lineage", get(lineage::page))
+        .route("/ui/sessions/{session}/coverage", get(coverage::page))
+        .route("/ui/sessions/{session}/coverage/stream", get(coverage::stream))
         .route("/ui/sessions/{session}/merge", get(merge::page))
         .route("/ui/sessions/{session}/reset", get(reset::question))
         .route("/ui/sessions/{session}/settings", get(agent::settings))

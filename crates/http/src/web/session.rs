@@ -11,7 +11,7 @@ use super::earlier_cells::EarlierCells;
 use super::guard::{Refused, Viewer, place};
 use super::patch::Patch;
 use super::status::{self, StatusElements};
-use super::{cell, earlier_cells, feed, frame, inherited_cells};
+use super::{cell, earlier_cells, feed, frame, inherited_cells, test_panel};
 
 /// How many cells are shown at once.
 const CELLS: usize = 100;
@@ -21,7 +21,8 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
     let session = viewer.session(&id).await?;
     let status = client.status(session).await?;
     let past = earlier_cells::up_to(client, session, status.session.last_seq).await?;
-    let shown = status::shown(client, &status).await?;
+    let runs = test_panel::runs(client, &status.session).await?;
+    let shown = status::shown(client, &status, &runs).await?;
     let (cells, older) = last_cells(&past);
     let inherited = inherited_cells::section(client, &status.session, older.is_none()).await?;
     let before = html! { (inherited) (more(session, older)) };
@@ -31,10 +32,11 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
 
 fn screen(session: &Session, shown: StatusElements, before: &Markup, cells: &[&Cell]) -> Markup {
     let language = session.language();
-    let StatusElements { head, actions, asks, lane, run } = shown;
+    let StatusElements { head, actions, asks, lane, run, tests } = shown;
     html! {
         main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
             (head)
+            (tests)
             (before)
             div id=(cell::CELLS) role="feed" aria-label="Cells" aria-live="polite" aria-relevant="additions" {
                 @for shown in cells { (cell::whole(shown, language.as_ref())) }

@@ -7,7 +7,7 @@ use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::command;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, JobKind, PendingAsk, Question, Right, Seq, Session,
+    Action, Availability, Error, EventBody, JobKind, PendingAsk, Question, RecordedRuns, Right, Seq, Session,
     SessionCommand, SessionState,
 };
 use maud::{Markup, html};
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::cell::{moment, painted, who};
 use super::patch::Patch;
+use super::test_panel;
 use mainstay_protocol::reset_warning::has_begun;
 use mainstay_protocol::view::Orphaned;
 
@@ -29,13 +30,21 @@ pub(super) struct StatusElements {
     pub(super) asks: Markup,
     pub(super) lane: Markup,
     pub(super) run: Markup,
+    pub(super) tests: Markup,
 }
 
 impl Regions {
     /// What brings the page up to date.
     pub(super) fn update(&mut self, shown: StatusElements) -> Vec<Patch> {
-        let StatusElements { head, actions, asks, lane, run } = shown;
-        let regions = [("head", head), ("actions", actions), ("asks", asks), ("lane", lane), ("run", run)];
+        let StatusElements { head, actions, asks, lane, run, tests } = shown;
+        let regions = [
+            ("head", head),
+            ("actions", actions),
+            ("asks", asks),
+            ("lane", lane),
+            ("run", run),
+            ("tests", tests),
+        ];
         let mut patches = Vec::new();
         for (name, html) in regions {
             let html = html.into_string();
@@ -48,11 +57,15 @@ impl Regions {
     }
 }
 
-/// A session as it is now.
+/// A session as it is now, with what its tests last said.
 ///
 /// # Errors
 /// As [`Client::status`].
-pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<StatusElements, Error> {
+pub(super) async fn shown(
+    client: &Client,
+    status: &SessionStatus,
+    runs: &RecordedRuns,
+) -> Result<StatusElements, Error> {
     let session = &status.session;
     let may = ViewerRights { drive: client.drives(session), delete: client.may_delete(session) };
     Ok(StatusElements {
@@ -61,6 +74,7 @@ pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<Sta
         asks: asks(&session.asks, may),
         lane: lane(client, session).await?,
         run: run(session, may),
+        tests: test_panel::panel(session.id, runs),
     })
 }
 

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use mainstay_engine::{Client, ClientSubscription, FollowedWarmUp, LiveSubscription};
-use mainstay_model::{Error, Event, EventBody, Language, Seq, SessionId};
+use mainstay_model::{Error, Event, EventBody, Language, RecordedRuns, Seq, SessionId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ use super::guard::{self, Refused, Viewer};
 use super::page::Page;
 use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::{self, Regions};
+use super::test_panel;
 
 /// How many events go into one piece of the stream.
 const TOGETHER: usize = 256;
@@ -64,6 +65,7 @@ struct Connection {
     warm_ups: FollowedWarmUp,
     departures: watch::Receiver<()>,
     page: Page,
+    runs: RecordedRuns,
     regions: Regions,
     /// The last event that was taken in.
     at: Seq,
@@ -92,7 +94,12 @@ impl Connection {
         let warm_ups = client.follow_warm_up(session).await?;
         let departures = client.departures();
         let mut page = earlier_cells::up_to(&client, session, after).await?.page;
-        let language = client.seen_session(session).await?.and_then(|session| session.language());
+        let seen = client.seen_session(session).await?;
+        let runs = match &seen {
+            Some(session) => test_panel::runs(&client, session).await?,
+            None => RecordedRuns::default(),
+        };
+        let language = seen.and_then(|session| session.language());
         page.take_changes();
         page.forget_ended();
         Ok(Self {
@@ -105,6 +112,7 @@ impl Connection {
             warm_ups,
             departures,
             page,
+            runs,
             regions: Regions::default(),
             at: after,
             is_open: false,
@@ -128,6 +136,7 @@ impl Connection {
             Next::Event(Ok(event)) => {
                 self.at = event.seq;
                 self.page.take(&event);
+                self.runs.take_in(&event);
                 if let EventBody::WarmUpCompleted { language: Some(language), .. } = &event.body {
                     self.language = Some(language.clone());
                 }
@@ -153,7 +162,7 @@ impl Connection {
         // A session that is gone has nothing to show but its cells.
         if is_status
             && let Ok(status) = self.client.status(self.session).await
-            && let Ok(shown) = status::shown(&self.client, &status).await
+            && let Ok(shown) = status::shown(&self.client, &status, &self.runs).await
         {
             patches.extend(self.regions.update(shown));
         }

@@ -385,7 +385,9 @@ impl Kernel for Handle {
                 let values = helper.call::<Vec<Binding>>(&python::call("values", &[])).await?;
                 Ok(KernelAnswer::Values(values))
             }
-            KernelQuery::Tests { .. } | KernelQuery::Review { .. } => Err(failed("it knows F# only")),
+            KernelQuery::Tests { .. } | KernelQuery::Coverage { .. } | KernelQuery::Review { .. } => {
+                Err(failed("it knows F# only"))
+            }
             KernelQuery::Completeness { code } => {
                 self.completeness(&code).await.map(KernelAnswer::Completeness)
             }

@@ -3,6 +3,7 @@
 
 mod affected;
 mod ahead;
+mod coverage;
 
 mod awaits;
 

@@ -15,6 +15,7 @@ mod command_wait;
 mod compact;
 mod completions;
 mod conditions;
+mod coverage;
 mod daemon;
 mod delete;
 mod doctor;
@@ -147,6 +148,8 @@ enum Command {
     StopApp(run_app::StopApp),
     /// Run the tests that a session's code defined, and those of the assemblies it refers to
     Test(test::Test),
+    /// Show which lines of a session's project tests reach, and how these ended
+    Coverage(coverage::Coverage),
     /// Say something to an agent
     Prompt(prompt::Prompt),
     /// Show what became of a command
@@ -277,6 +280,7 @@ impl Command {
             Self::RunApp(run) => run.run(home).await,
             Self::StopApp(stop) => stop.run(home).await,
             Self::Test(test) => test.run(home).await,
+            Self::Coverage(coverage) => coverage.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::World;
 use crate::support::tool_call::call;
+use crate::support::{World, kill};
 
 const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
@@ -13,7 +13,7 @@ const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
 </Project>"#;
 
 /// The source, with the body of a function.
-fn source(price: &str) -> String {
+pub(crate) fn source(price: &str) -> String {
     format!(
         "module Shop.Cart\nlet price (count: int) = {price}\nlet unused () = 1\nlet other (count: int) = count + 1\n"
     )
@@ -35,16 +35,22 @@ fn shop() -> World {
     let world = World::new();
     std::fs::create_dir_all(world.home()).unwrap();
     std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"swap\"\n").unwrap();
+    open_shop(&world);
+    world
+}
+
+/// Makes the project and a session of it.
+pub(crate) fn open_shop(world: &World) {
     let write = |name: &str, text: &str| std::fs::write(world.work().join(name), text).unwrap();
     write("Shop.fsproj", PROJECT);
     write("Cart.fs", &source("count * 10"));
     write("Tests.fs", TESTS);
     let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
     assert_eq!(made.code, 0, "{made:?}");
-    world
 }
 
-fn save(world: &World, text: &str) {
+/// Saves as editors do: another file takes the place of the former.
+pub(crate) fn save(world: &World, text: &str) {
     std::fs::write(world.work().join("new"), text).unwrap();
     std::fs::rename(world.work().join("new"), world.work().join("Cart.fs")).unwrap();
 }
@@ -119,4 +125,46 @@ fn a_save_runs_the_tests_that_reach_it_first_and_then_the_others() {
     assert_eq!(known, both, "{run}");
     assert_eq!(ran(&runs.next()), [("Shop.Tests.others", "passed")]);
     assert_eq!(runs.interrupt(), Some(0), "all passed when they last ran");
+}
+
+/// What the command says, with each number of lines before the name of its declaration.
+fn coverage(world: &World, subject: &[&str]) -> String {
+    let told = world.run(["coverage"].into_iter().chain(subject.iter().copied()));
+    assert_eq!(told.code, 0, "{told:?}");
+    told.stdout
+}
+
+#[test]
+fn coverage_follows_what_is_saved_and_outlives_its_worker() {
+    let world = shop();
+    assert!(coverage(&world, &["Cart.price"]).contains("not run"), "nothing has run yet");
+    assert_eq!(world.run(["test"]).code, 0);
+    insta::assert_snapshot!(coverage(&world, &[]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.price"]), @"");
+
+    // The lines are those of what was saved, which runs and breaks a test.
+    let last = world.session()["lastSeq"].as_u64().unwrap();
+    let mut follower = world.follow(last);
+    save(&world, &source("\n  let each = 9\n  count * each"));
+    follower.wait_for("sourcesSwapped");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    assert_eq!(world.run(["test"]).code, 1);
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+
+    // The next worker is built from what was saved: nothing has run with it.
+    let pid = world.worker_pid();
+    kill(pid);
+    follower.wait_for("workerExited");
+    follower.wait_for("warmUpCompleted");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    assert_eq!(world.run(["test"]).code, 1);
+    kill(world.worker_pid());
+    follower.wait_for("workerExited");
+    follower.wait_for("warmUpCompleted");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+
+    let unknown = world.run(["coverage", "Cart.nothing"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+    insta::assert_snapshot!(unknown.stderr, @"");
 }

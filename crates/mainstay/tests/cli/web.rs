@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use crate::live_tests::{open_shop, save, source};
 use crate::support::World;
 use crate::support::agents::Agents;
 use crate::support::terminal;
@@ -861,4 +862,53 @@ fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
     tab.until("document.querySelector('#cells').innerText.includes('cancelled by local · web')");
     assert_eq!(tab.barriers(), Vec::<String>::new());
     assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn tests_and_the_lines_that_they_reach_are_shown_as_they_are_and_follow_what_is_saved() {
+    let (site, browser) = (Site::new(), Browser::start());
+    open_shop(&site.world);
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let panel = site.opened(&browser, &name);
+    assert_eq!(panel.value("document.getElementById('tests').hidden"), json!(true));
+
+    let mut runs = site.world.follow_lines(&["test", "--watch", "--json"]);
+    runs.next();
+    panel.until("document.querySelector('#tests .state.ok')");
+    assert!(panel.text("#tests").contains("2 passed"), "{}", panel.text("#tests"));
+    let lines = site.opened(&browser, &name);
+    lines.click("#tests a");
+    lines.until("document.querySelector('table.coverage a')");
+    assert_eq!(lines.barriers(), Vec::<String>::new());
+    lines.click("table.coverage tbody a");
+    lines.until("document.querySelector('#L2.passing')");
+    assert!(lines.text("#L2").contains("let price"), "{}", lines.text("#L2"));
+    assert_eq!(lines.value("document.querySelector('#L3').className"), json!("unreached"));
+    assert_eq!(lines.value("document.querySelector('#L1').className"), json!(""));
+
+    save(&site.world, &source("\n  count * 9"));
+    lines.until("document.querySelector('#L3.failing')");
+    assert!(
+        lines
+            .value("document.querySelector('#L3 [role=img]').title")
+            .as_str()
+            .is_some_and(|words| words.contains("Shop.Tests.prices"))
+    );
+    assert_eq!(lines.value("document.querySelector('#L5').className"), json!("passing"));
+    lines.pictured("coverage");
+    panel.until("document.querySelector('#tests .state.bad')");
+    panel.until("document.querySelector('#tests').innerText.includes('1 of 3 tests reach the change')");
+    let told = panel.text("#tests");
+    assert!(
+        told.contains("1 test fails") && told.contains("Shop.Tests.prices") && told.contains("18"),
+        "{told}"
+    );
+    panel.pictured("session-tests");
+    for tab in [&panel, &lines] {
+        assert_eq!(tab.barriers(), Vec::<String>::new());
+        assert_eq!(tab.problems(), Vec::<String>::new());
+    }
+    panel.click("#tests .failing a");
+    panel.until("document.querySelector('.source tr:target')");
+    assert!(panel.text("tr:target").contains("Assert.Equal"), "{}", panel.text("tr:target"));
 }

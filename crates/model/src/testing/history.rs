@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{TestChoice, TestOutcome, TestResult, TestRun};
+use super::{CodeMark, TestChoice, TestOutcome, TestResult, TestRun};
 
 /// How many outcomes of a test are kept.
 const KEPT: usize = 20;
@@ -36,7 +36,32 @@ impl From<&TestOutcome> for TestEnding {
 struct PastRuns {
     /// What its assembly and all that it needs were, and how it ended.
     endings: VecDeque<(Option<String>, TestEnding)>,
+    /// What the session's code was in the newest of them.
+    code: Option<CodeMark>,
     is_flaky: bool,
+}
+
+/// How a test ended when it last ran, and with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastEnding<'a> {
+    /// How it ended.
+    pub ending: TestEnding,
+    /// What its assembly and all that it needs were.
+    pub fingerprint: Option<&'a str>,
+    /// What the session's code was.
+    pub code: Option<&'a CodeMark>,
+}
+
+/// How many tests ended in which way when they last ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndingCounts {
+    /// How many passed.
+    pub passed: u64,
+    /// How many failed, or ran longer than they may.
+    pub failed: u64,
+    /// How many were not run.
+    pub skipped: u64,
 }
 
 impl PastRuns {
@@ -74,7 +99,9 @@ impl TestHistory {
         }
         for test in &run.tests {
             let code = test.assembly.as_ref().and_then(|name| run.assemblies.get(name));
-            self.tests.entry(key(test)).or_default().take_in(code, TestEnding::from(&test.outcome));
+            let runs = self.tests.entry(key(test)).or_default();
+            runs.take_in(code, TestEnding::from(&test.outcome));
+            runs.code.clone_from(&run.code);
         }
     }
 
@@ -91,6 +118,40 @@ impl TestHistory {
     /// The tests that ended in one way and in another with the same code.
     pub fn flaky(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().filter(|(_, runs)| runs.is_flaky).map(|((_, name), _)| name.as_str())
+    }
+
+    /// How many tests ended in which way when they last ran.
+    pub fn counts(&self) -> EndingCounts {
+        let mut counts = EndingCounts::default();
+        for (_, ending) in self.tests.values().filter_map(|runs| runs.endings.back()) {
+            match ending {
+                TestEnding::Passed => counts.passed += 1,
+                TestEnding::Failed => counts.failed += 1,
+                TestEnding::Skipped => counts.skipped += 1,
+            }
+        }
+        counts
+    }
+
+    /// How a test ended when it last ran: once for each of its cases, where these are known by their arguments alone.
+    pub fn last<'a>(&'a self, assembly: Option<&str>, name: &'a str) -> impl Iterator<Item = LastEnding<'a>> {
+        let from = (assembly.map(str::to_owned), name.to_owned());
+        let is_its = move |known: &str| {
+            known.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+        };
+        let assembly = from.0.clone();
+        self.tests
+            .range(from..)
+            .take_while(move |((of, known), _)| *of == assembly && known.starts_with(name))
+            .filter(move |((_, known), _)| is_its(known))
+            .filter_map(|(_, runs)| {
+                let (fingerprint, ending) = runs.endings.back()?;
+                Some(LastEnding {
+                    ending: *ending,
+                    fingerprint: fingerprint.as_deref(),
+                    code: runs.code.as_ref(),
+                })
+            })
     }
 
     /// How the last runs of a test ended, the newest last.

@@ -6,8 +6,9 @@ use mainstay_formats::notebook::NotebookFormat;
 use mainstay_formats::notebook::runs::{CellRun, NotebookRuns, goes_on, passed_over};
 use mainstay_gateway::notebook::NotebookFile;
 use mainstay_model::{ApplicationStart, Error, TestSelection};
-use mainstay_protocol::operations::{Explore, FindSymbols, GetStatus, ListValues};
+use mainstay_protocol::operations::{Explore, FindSymbols, GetCoverage, GetStatus, ListValues};
 use mainstay_terminal::note;
+use mainstay_terminal_client::coverage::{CoverageSubject, coverage_notes, coverage_text};
 use mainstay_terminal_client::explore::{members_text, symbols_text, values_text};
 use mainstay_terminal_client::link::is_loss;
 
@@ -93,6 +94,19 @@ impl PromptLoop {
         TestSelection::is_known_to(&self.link.session.kind, self.link.session.capabilities())?;
         let selection = TestSelection { pattern, ..TestSelection::default() };
         self.evaluate(Submission::new(selection.code(), None)).await
+    }
+
+    /// Shows which lines tests reach.
+    pub(super) async fn coverage(&self, subject: Option<String>) -> Result<(), Error> {
+        TestSelection::is_known_to(&self.link.session.kind, self.link.session.capabilities())?;
+        let folder = std::env::current_dir().unwrap_or_default();
+        let subject = subject.map(|text| CoverageSubject::read(&text, &folder));
+        let (file, name) = CoverageSubject::parts(subject.as_ref());
+        let session = self.link.reference();
+        let coverage = self.link.client.call(GetCoverage { session, file, name }).await?;
+        print!("{}", coverage_text(&coverage, subject.as_ref(), &folder, self.paint));
+        coverage_notes(&coverage).iter().for_each(|text| note(text));
+        Ok(())
     }
 
     /// Starts the application of the project; what it says is told as that of other code.

@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Values,
     /// Run tests; those with this in their names, where it says.
     Test(Option<String>),
+    /// Show which lines of the project tests reach: of all files, of one, or of a function.
+    Coverage(Option<String>),
     /// Run the project in the session, with these arguments.
     RunApp(Vec<String>),
     /// Stop the application that runs in the session.
@@ -360,6 +362,15 @@ const TABLE: &[Entry] = &[
     entry(":test", &[], "[PATTERN]", "run the session's tests, or those with this in their names", |text| {
         Some(Command::Test(given(text)))
     })
+    .only(CommandScope::ToFsharp),
+    entry(
+        ":coverage",
+        &[],
+        "[FILE|FUNCTION]",
+        "show which lines of the project tests reach, and how these ended",
+        |text| Some(Command::Coverage(given(text))),
+    )
+    .first(ArgumentKind::File)
     .only(CommandScope::ToFsharp),
     entry(
         ":run-app",

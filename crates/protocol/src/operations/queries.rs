@@ -116,6 +116,19 @@ operations! {
         #[serde(default)]
         category: Option<String>,
     } -> mainstay_runner::query::Tests;
+
+    /// Tells which lines of a session's project tests reach, and how these tests ended when they last ran; of one declaration also what calls it
+    /// and what it calls. Nothing runs.
+    "session/coverage" GetCoverage {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The file, or the end of its path: its lines are told.
+        #[serde(default)]
+        file: Option<String>,
+        /// A function, value or member, as `Module.name`: its lines are told.
+        #[serde(default)]
+        name: Option<String>,
+    } -> mainstay_model::Coverage;
 }
 
 /// Tests to begin with.

@@ -1,10 +1,11 @@
 //! Queries about code, which a kernel answers. Nothing runs.
 
 use super::call::Call;
-use mainstay_model::{Binding, Bundle, CommId, Diagnostic, Error};
+use mainstay_engine::CoverageQuestion;
+use mainstay_model::{Binding, Bundle, CommId, Coverage, Diagnostic, Error};
 use mainstay_protocol::operations::{
-    Check, Complete, Explore, FindSymbols, Inspect, IsComplete, ListComms, ListTests, ListValues, ReviewCode,
-    ScaffoldTest, Scaffolded,
+    Check, Complete, Explore, FindSymbols, GetCoverage, Inspect, IsComplete, ListComms, ListTests,
+    ListValues, ReviewCode, ScaffoldTest, Scaffolded,
 };
 use mainstay_runner::Completions;
 use mainstay_runner::query::{Completeness, KernelQuery, Members, Review, SYMBOLS, Symbols, Tests};
@@ -73,4 +74,9 @@ pub(crate) async fn tests(call: Call, asked: ListTests) -> Result<Tests, Error> 
     let ListTests { session, pattern, category } = asked;
     let query = KernelQuery::Tests { pattern, category };
     call.client.query(call.resolve(&session).await?, query).await?.tests()
+}
+
+pub(crate) async fn coverage(call: Call, asked: GetCoverage) -> Result<Coverage, Error> {
+    let GetCoverage { session, file, name } = asked;
+    call.client.coverage(call.resolve(&session).await?, CoverageQuestion { file, name }).await
 }

@@ -18,12 +18,12 @@ use super::*;
 const PROJECTS: [&str; 3] = ["Core", "Lib", "Tests"];
 
 /// The projects in a folder of their own, built.
-struct Solution {
+pub(super) struct Solution {
     folder: TempDir,
 }
 
 impl Solution {
-    fn build() -> Self {
+    pub(super) fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in PROJECTS {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -41,16 +41,16 @@ impl Solution {
         Self { folder }
     }
 
-    fn original(file: &str) -> String {
+    pub(super) fn original(file: &str) -> String {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/affected");
         fs::read_to_string(sources.join(file)).unwrap()
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(super) fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    async fn session(&self) -> Session {
+    pub(super) async fn session(&self) -> Session {
         let assemblies = PROJECTS.map(|name| self.path(&format!("Tests/bin/Debug/net10.0/{name}.dll")));
         let sources = PROJECTS.map(|name| self.path(&format!("{name}/{name}.fs")));
         let known = LoadedProject {
@@ -70,14 +70,14 @@ impl Solution {
         Session::begin(beginning, Vec::new()).await
     }
 
-    async fn save(&self, session: &Session, file: &str, text: &str) -> Swap {
+    pub(super) async fn save(&self, session: &Session, file: &str, text: &str) -> Swap {
         fs::write(self.path(file), text).unwrap();
         let files = vec![self.path(file).display().to_string()];
         soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap()
     }
 }
 
-fn live(part: Option<TestPart>, code: Option<CodeMark>) -> TestSelection {
+pub(super) fn live(part: Option<TestPart>, code: Option<CodeMark>) -> TestSelection {
     let policies = [("integration".to_owned(), TestPolicy::OnDemand)].into();
     TestSelection { live: Some(LiveTesting { part, policies, code }), ..TestSelection::default() }
 }
@@ -86,7 +86,7 @@ fn names(run: &TestRun) -> BTreeSet<String> {
     run.tests.iter().map(|test| test.name.clone()).collect()
 }
 
-fn failed(run: &TestRun) -> BTreeSet<String> {
+pub(super) fn failed(run: &TestRun) -> BTreeSet<String> {
     let failed = run.tests.iter().filter(|test| matches!(test.outcome, TestOutcome::Failed { .. }));
     failed.map(|test| test.name.clone()).collect()
 }

@@ -1,0 +1,268 @@
+/// Which tests reach the lines of the project's source files, by the graph of its calls: nothing runs for it. A line has the tests that reach the
+/// code made of it; where the file was saved since it was built, the lines are those of the saved file.
+module Mainstay.Worker.Coverage
+
+open System
+open System.Collections.Generic
+open System.IO
+open System.Reflection
+open Mainstay.Worker.Affected
+open Mainstay.Worker.Baselines
+open Mainstay.Worker.CallGraph
+open Mainstay.Worker.MovedLines
+open Mainstay.Worker.Outline
+open Mainstay.Worker.Protocol
+open Mainstay.Worker.SourcePlaces
+
+/// Lines that code of one node of the graph was made of.
+type private Made =
+    { Lines: int * int
+      Node: int
+      /// The declaration that they are of, by its own name or that of what the compiler made of it.
+      Name: string }
+
+/// A file as it was built and as it is.
+type private Saved =
+    | Unchanged
+    | Changed of Versions
+    /// How its lines correspond is not known.
+    | Unread
+
+/// What is said of a line.
+type private Mark =
+    { Span: int
+      Nodes: int list
+      Of: string
+      IsUnsure: bool }
+
+let private isNamed (name: string) (asked: string) = name = asked || name.EndsWith("." + asked, StringComparison.Ordinal)
+
+let private isFile (path: string) (asked: string) =
+    let plain (text: string) = text.Replace('\\', '/')
+    plain path = plain asked || (plain path).EndsWith("/" + plain asked, StringComparison.Ordinal)
+
+let private everyMember = BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.DeclaredOnly
+
+/// `assemblies` are the paths of the project's own, `sources` what they are built from. `outlineOf` reads a file of this path and text.
+type Coverage(affected: Affected, assemblies: string list, sources: string list, outlineOf: string -> string -> Outline option) =
+    let stretches = Dictionary<string, Stretch list>() // of the assemblies
+    let built = Dictionary<string, Outline option>() // the files as they were built
+    let compiled = Dictionary<string, Type>() // the newest code of what was exchanged, by its name
+    let mutable last: (string * string list list * Reach.Reached) option = None
+
+    let stretchesIn (path: string) =
+        match stretches.TryGetValue path with
+        | true, found -> found
+        | _ ->
+            let found = stretchesOf path
+            stretches.[path] <- found
+            found
+
+    let isSource = let all = HashSet<string> sources in all.Contains
+
+    let readText (path: string) : string option =
+        try
+            use reader = new StreamReader(path)
+            Some(reader.ReadToEnd())
+        with _ -> None
+
+    let builtOutline (path: string) (text: string) =
+        match built.TryGetValue path with
+        | true, outline -> outline
+        | _ ->
+            let outline = outlineOf path text
+            built.[path] <- outline
+            outline
+
+    let savedOf (path: string) : Saved =
+        let known = capture assemblies |> List.tryPick (fun one -> one.Sources |> List.tryFind (fst >> (=) path) |> Option.map (fun (_, text) -> one, text))
+        match known, readText path with
+        | Some (_, text), Some now when now = text -> Unchanged
+        | Some (baseline, text), Some now ->
+            match builtOutline path text, outlineOf path now with
+            | Some before, Some after ->
+                let isAsBuilt (item: Item) = before.Items |> List.exists (fun one -> one.Key = item.Key && one.Text = item.Text)
+                let runs (item: Item) =
+                    match baseline.Current.TryGetValue { File = path; Key = item.Key } with
+                    | true, running -> running.Text = item.Text || running.Text.StartsWith(item.Text + "\n", StringComparison.Ordinal)
+                    | _ -> isAsBuilt item
+                Changed { Built = before; Saved = after; Runs = runs }
+            | _ -> Unread
+        | _ -> Unread
+
+    /// The node that a stretch's code is of: what it makes, where it makes a value.
+    let nodeOf (graph: CallGraph) (method': int) (offset: int) : int =
+        match graph.StoresOf method' |> List.tryFind (fun (at, _) -> at >= offset) with
+        | Some (_, field) -> field
+        | None -> method'
+
+    /// What was made of the lines of the project's files, by file.
+    let madeIn (graph: CallGraph) : (string * Made list) list =
+        let found = Dictionary<string, List<int * int * int>>()
+        for path in assemblies do
+            let assembly = Path.GetFileNameWithoutExtension path
+            for one in stretchesIn path do
+                match graph.OfToken(assembly, one.Token) with
+                | Some method' when isSource one.File ->
+                    let entry = (one.First, one.Last, nodeOf graph method' one.Offset)
+                    (match found.TryGetValue one.File with
+                     | true, all -> all.Add entry
+                     | _ -> found.[one.File] <- List<int * int * int>([ entry ]))
+                | _ -> ()
+        let named (all: List<int * int * int>) : Made list =
+            let ordered = all |> Seq.distinct |> Seq.sortBy (fun (first, _, _) -> first) |> List.ofSeq
+            let declared = ordered |> List.choose (fun (_, _, node) -> graph.SourceName node) |> HashSet<string>
+            let name (before: string) (node: int) =
+                match graph.SourceName node, graph.MadeOf node with
+                | Some name, _ -> name
+                | None, Some name when declared.Contains name || before = "" -> name
+                | None, _ -> before
+            ordered
+            |> List.mapFold (fun before (first, last, node) ->
+                let name = name before node
+                { Lines = (first, last); Node = node; Name = name }, name) ""
+            |> fst
+        [ for path in sources do
+            match found.TryGetValue path with
+            | true, all -> path, named all
+            | _ -> () ]
+
+    /// The nodes of what was compiled of a declaration after the build.
+    let compiledNodes (graph: CallGraph) (name: string) : int list =
+        match compiled.TryGetValue name with
+        | true, kind -> kind.GetMethods everyMember |> Seq.collect (fun one -> graph.RootsOf(kind.FullName + "::" + one.Name)) |> Seq.distinct |> List.ofSeq
+        | _ -> []
+
+    /// What is said of each line of a file.
+    let marksOf (graph: CallGraph) (saved: Saved) (made: Made list) : SortedDictionary<int, Mark> =
+        let marks = SortedDictionary<int, Mark>()
+        let note (first: int, last: int) (name: string) (isUnsure: bool) (nodes: int list) =
+            let span = last - first
+            for line in first .. last do
+                match marks.TryGetValue line with
+                | true, known when known.Span < span -> ()
+                | true, known when known.Span = span && known.Of = name -> marks.[line] <- { known with Nodes = List.distinct (nodes @ known.Nodes); IsUnsure = isUnsure || known.IsUnsure }
+                | _ -> marks.[line] <- { Span = span; Nodes = nodes; Of = name; IsUnsure = isUnsure }
+        for one in made do
+            match saved with
+            | Unchanged -> note one.Lines one.Name false [ one.Node ]
+            | Unread -> note one.Lines one.Name true [ one.Node ]
+            | Changed versions ->
+                match placeOf versions one.Lines with
+                | At (first, last)
+                | Within (first, last) -> note (first, last) one.Name false [ one.Node ]
+                | NotKnown -> note one.Lines one.Name true [ one.Node ]
+                | Gone -> ()
+        match saved with
+        | Changed versions ->
+            let isNew (item: Item) = versions.Built.Items |> List.forall (fun one -> one.Key <> item.Key)
+            for item in versions.Saved.Items |> List.filter isNew do
+                let isRunning = versions.Runs item
+                note (linesOf item) item.Shown (not isRunning) (if isRunning then compiledNodes graph item.Shown else [])
+        | Unchanged
+        | Unread -> ()
+        marks
+
+    let reachedBy (graph: CallGraph) (tests: CoveringTests list) : Reach.Reached =
+        let roots = tests |> List.map (fun one -> one.Roots)
+        match last with
+        | Some (mark, known, reached) when mark = affected.Mark && known = roots -> reached
+        | _ ->
+            let isClosure (root: string) = not (root.Contains "::")
+            let endings = roots |> List.collect (List.filter isClosure >> List.collect graph.RootsOf)
+            let reached = Reach.Reached(graph, roots |> List.map (List.collect graph.RootsOf) |> Array.ofList, HashSet<int> endings)
+            last <- Some(affected.Mark, roots, reached)
+            reached
+
+    /// Where a node's code begins, as the files are saved.
+    let placesOf (made: (string * Made list) list) : Dictionary<int, string * int> =
+        let places = Dictionary<int, string * int>()
+        for path, all in made do
+            for one in all do
+                if not (places.ContainsKey one.Node) then places.[one.Node] <- (path, fst one.Lines)
+        places
+
+    let callingOf (graph: CallGraph) (places: Dictionary<int, string * int>) (nodes: int list) : CallingDeclaration list =
+        let savedPlace (path: string, line: int) =
+            match savedOf path with
+            | Changed versions ->
+                (match placeOf versions (line, line) with
+                 | At (line, _)
+                 | Within (line, _) -> path, line
+                 | Gone
+                 | NotKnown -> path, line)
+            | Unchanged
+            | Unread -> path, line
+        let of' (node: int) : CallingDeclaration =
+            let place = match places.TryGetValue node with | true, place -> Some(savedPlace place) | _ -> None
+            { Name = defaultArg (graph.SourceName node) ""; Place = place }
+        nodes |> List.map of' |> List.sortBy (fun one -> one.Name) |> List.distinctBy (fun one -> one.Name)
+
+    /// What is part of whoever calls it: what was compiled in the place of a method of the build.
+    let submitted (graph: CallGraph) : int -> bool =
+        let inner = HashSet<int>(graph.Methods |> Seq.choose (fun (struct (assembly, _), node) -> if assembly.StartsWith("submission ", StringComparison.Ordinal) then Some node else None))
+        inner.Contains
+
+    /// Something was exchanged.
+    member _.Tell(exchanged: Exchanged list) =
+        lock compiled (fun () ->
+            for one in exchanged do
+                match one.New with
+                | Compiled (Some kind, _) -> compiled.[one.Name] <- kind
+                | Compiled (None, _)
+                | AsBuilt -> compiled.Remove one.Name |> ignore)
+
+    /// The tests that are known, in the order in which they are counted, and how many are not.
+    member private _.Known(cases: CoveringTests list) : CoveringTests list * int =
+        affected.Read(fun graph ->
+            let isKnown (one: CoveringTests) = one.Roots |> List.exists (graph.RootsOf >> List.isEmpty >> not)
+            let known, others = List.partition isKnown cases
+            known, others |> List.sumBy (fun one -> List.length one.Names))
+
+    /// Which of some tests reach which lines; None where nothing of that name is in the project. `unknown` more tests begin nobody knows where.
+    member this.Read(asked: CoverageQuestion, cases: CoveringTests list, unknown: int, fingerprints: (string * string) list, notes: string list) : Protocol.Coverage option =
+        let tests, others = this.Known cases
+        let roots = tests |> List.map (fun one -> one.Roots)
+        let numbers (reaching: bool list) = reaching |> List.indexed |> List.filter snd |> List.map fst
+        let changed = asked.Since |> List.distinct |> List.choose (fun mark -> affected.Since mark |> Option.map (fun (_, reaching) -> mark, numbers (reaching roots)))
+        lock compiled (fun () ->
+            affected.Read(fun graph ->
+                let made = madeIn graph
+                let reached = reachedBy graph tests
+                let sets = Dictionary<int list, int>(HashIdentity.Structural)
+                let setOf (nodes: int list) =
+                    let tests = reached.By nodes
+                    match sets.TryGetValue tests with
+                    | true, set -> set
+                    | _ ->
+                        sets.[tests] <- sets.Count
+                        sets.Count - 1
+                let isMeant (name: string) = asked.Name |> Option.forall (isNamed name)
+                let linesOf (path: string) (made: Made list) : CoveredLines list =
+                    let add (lines: CoveredLines list) (line: int, mark: Mark) =
+                        let one = { First = line; Last = line; Count = 1; Name = mark.Of; Set = setOf mark.Nodes; IsMoved = mark.IsUnsure }
+                        match lines with
+                        | before :: rest when before.Name = one.Name && before.Set = one.Set && before.IsMoved = one.IsMoved -> { before with Last = line; Count = before.Count + 1 } :: rest
+                        | _ -> one :: lines
+                    marksOf graph (savedOf path) made |> Seq.filter (fun entry -> isMeant entry.Value.Of) |> Seq.map (fun entry -> entry.Key, entry.Value) |> Seq.fold add [] |> List.rev
+                let files =
+                    [ for path, all in made do
+                        if asked.File |> Option.forall (isFile path) then
+                            match linesOf path all with
+                            | [] when asked.Name.IsSome -> ()
+                            | lines -> path, lines ]
+                let nodes = match asked.Name with Some name -> List.distinct (graph.Declared name @ compiledNodes graph name) | None -> []
+                let next (way: CallGraph -> (int -> bool) -> int list -> int list) =
+                    if List.isEmpty nodes then [] else callingOf graph (placesOf made) (way graph (submitted graph) (List.collect graph.WithStored nodes))
+                if List.isEmpty files && List.isEmpty nodes && (asked.File.IsSome || asked.Name.IsSome) then None
+                else
+                    Some
+                        { Tests = tests
+                          Unknown = unknown + others
+                          Assemblies = fingerprints
+                          Changed = changed
+                          Files = files
+                          Sets = sets |> Seq.sortBy (fun entry -> entry.Value) |> Seq.map (fun entry -> entry.Key) |> List.ofSeq
+                          Callers = next Reach.callers
+                          Callees = next Reach.callees
+                          Notes = notes }))
