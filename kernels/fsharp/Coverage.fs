@@ -21,6 +21,15 @@ type private Made =
       /// The declaration that they are of, by its own name or that of what the compiler made of it.
       Name: string }
 
+/// Lines that a piece of a method was made of.
+type private Piece =
+    { Lines: int * int
+      Method: int
+      /// What the code that follows stores a value in.
+      Value: int option
+      /// Whether no other piece comes before that.
+      IsCertain: bool }
+
 /// A file as it was built and as it is.
 type private Saved =
     | Unchanged
@@ -90,42 +99,59 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
             | _ -> Unread
         | _ -> Unread
 
-    /// The node that a stretch's code is of: what it makes, where it makes a value.
-    let nodeOf (graph: CallGraph) (method': int) (offset: int) : int =
-        match graph.StoresOf method' |> List.tryFind (fun (at, _) -> at >= offset) with
-        | Some (_, field) -> field
-        | None -> method'
-
     /// What was made of the lines of the project's files, by file.
-    let madeIn (graph: CallGraph) : (string * Made list) list =
-        let found = Dictionary<string, List<int * int * int>>()
+    let piecesIn (graph: CallGraph) : (string * Piece list) list =
+        let found = Dictionary<string, List<Piece>>()
+        let add (file: string) (piece: Piece) =
+            match found.TryGetValue file with
+            | true, all -> all.Add piece
+            | _ -> found.[file] <- List<Piece>([ piece ])
         for path in assemblies do
             let assembly = Path.GetFileNameWithoutExtension path
-            for one in stretchesIn path do
-                match graph.OfToken(assembly, one.Token) with
-                | Some method' when isSource one.File ->
-                    let entry = (one.First, one.Last, nodeOf graph method' one.Offset)
-                    (match found.TryGetValue one.File with
-                     | true, all -> all.Add entry
-                     | _ -> found.[one.File] <- List<int * int * int>([ entry ]))
-                | _ -> ()
-        let named (all: List<int * int * int>) : Made list =
-            let ordered = all |> Seq.distinct |> Seq.sortBy (fun (first, _, _) -> first) |> List.ofSeq
-            let declared = ordered |> List.choose (fun (_, _, node) -> graph.SourceName node) |> HashSet<string>
-            let name (before: string) (node: int) =
-                match graph.SourceName node, graph.MadeOf node with
-                | Some name, _ -> name
-                | None, Some name when declared.Contains name || before = "" -> name
-                | None, _ -> before
-            ordered
-            |> List.mapFold (fun before (first, last, node) ->
-                let name = name before node
-                { Lines = (first, last); Node = node; Name = name }, name) ""
-            |> fst
+            for token, all in stretchesIn path |> List.groupBy (fun one -> one.Token) do
+                match graph.OfToken(assembly, token) with
+                | None -> ()
+                | Some method' ->
+                    let stores = graph.StoresOf method'
+                    for one in all do
+                        if isSource one.File then
+                            let store = stores |> List.tryFind (fun (at, _) -> at >= one.Offset)
+                            let isLast (at: int) = all |> List.forall (fun other -> other.Offset <= one.Offset || other.Offset > at)
+                            add one.File
+                                { Lines = (one.First, one.Last)
+                                  Method = method'
+                                  Value = Option.map snd store
+                                  IsCertain = (match store with Some (at, _) -> isLast at | None -> true) }
         [ for path in sources do
             match found.TryGetValue path with
-            | true, all -> path, named all
+            | true, all -> path, all |> Seq.distinct |> Seq.sortBy (fun one -> fst one.Lines) |> List.ofSeq
             | _ -> () ]
+
+    /// Whether a line is of a value of a module as it was built, as far as the file can be read.
+    let isOfValue (path: string) : int -> bool =
+        let text = capture assemblies |> List.tryPick (fun one -> one.Sources |> List.tryFind (fst >> (=) path) |> Option.map snd)
+        match text |> Option.bind (builtOutline path) with
+        | Some outline -> fun line -> outline.Items |> List.exists (fun item -> item.Kind = Value && item.Line <= line && line <= item.EndLine)
+        | None -> fun _ -> true
+
+    /// The same with names. Where a value is made by several pieces of code, what stands between values is told from what is part of one.
+    let named (graph: CallGraph) (isOfValue: int -> bool) (pieces: Piece list) : Made list =
+        let nodeOf (piece: Piece) =
+            match piece.Value with
+            | Some value when piece.IsCertain || isOfValue (fst piece.Lines) -> value
+            | _ -> piece.Method
+        let ordered = pieces |> List.map (fun piece -> piece.Lines, nodeOf piece)
+        let declared = ordered |> List.choose (snd >> graph.SourceName) |> HashSet<string>
+        let name (before: string) (node: int) =
+            match graph.SourceName node, graph.MadeOf node with
+            | Some name, _ -> name
+            | None, Some name when declared.Contains name || before = "" -> name
+            | None, _ -> before
+        ordered
+        |> List.mapFold (fun before (lines, node) ->
+            let name = name before node
+            { Lines = lines; Node = node; Name = name }, name) ""
+        |> fst
 
     /// The nodes of what was compiled of a declaration after the build.
     let compiledNodes (graph: CallGraph) (name: string) : int list =
@@ -182,9 +208,9 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 if not (places.ContainsKey one.Node) then places.[one.Node] <- (path, fst one.Lines)
         places
 
-    let callingOf (graph: CallGraph) (places: Dictionary<int, string * int>) (nodes: int list) : CallingDeclaration list =
+    let callingOf (graph: CallGraph) (saved: string -> Saved) (places: Dictionary<int, string * int>) (nodes: int list) : CallingDeclaration list =
         let savedPlace (path: string, line: int) =
-            match savedOf path with
+            match saved path with
             | Changed versions ->
                 (match placeOf versions (line, line) with
                  | At (line, _)
@@ -225,9 +251,14 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
         let roots = tests |> List.map (fun one -> one.Roots)
         let numbers (reaching: bool list) = reaching |> List.indexed |> List.filter snd |> List.map fst
         let changed = asked.Since |> List.distinct |> List.choose (fun mark -> affected.Since mark |> Option.map (fun (_, reaching) -> mark, numbers (reaching roots)))
+        let pieces = affected.Read piecesIn
+        // Files are read, and parsed, while nobody waits for the graph.
+        let isMeantFile (path: string) = asked.File |> Option.forall (isFile path)
+        let saved = dict [ for path, _ in pieces -> path, (if asked.Name.IsSome || isMeantFile path then savedOf path else Unchanged) ]
+        let valueLines = dict [ for path, all in pieces -> path, (if List.forall (fun one -> one.IsCertain) all then (fun _ -> true) else isOfValue path) ]
         lock compiled (fun () ->
             affected.Read(fun graph ->
-                let made = madeIn graph
+                let made = pieces |> List.map (fun (path, all) -> path, named graph valueLines.[path] all)
                 let reached = reachedBy graph tests
                 let sets = Dictionary<int list, int>(HashIdentity.Structural)
                 let setOf (nodes: int list) =
@@ -244,16 +275,16 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                         match lines with
                         | before :: rest when before.Name = one.Name && before.Set = one.Set && before.IsMoved = one.IsMoved -> { before with Last = line; Count = before.Count + 1 } :: rest
                         | _ -> one :: lines
-                    marksOf graph (savedOf path) made |> Seq.filter (fun entry -> isMeant entry.Value.Of) |> Seq.map (fun entry -> entry.Key, entry.Value) |> Seq.fold add [] |> List.rev
+                    marksOf graph saved.[path] made |> Seq.filter (fun entry -> isMeant entry.Value.Of) |> Seq.map (fun entry -> entry.Key, entry.Value) |> Seq.fold add [] |> List.rev
                 let files =
                     [ for path, all in made do
-                        if asked.File |> Option.forall (isFile path) then
+                        if isMeantFile path then
                             match linesOf path all with
                             | [] when asked.Name.IsSome -> ()
                             | lines -> path, lines ]
                 let nodes = match asked.Name with Some name -> List.distinct (graph.Declared name @ compiledNodes graph name) | None -> []
                 let next (way: CallGraph -> (int -> bool) -> int list -> int list) =
-                    if List.isEmpty nodes then [] else callingOf graph (placesOf made) (way graph (submitted graph) (List.collect graph.WithStored nodes))
+                    if List.isEmpty nodes then [] else callingOf graph (fun path -> saved.[path]) (placesOf made) (way graph (submitted graph) (List.collect graph.WithStored nodes))
                 if List.isEmpty files && List.isEmpty nodes && (asked.File.IsSome || asked.Name.IsSome) then None
                 else
                     Some

@@ -216,10 +216,10 @@ mod tests {
         let text = |subject: Option<CoverageSubject>| {
             coverage_text(&coverage(), subject.as_ref(), Path::new("/shop"), Paint::plain())
         };
-        insta::assert_snapshot!(text(None), @"");
-        insta::assert_snapshot!(text(Some(CoverageSubject::File("Cart.fs".to_owned()))), @"");
-        insta::assert_snapshot!(text(Some(CoverageSubject::Declaration("price".to_owned()))), @"");
-        insta::assert_snapshot!(coverage_notes(&coverage()).join("\n"), @"");
+        insta::assert_snapshot!(text(None));
+        insta::assert_snapshot!(text(Some(CoverageSubject::File("Cart.fs".to_owned()))));
+        insta::assert_snapshot!(text(Some(CoverageSubject::Declaration("price".to_owned()))));
+        insta::assert_snapshot!(coverage_notes(&coverage()).join("\n"));
     }
 
     #[test]

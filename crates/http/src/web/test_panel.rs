@@ -135,6 +135,6 @@ mod tests {
         };
         let mut runs = RecordedRuns::default();
         runs.runs.push(RecordedRun { seq: Seq(4), at: Timestamp::UNIX_EPOCH, run });
-        insta::assert_snapshot!(panel(session, &runs).into_string().replace("><", ">\n<"), @"");
+        insta::assert_snapshot!(panel(session, &runs).into_string().replace("><", ">\n<"));
     }
 }

@@ -139,32 +139,32 @@ fn coverage_follows_what_is_saved_and_outlives_its_worker() {
     let world = shop();
     assert!(coverage(&world, &["Cart.price"]).contains("not run"), "nothing has run yet");
     assert_eq!(world.run(["test"]).code, 0);
-    insta::assert_snapshot!(coverage(&world, &[]), @"");
-    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
-    insta::assert_snapshot!(coverage(&world, &["Cart.price"]), @"");
+    insta::assert_snapshot!(coverage(&world, &[]));
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]));
+    insta::assert_snapshot!(coverage(&world, &["Cart.price"]));
 
     // The lines are those of what was saved, which runs and breaks a test.
     let last = world.session()["lastSeq"].as_u64().unwrap();
     let mut follower = world.follow(last);
     save(&world, &source("\n  let each = 9\n  count * each"));
     follower.wait_for("sourcesSwapped");
-    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]));
     assert_eq!(world.run(["test"]).code, 1);
-    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]));
 
     // The next worker is built from what was saved: nothing has run with it.
     let pid = world.worker_pid();
     kill(pid);
     follower.wait_for("workerExited");
     follower.wait_for("warmUpCompleted");
-    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]));
     assert_eq!(world.run(["test"]).code, 1);
     kill(world.worker_pid());
     follower.wait_for("workerExited");
     follower.wait_for("warmUpCompleted");
-    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]), @"");
+    insta::assert_snapshot!(coverage(&world, &["Cart.fs"]));
 
     let unknown = world.run(["coverage", "Cart.nothing"]);
     assert_eq!(unknown.code, 1, "{unknown:?}");
-    insta::assert_snapshot!(unknown.stderr, @"");
+    insta::assert_snapshot!(unknown.stderr);
 }

@@ -253,7 +253,7 @@ fn what_is_missing_is_named() {
 
 #[test]
 fn an_unknown_command_is_told_what_there_is() {
-    insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :r :I :nowarn :time :run :asks :answer :cancel :reset :hard-reset :rebuild :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :test :run-app :stop-app :search :history :session-info :status :events :stats :gc :backup :quit");
+    insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :r :I :nowarn :time :run :asks :answer :cancel :reset :hard-reset :rebuild :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :test :coverage :run-app :stop-app :search :history :session-info :status :events :stats :gc :backup :quit");
 }
 
 #[test]

@@ -59,7 +59,7 @@ async fn each_line_has_the_tests_that_reach_it_before_and_after_a_save_that_is_s
     let mut session = solution.session().await;
     let none = TestHistory::default();
     let never = asked(&session, &none, Some("Core.fs"), None, &[]).await.unwrap();
-    insta::assert_snapshot!(told(&never), @"");
+    insta::assert_snapshot!(told(&never));
     let begun = Instant::now();
     let whole = asked(&session, &none, None, None, &[]).await.unwrap();
     println!("{} lines of {} files in {:?}", whole.lines.total, whole.files.len(), begun.elapsed());
@@ -88,7 +88,7 @@ async fn each_line_has_the_tests_that_reach_it_before_and_after_a_save_that_is_s
     let not_run: Vec<_> =
         unrun.files[0].ranges.iter().filter(|range| range.state == LineState::NotRun).collect();
     let names: Vec<_> = not_run.iter().map(|range| range.name.as_str()).collect();
-    insta::assert_snapshot!(names.join(" "), @"");
+    insta::assert_snapshot!(names.join(" "));
     let again = session.test(&TestSelection::default()).await.run;
     assert_eq!(failed(&again), ["Lib.Tests.sequence".to_owned()].into());
     let (results, marks) = history(&[&all, &again]);

@@ -93,7 +93,7 @@ fn results() -> Vec<TestResult> {
 #[test]
 fn lines_are_as_the_tests_that_reach_them_ended() {
     let coverage = Coverage::of(reached(), &run("now", "x:1", results()), true);
-    insta::assert_snapshot!(told(&coverage), @"");
+    insta::assert_snapshot!(told(&coverage));
     assert_eq!(
         coverage.lines,
         LineCounts { total: 14, passing: 6, failing: 4, not_run: 2, unreached: 2 },
@@ -106,7 +106,7 @@ fn lines_are_as_the_tests_that_reach_them_ended() {
 #[test]
 fn what_ran_with_other_code_counts_only_where_nothing_it_reaches_has_changed() {
     let known = Coverage::of(reached(), &run("before", "w:1", results()), true);
-    insta::assert_snapshot!(told(&known), @"");
+    insta::assert_snapshot!(told(&known));
     let other_process = Coverage::of(reached(), &run("before", "v:1", results()), true);
     assert_eq!(
         other_process.lines,
