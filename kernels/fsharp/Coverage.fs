@@ -56,7 +56,7 @@ let private everyMember = BindingFlags.Static ||| BindingFlags.Instance ||| Bind
 type Coverage(affected: Affected, assemblies: string list, sources: string list, outlineOf: string -> string -> Outline option) =
     let stretches = Dictionary<string, Stretch list>() // of the assemblies
     let built = Dictionary<string, Outline option>() // the files as they were built
-    let compiled = Dictionary<string, Type>() // the newest code of what was exchanged, by its name
+    let exchanged = Dictionary<string, Type * Set<string>>() // the newest code of what was exchanged, and its words, by its name
     let mutable last: (string * string list list * Reach.Reached) option = None
 
     let stretchesIn (path: string) =
@@ -155,9 +155,23 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
 
     /// The nodes of what was compiled of a declaration after the build.
     let compiledNodes (graph: CallGraph) (name: string) : int list =
-        match compiled.TryGetValue name with
-        | true, kind -> kind.GetMethods everyMember |> Seq.collect (fun one -> graph.RootsOf(kind.FullName + "::" + one.Name)) |> Seq.distinct |> List.ofSeq
+        match exchanged.TryGetValue name with
+        | true, (kind, _) -> kind.GetMethods everyMember |> Seq.collect (fun one -> graph.RootsOf(kind.FullName + "::" + one.Name)) |> Seq.distinct |> List.ofSeq
         | _ -> []
+
+    /// The declarations that were compiled after the build and mention one of this name: the compiler may have put its code into theirs.
+    let mentioning (name: string) : string list =
+        let short = name.Substring(name.LastIndexOf '.' + 1)
+        [ for entry in exchanged do if entry.Key <> name && (snd entry.Value).Contains short then entry.Key ]
+
+    /// The nodes of a declaration that the build does not have, and of those that may have its code.
+    let addedNodes (graph: CallGraph) (name: string) : int list =
+        let rec spread (seen: Set<string>) (left: string list) =
+            match left with
+            | [] -> seen
+            | one :: rest when seen.Contains one -> spread seen rest
+            | one :: rest -> spread (seen.Add one) (mentioning one @ rest)
+        spread Set.empty [ name ] |> Seq.collect (compiledNodes graph) |> Seq.distinct |> List.ofSeq
 
     /// What is said of each line of a file.
     let marksOf (graph: CallGraph) (saved: Saved) (made: Made list) : SortedDictionary<int, Mark> =
@@ -184,7 +198,7 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
             let isNew (item: Item) = versions.Built.Items |> List.forall (fun one -> one.Key <> item.Key)
             for item in versions.Saved.Items |> List.filter isNew do
                 let isRunning = versions.Runs item
-                note (linesOf item) item.Shown (not isRunning) (if isRunning then compiledNodes graph item.Shown else [])
+                note (linesOf item) item.Shown (not isRunning) (if isRunning then addedNodes graph item.Shown else [])
         | Unchanged
         | Unread -> ()
         marks
@@ -230,13 +244,13 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
         inner.Contains
 
     /// Something was exchanged.
-    member _.Tell(exchanged: Exchanged list) =
-        lock compiled (fun () ->
-            for one in exchanged do
+    member _.Tell(all: Exchanged list) =
+        lock exchanged (fun () ->
+            for one in all do
                 match one.New with
-                | Compiled (Some kind, _) -> compiled.[one.Name] <- kind
+                | Compiled (Some kind, words) -> exchanged.[one.Name] <- (kind, words)
                 | Compiled (None, _)
-                | AsBuilt -> compiled.Remove one.Name |> ignore)
+                | AsBuilt -> exchanged.Remove one.Name |> ignore)
 
     /// The tests that are known, in the order in which they are counted, and how many are not.
     member private _.Known(cases: CoveringTests list) : CoveringTests list * int =
@@ -250,13 +264,13 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
         let tests, others = this.Known cases
         let roots = tests |> List.map (fun one -> one.Roots)
         let numbers (reaching: bool list) = reaching |> List.indexed |> List.filter snd |> List.map fst
-        let changed = asked.Since |> List.distinct |> List.choose (fun mark -> affected.Since mark |> Option.map (fun (_, reaching) -> mark, numbers (reaching roots)))
+        let reaching = asked.Since |> List.distinct |> List.choose (fun mark -> affected.Since mark |> Option.map (fun (_, reaching) -> mark, numbers (reaching roots)))
         let pieces = affected.Read piecesIn
         // Files are read, and parsed, while nobody waits for the graph.
         let isMeantFile (path: string) = asked.File |> Option.forall (isFile path)
         let saved = dict [ for path, _ in pieces -> path, (if asked.Name.IsSome || isMeantFile path then savedOf path else Unchanged) ]
         let valueLines = dict [ for path, all in pieces -> path, (if List.forall (fun one -> one.IsCertain) all then (fun _ -> true) else isOfValue path) ]
-        lock compiled (fun () ->
+        lock exchanged (fun () ->
             affected.Read(fun graph ->
                 let made = pieces |> List.map (fun (path, all) -> path, named graph valueLines.[path] all)
                 let reached = reachedBy graph tests
@@ -282,18 +296,25 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                             match linesOf path all with
                             | [] when asked.Name.IsSome -> ()
                             | lines -> path, lines ]
-                let nodes = match asked.Name with Some name -> List.distinct (graph.Declared name @ compiledNodes graph name) | None -> []
-                let next (way: CallGraph -> (int -> bool) -> int list -> int list) =
+                // What the build does not have is known by what was compiled of it, and by who may have its code.
+                let isAdded (name: string) = List.isEmpty (graph.Declared name)
+                let changed = match asked.Name with Some name -> exchanged.Keys |> Seq.filter (fun one -> isNamed one name) |> List.ofSeq | None -> []
+                let declared = match asked.Name with Some name -> graph.Declared name @ List.collect (compiledNodes graph) changed |> List.distinct | None -> []
+                let inlined = changed |> List.filter isAdded |> List.collect mentioning |> List.collect (compiledNodes graph)
+                let next (way: CallGraph -> (int -> bool) -> int list -> int list) (nodes: int list) =
                     if List.isEmpty nodes then [] else callingOf graph (fun path -> saved.[path]) (placesOf made) (way graph (submitted graph) (List.collect graph.WithStored nodes))
-                if List.isEmpty files && List.isEmpty nodes && (asked.File.IsSome || asked.Name.IsSome) then None
+                let addedCallees =
+                    [ for one in exchanged.Keys do
+                        if isAdded one && changed |> List.exists (fun caller -> List.contains caller (mentioning one)) then ({ Name = one; Place = None }: CallingDeclaration) ]
+                if List.isEmpty files && List.isEmpty declared && (asked.File.IsSome || asked.Name.IsSome) then None
                 else
                     Some
                         { Tests = tests
                           Unknown = unknown + others
                           Assemblies = fingerprints
-                          Changed = changed
+                          Changed = reaching
                           Files = files
                           Sets = sets |> Seq.sortBy (fun entry -> entry.Value) |> Seq.map (fun entry -> entry.Key) |> List.ofSeq
-                          Callers = next Reach.callers
-                          Callees = next Reach.callees
+                          Callers = next Reach.callers (declared @ inlined)
+                          Callees = next Reach.callees declared @ addedCallees
                           Notes = notes }))

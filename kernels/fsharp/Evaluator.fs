@@ -583,8 +583,12 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             swapping.ReadAhead()
             quietly swapping.WarmUp)
 
-    /// Does once what the first choice of tests would wait for. Any thread may call this.
-    member _.WarmUpChoice() = affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
+    /// Does once what the first choice of tests would wait for, where the project refers to a test framework: elsewhere it may never be wanted.
+    /// Any thread may call this.
+    member _.WarmUpChoice() =
+        let isFramework (path: string) = MainstayDisplay.TestsMarked.libraries |> List.exists (fun (name, _) -> name = Path.GetFileNameWithoutExtension path)
+        let refersToOne = hello.Project |> Option.exists (fun project -> project.References |> List.exists isFramework)
+        if refersToOne then affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
 
     /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
     member _.Swap(files: string list) : Swap =

@@ -120,6 +120,7 @@ mod tests {
           :find TEXT                                find types and functions by a part of their name
           :values                                   show what is bound, and to what
           :test [PATTERN]                           run the session's tests, or those with this in their names
+          :coverage [FILE|FUNCTION]                 show which lines of the project tests reach, and how these ended
           :run-app [ARGUMENT…]                      run the session's project in it, such as a web application
           :stop-app                                 stop the application that runs in the session
           :search WORDS                             find what was said in any session

@@ -29,6 +29,7 @@ mod keys;
 mod line_prompt;
 mod mentions;
 mod other_clients;
+mod other_jobs;
 mod output;
 mod prompt_loop;
 mod reconnection;

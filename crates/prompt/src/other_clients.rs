@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::eval::{EvalResult, Failure};
-use mainstay_model::{CommandId, Event, EventBody, JobId, Severity, Source};
+use mainstay_model::{Event, EventBody, JobId, Severity, Source};
 use mainstay_terminal::turn::{RenderItem, TurnRenderer};
 use mainstay_terminal::{
     DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
@@ -14,8 +14,9 @@ use mainstay_terminal_client::events::{event_line, person_name};
 use unicode_width::UnicodeWidthStr;
 
 use crate::banner::DOT;
+use crate::other_jobs::{OtherEval, OtherTurn};
 use crate::remedies::remedy;
-use crate::watched_tests::{WatchedRun, WatchedTests};
+use crate::watched_tests::WatchedTests;
 
 /// Follows the jobs of others.
 pub(crate) struct OtherClients {
@@ -25,28 +26,6 @@ pub(crate) struct OtherClients {
     turn: Option<OtherTurn>,
     displays: DisplaySequence,
     tests: WatchedTests,
-}
-
-/// Someone for whom an agent works.
-struct OtherTurn {
-    name: String,
-    command: CommandId,
-    renderer: TurnRenderer,
-}
-
-/// Someone whose code runs.
-struct OtherEval {
-    name: String,
-    code: String,
-    /// Printed, and not yet a whole line.
-    begun: String,
-}
-
-impl OtherEval {
-    /// One whose beginning was not seen.
-    fn unseen() -> Self {
-        Self { name: "session".to_owned(), code: String::new(), begun: String::new() }
-    }
 }
 
 impl OtherClients {
@@ -69,11 +48,8 @@ impl OtherClients {
 
     /// What is to be shown of an event that is not ours: whole lines, or nothing.
     pub(crate) fn show(&mut self, event: &Event) -> String {
-        match self.tests.take_in(event) {
-            Some(WatchedRun::Quiet) => return String::new(),
-            Some(WatchedRun::Fails(text)) => return self.tests_line(Tone::Error, &text),
-            Some(WatchedRun::Passes(text)) => return self.tests_line(Tone::Good, &text),
-            None => {}
+        if let Some(run) = self.tests.take_in(event) {
+            return run.text(self.paint);
         }
         match &event.body {
             EventBody::EvalRequested { job, withheld: true, .. } => self.requested(event, *job, "(withheld)"),
@@ -139,11 +115,6 @@ impl OtherClients {
                 None => self.session_line(event),
             },
         }
-    }
-
-    /// A line on tests that a watch ran.
-    fn tests_line(&self, tone: Tone, text: &str) -> String {
-        format!("{} {}\n", self.paint.tone(Tone::Faint, "· tests:"), self.paint.tone(tone, &printable(text)))
     }
 
     /// A line on the session itself.
@@ -321,6 +292,8 @@ fn failure_words(failure: &Failure) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::CommandId;
+
     use super::*;
     use mainstay_model::eval::RaisedError;
     use mainstay_model::event::{Metadata, OutputStream};

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use mainstay_model::{
     ChosenPart, Event, EventBody, JobId, RecordedRuns, TestHistory, TestOutcome, TestRun, TestSelection,
 };
+use mainstay_terminal::{Paint, Tone, printable};
 
 /// Follows runs that a watch begins.
 #[derive(Default)]
@@ -23,6 +24,18 @@ pub(crate) enum WatchedRun {
     Fails(String),
     /// None fails any more.
     Passes(String),
+}
+
+impl WatchedRun {
+    /// The line that says so; nothing of what is quiet.
+    pub(crate) fn text(&self, paint: Paint) -> String {
+        let (tone, text) = match self {
+            Self::Quiet => return String::new(),
+            Self::Fails(text) => (Tone::Error, text),
+            Self::Passes(text) => (Tone::Good, text),
+        };
+        format!("{} {}\n", paint.tone(Tone::Faint, "· tests:"), paint.tone(tone, &printable(text)))
+    }
 }
 
 impl WatchedTests {

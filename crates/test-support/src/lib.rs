@@ -13,6 +13,7 @@ pub mod browser;
 pub mod model;
 pub mod provided;
 pub mod scripted_agent;
+mod scripted_coverage;
 pub mod scripted_kernel;
 pub mod signed_token;
 #[cfg(feature = "gateway")]

@@ -32,8 +32,8 @@ use async_trait::async_trait;
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
     AskId, Binding, BuildReport, Capabilities, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding,
-    JobId, JobReport, OutputStream, Question, RaisedError, ReachedLines, Reference, References, RunnerInfo,
-    RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
+    SessionKind, Severity, TextPosition, WorkerExit,
 };
 use mainstay_runner::query::{
     Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
@@ -234,7 +234,9 @@ impl Kernel for Handle {
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { .. } => Ok(KernelAnswer::Inspection(None)),
             KernelQuery::Comms { .. } => Ok(KernelAnswer::Comms(BTreeMap::new())),
-            KernelQuery::Coverage { .. } => Ok(KernelAnswer::Coverage(pets_coverage())),
+            KernelQuery::Coverage { .. } => {
+                Ok(KernelAnswer::Coverage(crate::scripted_coverage::pets_coverage()))
+            }
             KernelQuery::Tests { pattern: Some(pattern), .. } => {
                 let notes = vec![format!("nothing has `{pattern}` in its name")];
                 Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))
@@ -252,22 +254,6 @@ impl Kernel for Handle {
             }
         }
     }
-}
-
-/// A file of two functions, one of which a test reaches.
-fn pets_coverage() -> ReachedLines {
-    serde_json::from_value(serde_json::json!({
-        "tests": [{ "assembly": "Pets.Tests", "names": ["Pets.bark"] }],
-        "unknown": 0,
-        "assemblies": { "Pets.Tests": "1" },
-        "changed": [],
-        "sets": [{ "tests": [0] }, { "tests": [] }],
-        "files": [{ "path": "/pets/Pets.fs", "lines": [
-            { "first": 3, "last": 4, "count": 2, "name": "Pets.bark", "set": 0 },
-            { "first": 6, "last": 6, "count": 1, "name": "Pets.sleep", "set": 1 }] }],
-        "callers": [], "callees": [], "notes": [],
-    }))
-    .expect("it has the form of an answer")
 }
 
 impl Worker {

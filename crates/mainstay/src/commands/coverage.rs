@@ -23,7 +23,7 @@ pub(super) struct Coverage {
     #[command(flatten)]
     target: Target,
 
-    /// Print JSON
+    /// Print the coverage as JSON
     #[arg(long)]
     json: bool,
 }

@@ -26,6 +26,7 @@ fn the_first_help_shows_every_command_and_examples() {
       run-app      Run the program of a session's project in the session, such as a web application
       stop-app     Stop the application that runs in a session
       test         Run the tests that a session's code defined, and those of the assemblies it refers to
+      coverage     Show which lines of a session's project tests reach, and how these ended
       prompt       Say something to an agent
       command      Show what became of a command
       explore      Show what a session has and refers to: namespaces, types, names, values
@@ -164,7 +165,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 38 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
+        1 + 39 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

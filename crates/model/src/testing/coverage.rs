@@ -78,7 +78,7 @@ pub struct ReachedFile {
 pub struct ReachedRange {
     /// The first line, counted from 1.
     pub first: u32,
-    /// The last line.
+    /// The last line, which is one of them.
     pub last: u32,
     /// How many of them have code.
     pub count: u32,
@@ -180,7 +180,7 @@ pub struct FileCoverage {
 pub struct CoveredRange {
     /// The first line, counted from 1.
     pub first: u32,
-    /// The last line.
+    /// The last line, which is one of them.
     pub last: u32,
     /// The full name of the declaration.
     pub name: String,

@@ -44,7 +44,7 @@ struct PastRuns {
 /// How a test ended when it last ran, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastEnding<'a> {
-    /// How it ended.
+    /// How the test ended.
     pub ending: TestEnding,
     /// What its assembly and all that it needs were.
     pub fingerprint: Option<&'a str>,
@@ -56,7 +56,7 @@ pub struct LastEnding<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndingCounts {
-    /// How many passed.
+    /// How many of them passed.
     pub passed: u64,
     /// How many failed, or ran longer than they may.
     pub failed: u64,

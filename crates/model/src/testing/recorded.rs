@@ -16,7 +16,7 @@ pub struct RecordedRuns {
     pub runs: Vec<RecordedRun>,
     /// What was said after the last run of code that is another, or is to be, at most 200 times, the oldest first.
     pub changes: Vec<String>,
-    /// Whether tests run.
+    /// Whether tests run now.
     pub is_running: bool,
     /// The last event that was taken in.
     at: Seq,
@@ -27,7 +27,7 @@ pub struct RecordedRuns {
 pub struct RecordedRun {
     /// The event that tells of it.
     pub seq: Seq,
-    /// When it ended.
+    /// When the run ended.
     pub at: Timestamp,
     /// What came of it.
     pub run: TestRun,
