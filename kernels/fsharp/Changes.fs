@@ -60,20 +60,24 @@ type private Version =
       Now: Outline
       Difference: Difference }
 
-/// The sources of a session's project: as they were built, and as they run. `symbols` has what conditional compilation knows, and `order` the
-/// sources in the order of the build.
-type Sources(session: Session, symbols: Set<string>, assemblies: string list, order: string list, opened: Opened.Names) =
+/// The sources of a session's project: as they were built, and as they run. `symbolsOf` gives what conditional compilation of an
+/// assembly knows, where that is known, and `order` has the sources in the order of the build.
+type Sources(session: Session, symbolsOf: string -> Set<string> option, assemblies: string list, order: string list, opened: Opened.Names) =
     let baselines = capture assemblies
     let outlines = Dictionary<string, Source>()
     let running = Dictionary<string, Outline>() // the files that were put in, as they are now
     let news = Dictionary<string, News list>() // the names in which these differ from the build
     let additions = Dictionary<Declaration, Addition>()
 
-    let outlineOf (path: string) (text: string) : Result<Outline, Obstacle> =
-        let resolved = Conditionals.resolveWith symbols Splitter.afterToken text
-        match parseFile session path resolved with
-        | Ok tree -> Ok(Outline.read resolved tree)
-        | Error (message: CompilerMessage) -> Error(refusal path "syntax_error" (Path.GetFileName path) message.StartLine message.Text)
+    let outlineOf (baseline: Baseline) (path: string) (text: string) : Result<Outline, Obstacle> =
+        let outline (resolved: string) = parseFile session path resolved |> Result.map (Outline.read resolved)
+        match symbolsOf baseline.Path with
+        | None when text.Contains "#if " ->
+            Error(refusal path "conditional_source" (Path.GetFileName path) 1 "it has conditional code, and what is defined for it in its project is not known")
+        | symbols ->
+            match outline (Conditionals.resolveWith (defaultArg symbols Set.empty) Splitter.afterToken text) with
+            | Ok found -> Ok found
+            | Error (message: CompilerMessage) -> Error(refusal path "syntax_error" (Path.GetFileName path) message.StartLine message.Text)
 
     let sourceOf (path: string) : Result<Source, Obstacle> =
         match outlines.TryGetValue path with
@@ -83,10 +87,8 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
             match found with
             | _ :: _ :: _ -> Error(refusal path "shared_source" (Path.GetFileName path) 1 "several assemblies are built from it")
             | [] -> Error(refusal path "unknown_source" (Path.GetFileName path) 1 "the build that is loaded was not made from this file, or from another version of it than was there when the session started")
-            | [ (_, text) ] when List.length baselines > 1 && text.Contains "#if " ->
-                Error(refusal path "conditional_source" (Path.GetFileName path) 1 "it has conditional code, and the projects of the session may have symbols of their own")
             | [ (baseline, text) ] ->
-                outlineOf path text |> Result.map (fun outline ->
+                outlineOf baseline path text |> Result.map (fun outline ->
                     let source = { Path = path; Baseline = baseline; Before = outline }
                     outlines.[path] <- source
                     source)
@@ -146,7 +148,7 @@ type Sources(session: Session, symbols: Set<string>, assemblies: string list, or
     let versionOf (resigned: Set<Declaration>) (path: string, text: string) : Result<Version, Obstacle list> =
         let alone result = result |> Result.mapError List.singleton
         alone (sourceOf path) |> Result.bind (fun source ->
-            alone (outlineOf path text) |> Result.map (versionWith resigned source))
+            alone (outlineOf source.Baseline path text) |> Result.map (versionWith resigned source))
 
     /// The files, other than these, that mention a name which one of these has new or no more, and those that mention such a name of them.
     let rec withMentions (versions: Version list) : Version list =

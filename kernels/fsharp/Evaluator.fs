@@ -563,15 +563,25 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
         hello <- wanted
         turns.Evaluate(fun () -> changeDirectory wanted.WorkingDirectory)
 
-    /// Takes note of the assemblies of the session's project and of what they are built from, in order, before its names are opened: their code
-    /// can change from here on.
-    member _.Begin(assemblies: string list, sources: string list) =
-        let symbols = (Conditionals.symbolsIn hello.Arguments).Add "COMPILED"
+    /// Takes note of the assemblies of the session's project and of what they are built from, before its names are opened: their code can change
+    /// from here on.
+    member _.Begin(project: Project) =
+        let assemblies = project.Assemblies
+        let symbolsOf (assembly: string) =
+            match project.Symbols.TryFind assembly with
+            | Some names -> Some((Set.ofList names).Add "COMPILED")
+            | None when List.length assemblies = 1 -> Some((Conditionals.symbolsIn hello.Arguments).Add "COMPILED")
+            | None -> None
         coverage <- None
-        swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbols, assemblies, sources))
+        swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbolsOf, assemblies, project.Sources))
         affected <- swapping |> Option.map (fun swapping ->
             let affected = Affected.Affected assemblies
-            let lines = Coverage.Coverage(affected, assemblies, sources, outlineOf symbols)
+            let symbolsOfFile (path: string) =
+                Baselines.capture assemblies
+                |> List.tryFind (fun one -> one.Sources |> List.exists (fst >> (=) path))
+                |> Option.bind (fun one -> symbolsOf one.Path)
+                |> Option.defaultValue Set.empty
+            let lines = Coverage.Coverage(affected, assemblies, project.Sources, (fun path -> outlineOf (symbolsOfFile path) path))
             coverage <- Some lines
             swapping.Follow((fun exchanged -> affected.Tell exchanged; lines.Tell exchanged), affected.MadeEarlier)
             affected)
@@ -583,12 +593,8 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             swapping.ReadAhead()
             quietly swapping.WarmUp)
 
-    /// Does once what the first choice of tests would wait for, where the project refers to a test framework: elsewhere it may never be wanted.
-    /// Any thread may call this.
-    member _.WarmUpChoice() =
-        let isFramework (path: string) = MainstayDisplay.TestsMarked.libraries |> List.exists (fun (name, _) -> name = Path.GetFileNameWithoutExtension path)
-        let refersToOne = hello.Project |> Option.exists (fun project -> project.References |> List.exists isFramework)
-        if refersToOne then affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
+    /// Does once what the first swap and the first choice of tests would wait for. Any thread may call this.
+    member _.WarmUpChoice() = affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
 
     /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
     member _.Swap(files: string list) : Swap =

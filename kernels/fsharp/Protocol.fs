@@ -105,6 +105,8 @@ type Project =
       Natives: string list
       /// What its own assemblies are built from, in the order of the builds.
       Sources: string list
+      /// What is defined for the conditional code of its own assemblies, by their paths, as far as that is known.
+      Symbols: Map<string, string list>
       /// The assemblies of which names are opened.
       Opened: string list
       /// Whether their modules are opened too, beside those that open themselves.
@@ -325,6 +327,10 @@ let private decodeProject (element: JsonElement) : Project option =
               Frameworks = texts "frameworks" project
               Natives = texts "natives" project
               Sources = texts "sources" project
+              Symbols =
+                objects "symbols" project
+                |> List.choose (fun one -> tryText "assembly" one |> Option.map (fun path -> path, texts "names" one))
+                |> Map.ofList
               Opened = texts "opened" project
               OpensModules = flag "opensModules" project
               Folder = tryText "folder" project

@@ -221,7 +221,7 @@ let private bringProject (session: Evaluator) (say: Say) (project: Project) =
     // seen its own there.
     project.Folder |> Option.iter (fun folder -> AppDomain.CurrentDomain.SetData("APP_CONTEXT_BASE_DIRECTORY", folder + string Path.DirectorySeparatorChar))
     say "assemblies" (total - List.length failed) total
-    session.Begin(project.Assemblies, project.Sources)
+    session.Begin project
     let opened, unopened = openAll session say (openableIn session project.OpensModules project.Opened)
     failed, opened, unopened
 

@@ -30,13 +30,13 @@ type private Compiled =
       IsAdded: bool
       Redirections: Deltas.Redirection list }
 
-/// What one session has put in; it sees nothing of what the session does later. `assemblies` are the paths of its project's own, `symbols` has
-/// what conditional compilation of them knows, and `order` their sources in the order of the build.
-type Swapping(session: Session, symbols: Set<string>, assemblies: string list, order: string list) =
+/// What one session has put in; it sees nothing of what the session does later. `assemblies` are the paths of its project's own, `symbolsOf` gives
+/// what conditional compilation of one knows, where that is known, and `order` has their sources in the order of the build.
+type Swapping(session: Session, symbolsOf: string -> Set<string> option, assemblies: string list, order: string list) =
     let isolated = try Some(Isolated.Isolated session) with _ -> None
     let opened = Opened.Names(fun text -> match isolated with Some isolated -> isolated.Check([], text) | None -> check session text)
     let referenced = lazy (check session "").Assemblies() // those of the project are what they are from the beginning
-    let sources = Sources(session, symbols, assemblies, order, opened)
+    let sources = Sources(session, symbolsOf, assemblies, order, opened)
     let mutable count = 0
     let mutable hear: Affected.Exchanged list -> unit = ignore
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []

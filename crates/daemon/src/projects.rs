@@ -163,9 +163,9 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     };
     let own = beside(&resolved.assemblies, &copied.assemblies);
     let others = beside(&resolved.references, &copied.references);
-    let Resolved { arguments, frameworks, natives, folder, .. } = copied;
+    let Resolved { arguments, symbols, frameworks, natives, folder, .. } = copied;
     let opens = OpenedNames::default();
-    Project { known, own, others, arguments, frameworks, natives, folder, opens }
+    Project { known, own, others, arguments, symbols, frameworks, natives, folder, opens }
 }
 
 /// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some

@@ -1,6 +1,6 @@
 //! What a session begins with in a new worker: its folder, the assemblies of its project, and the scripts that run before its own code.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use mainstay_model::{
@@ -42,6 +42,10 @@ pub struct Project {
     pub others: Vec<ShadowCopy>,
     /// What the compiler of the session is told.
     pub arguments: Vec<String>,
+    /// What is defined for the conditional code of its own assemblies, by the path of each where it was built. Of one that is not in it, that
+    /// is not known.
+    #[serde(default)]
+    pub symbols: BTreeMap<PathBuf, Vec<String>>,
     /// The assemblies of shared frameworks beside the worker's own. They are loaded where they are.
     pub frameworks: Vec<PathBuf>,
     /// The folders in which native libraries are looked for.
@@ -85,6 +89,9 @@ pub(crate) struct HelloProject {
     natives: Vec<String>,
     /// What its own assemblies are built from, in the order of the builds.
     sources: Vec<String>,
+    /// What is defined for the conditional code of its own assemblies, as far as that is known.
+    #[serde(default)]
+    symbols: Vec<AssemblySymbols>,
     folder: Option<String>,
     /// The folder of the project's file, in which its application runs.
     directory: Option<String>,
@@ -92,6 +99,14 @@ pub(crate) struct HelloProject {
     opened: Vec<String>,
     /// Whether their modules are opened too, beside those that open themselves.
     opens_modules: bool,
+}
+
+/// What is defined for the conditional code of an assembly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct AssemblySymbols {
+    /// The path of the copy that is loaded.
+    assembly: String,
+    names: Vec<String>,
 }
 
 /// What a worker says of what it brought in.
@@ -154,15 +169,21 @@ impl StartupContext {
 
     /// What the worker is told of the project.
     pub(crate) fn hello_project(&self) -> Option<HelloProject> {
-        let Project { known, own, others, frameworks, natives, folder, opens, .. } = self.project.as_ref()?;
+        let Project { known, own, others, symbols, frameworks, natives, folder, opens, .. } =
+            self.project.as_ref()?;
         let copies = |all: &[ShadowCopy]| all.iter().map(|one| text(&one.copy)).collect();
         let texts = |all: &[PathBuf]| all.iter().map(|path| text(path)).collect();
+        let symbols_of = |one: &ShadowCopy| {
+            let names = symbols.get(&one.origin)?.clone();
+            Some(AssemblySymbols { assembly: text(&one.copy), names })
+        };
         Some(HelloProject {
             assemblies: copies(own),
             references: copies(others),
             frameworks: texts(frameworks),
             natives: texts(natives),
             sources: known.sources.clone(),
+            symbols: own.iter().filter_map(symbols_of).collect(),
             folder: folder.as_deref().map(text),
             directory: Path::new(&known.path).parent().map(text),
             opened: copies(match opens {

@@ -108,6 +108,11 @@ async fn a_project_is_built_and_resolved_with_the_one_it_refers_to() {
         assert_eq!(found.sources, ["lib/Lib.fs", "app/App.fs"].map(|path| machine.path(path)));
         assert_eq!(found.framework, Some(framework));
         assert!(["SHOP", "DEBUG", "TRACE"].iter().all(|name| found.defines.contains(&(*name).to_owned())));
+        let has = |folder: &str, name: &str, symbol: &str| {
+            found.symbols[&machine.output(folder, name)].contains(&symbol.to_owned())
+        };
+        assert_eq!(["SHOP", "DEBUG"].map(|symbol| has("app", "App", symbol)), [true, true]);
+        assert_eq!(["SHOP", "DEBUG"].map(|symbol| has("lib", "Lib", symbol)), [false, true]);
         assert_eq!(notes(&found), Vec::<String>::new());
     }
 }

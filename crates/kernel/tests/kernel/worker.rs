@@ -7,6 +7,8 @@ mod coverage;
 
 mod awaits;
 
+mod conditional_code;
+
 mod describing;
 
 mod engines;

@@ -8,7 +8,7 @@ use mainstay_model::Error;
 
 use super::evaluation::{Evaluated, evaluate};
 use super::notes::{not_built, not_restored, not_there};
-use super::options::CompilationProperties;
+use super::options::{CompilationProperties, symbols};
 use super::order::dependencies_first;
 use super::packages::{deployed, restored};
 use super::solution::is_fsharp;
@@ -74,14 +74,16 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
     if output.is_none() {
         resolved.unbuilt.push(project.path.clone());
     }
-    resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
     if is_fsharp(&project.path) {
         resolved
             .arguments
             .extend(CompilationProperties::default().arguments(&project.defines, &surroundings.runtime));
+        let symbols = symbols(&project.defines, project.options.iter().map(String::as_str));
+        resolved.symbols.extend(output.clone().map(|assembly| (assembly, symbols)));
         resolved.defines.extend(project.defines);
     }
+    resolved.assemblies.extend(output);
     resolved.runtimes.extend(project.runtimes.into_iter().map(|name| (project.path.clone(), name)));
     resolved.framework = project.framework.or(resolved.framework.take());
     resolved.projects.push(project.path);

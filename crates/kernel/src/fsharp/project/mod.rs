@@ -22,7 +22,7 @@ mod solution;
 mod stamp;
 mod toolchain;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
@@ -80,6 +80,8 @@ pub struct Resolved {
     pub sources: Vec<PathBuf>,
     /// What is defined for their conditional code.
     pub defines: Vec<String>,
+    /// What is defined for the conditional code of each of their assemblies, as far as it is written in F#.
+    pub symbols: BTreeMap<PathBuf, Vec<String>>,
     /// The project files, each after those it refers to.
     pub projects: Vec<PathBuf>,
     /// Those of them that have no output: they were not built.
@@ -131,6 +133,7 @@ impl Resolved {
             references: Vec::new(),
             sources: Vec::new(),
             defines: Vec::new(),
+            symbols: BTreeMap::new(),
             projects: Vec::new(),
             unbuilt: Vec::new(),
             framework: None,

@@ -14,7 +14,7 @@ use super::document::path_from;
 use super::fallback::in_order;
 use super::framework::{Framework, choose};
 use super::notes::{not_built, not_loadable, not_restored, not_there, unknown_language};
-use super::options::CompilationProperties;
+use super::options::{CompilationProperties, symbols};
 use super::order::dependencies_first;
 use super::runtimes::native_folders;
 use super::solution::is_fsharp;
@@ -268,7 +268,6 @@ fn put_together(
         if output.is_empty() {
             resolved.unbuilt.push(path.to_owned());
         }
-        resolved.assemblies.extend(output);
         resolved.references.extend(there(&project.references));
         resolved.sources.extend_from_slice(&project.sources);
         // What another language's compiler is told, such as C#'s `LangVersion`, means nothing or something else to F#'s.
@@ -277,7 +276,10 @@ fn put_together(
             let unknown = project.said.unknown_language(runtime);
             resolved.notes.extend(unknown.map(|language| unknown_language(path, language)));
             resolved.defines.extend_from_slice(&project.defines);
+            let symbols = symbols(&project.defines, project.said.other_flags.split_whitespace());
+            resolved.symbols.extend(output.iter().map(|assembly| (assembly.clone(), symbols.clone())));
         }
+        resolved.assemblies.extend(output);
         resolved.natives.extend(native_folders(&project.natives));
         resolved.contents.extend_from_slice(&project.contents);
         resolved.runtimes.extend(project.runtimes.iter().map(|name| (path.to_owned(), name.clone())));

@@ -30,6 +30,12 @@ const LANGUAGE: &str = "--langversion:";
 /// What names a version of the language without a number.
 const NAMED_LANGUAGES: [&str; 4] = ["default", "latest", "latestmajor", "preview"];
 
+/// The symbols that are defined for a project's conditional code: as a property of it, and by flags of its compiler.
+pub(super) fn symbols<'a>(defines: &[String], flags: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let of_flag = |flag: &'a str| flag.strip_prefix("--define:").or_else(|| flag.strip_prefix("-d:"));
+    defines.iter().cloned().chain(flags.filter_map(of_flag).map(str::to_owned)).collect()
+}
+
 impl CompilationProperties {
     /// The options of F# interactive on this runtime that come of it, with what is defined for conditional code.
     pub(super) fn arguments(&self, defines: &[String], runtime: &SdkVersion) -> Vec<String> {
@@ -92,6 +98,12 @@ mod tests {
         let runtime = SdkVersion::release(10, 0, 1);
         assert_eq!(said.arguments(&["TRACE".into()], &runtime).join(" "), expected);
         assert_eq!(CompilationProperties::default().arguments(&[], &runtime), Vec::<String>::new());
+    }
+
+    #[test]
+    fn symbols_are_those_of_the_property_and_of_flags() {
+        let flags = "--define:A --nowarn:25 -d:B --defined".split(' ');
+        assert_eq!(symbols(&["TRACE".into()], flags), ["TRACE", "A", "B"]);
     }
 
     #[test]
