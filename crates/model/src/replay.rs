@@ -12,7 +12,9 @@ use crate::command_line::CommandLine;
 use crate::error::Error;
 use crate::id::{AskId, JobId, Seq, SessionId};
 
+pub(crate) use self::comparison::beginning;
 pub use self::comparison::{EvalValues, ReplayComparison};
+pub(crate) use self::divergence::LAST_VALUE;
 pub use self::divergence::{Divergence, DivergenceKind, NAMES_KEPT};
 pub use self::list::ReplayList;
 pub use self::snapshot::{RanAgain, RerunReason, RestorePlan, Restored, Snapshot, SnapshotCell};

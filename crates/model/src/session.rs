@@ -31,6 +31,7 @@ use crate::message::TokenUsage;
 use crate::replay::Divergence;
 use crate::startup::Startup;
 use crate::state::{SessionState, WaitReason};
+use crate::swap::SwapObstacle;
 use crate::transcript::{Segment, Transcript};
 
 pub use self::delegations::{Delegation, OPEN_DELEGATIONS};
@@ -140,6 +141,9 @@ pub struct Session {
     /// What its project is made of and no build has taken in yet, with the event that told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unbuilt: BTreeMap<String, Seq>,
+    /// Why the worker does not run what was saved of these, the first reason of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub obstacles: BTreeMap<String, SwapObstacle>,
     /// When the last build of its project that succeeded was requested: what was written before that is built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built: Option<Timestamp>,
@@ -323,6 +327,7 @@ impl Session {
             surroundings: None,
             startup: None,
             unbuilt: BTreeMap::new(),
+            obstacles: BTreeMap::new(),
             built: None,
             agent: None,
             queue: Vec::new(),

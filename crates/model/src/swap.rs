@@ -104,7 +104,7 @@ impl Swap {
     }
 }
 
-/// Says in a line what runs now, or what does not and why.
+/// Says in a line what runs now, or what does not and why. Where nothing was to be exchanged, that is the files.
 impl std::fmt::Display for Swap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         fn list<T: std::fmt::Display>(all: &[T]) -> String {
@@ -115,7 +115,11 @@ impl std::fmt::Display for Swap {
             }
             words.join(", ")
         }
+        let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
         match (&self.obstacles[..], &self.outdated[..]) {
+            ([], _) if self.is_nothing() => {
+                f.write_str(&list(&self.files.keys().map(name).collect::<Vec<_>>()))
+            }
             ([], []) => f.write_str(&list(&self.swapped)),
             ([], outdated) => {
                 write!(f, "{}; made earlier and not made again: {}", list(&self.swapped), list(outdated))
@@ -128,6 +132,11 @@ impl std::fmt::Display for Swap {
 impl std::fmt::Display for SwapObstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
-        write!(f, "{} ({file}:{}): {}", self.name, self.line, self.reason)
+        // What a compiler says has several lines.
+        let reason = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        match reason.starts_with(&self.name) {
+            true => write!(f, "{reason} ({file}:{})", self.line),
+            false => write!(f, "{} ({file}:{}): {reason}", self.name, self.line),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mainstay_client::Client;
 use mainstay_home::Home;
-use mainstay_model::{Error, Event, EventBody, JobSpec, Seq, SessionId, Timestamp, WarmUpReason};
+use mainstay_model::{Divergence, Error, Event, EventBody, JobSpec, Seq, SessionId, Timestamp, WarmUpReason};
 use mainstay_protocol::operations::GetSession;
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::{Paint, Tone, note, printable};
@@ -362,7 +362,7 @@ impl PromptLoop {
             // That the definitions are other ones now is told, and what came of a reload.
             let is_sound = matches!(
                 &event.body,
-                EventBody::WarmUpCompleted { diverged, reload: None, .. } if diverged.is_empty()
+                EventBody::WarmUpCompleted { diverged, reload: None, .. } if !diverged.iter().any(Divergence::is_told)
             );
             if !is_ours && !is_sound {
                 self.hear(&event);

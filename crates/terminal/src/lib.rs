@@ -33,7 +33,7 @@ pub use self::displays::{Surface, cut, display_text, result_text};
 pub use self::eval_summary::eval_summary;
 pub use self::hidden_input::HiddenInput;
 pub use self::markdown::{events as markdown_events, is_blank_before, rendered as rendered_markdown};
-pub use self::message::{note, say_failures_as_json, show_error, show_failure, tell_news};
+pub use self::message::{note, say_failures_as_json, show_error, show_failure, tell_news, tell_unbuilt};
 pub use self::next_step::next_step;
 pub use self::open_line::OpenLine;
 pub use self::pager::page;

@@ -38,6 +38,14 @@ pub fn note(text: &str) {
     eprintln!("{}", Paint::stderr().tone(Tone::Faint, text));
 }
 
+/// Says what was saved of a session's project and is not what runs: what code gives then is not of that.
+pub fn tell_unbuilt(session: &SessionView) {
+    if let Some(unbuilt) = session.startup.as_ref().and_then(|startup| startup.unbuilt.as_ref()) {
+        let words = format!("{} (`mainstay session rebuild --keep`)", printable(unbuilt));
+        eprintln!("{}", Paint::stderr().tone(Tone::Warning, &words));
+    }
+}
+
 /// Says what a rebuilding left otherwise than before, where no eval has begun since.
 pub fn tell_news(session: &SessionView) {
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {

@@ -280,6 +280,8 @@ impl Run {
         let (connection, OpenedSession { session, was_idle }) = connected(home, "cli", settled).await?;
         if was_idle {
             eprint!("{}", startup_text(&session, Paint::stderr()));
+        } else {
+            terminal::tell_unbuilt(&session);
         }
         terminal::tell_news(&session);
         let mut eval = CommandWait::new(self, &session, sent.named(), Asker::Code)?;

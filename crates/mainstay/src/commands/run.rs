@@ -117,6 +117,7 @@ impl Run {
         if self.target.kind.is_none() {
             check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }
+        terminal::tell_unbuilt(&session);
         terminal::tell_news(&session);
         let mut ran = RunCells::new();
         let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;

@@ -102,17 +102,83 @@ fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     let obstacle = &swap["body"]["obstacles"][0];
     assert_eq!((&obstacle["code"], &obstacle["line"]), (&json!("shape"), &json!(3)), "{swap}");
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "18", "nothing of it runs");
-    assert_eq!(world.session()["startup"]["unbuilt"], "changed and not built yet: Shop.fs");
+    let unbuilt = world.session()["startup"]["unbuilt"].as_str().unwrap().to_owned();
+    assert_eq!(unbuilt, "saved and not what runs: Shop.fs; the type `Item` changed (Shop.fs:3)");
+    let told = world.run(["eval", "Cart.total [ 1; 2 ]"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, "val it: int = 18\n"), "{told:?}");
+    assert_eq!(told.stderr, format!("{unbuilt} (`mainstay session rebuild --keep`)\n"), "{told:?}");
     let rebuilt = world.run(["session", "rebuild", "--keep"]);
     assert_eq!(rebuilt.code, 0, "{rebuilt:?}");
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "24");
     assert_eq!(world.session()["startup"]["unbuilt"], Value::Null);
+    let told = world.run(["eval", "Cart.total [ 1; 2 ]"]);
+    assert_eq!((told.code, told.stderr.as_str()), (0, ""), "{told:?}");
 
     // What was built is what later saves are compared with.
     let mut follower = world.follow(last_seq(&world));
     save(&world, &source("count * 9", "Name: string; Price: int"));
     follower.wait_for("sourcesSwapped");
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "27");
+
+    // What is taken back leaves nothing to be said.
+    save(&world, &source("count * ", "Name: string; Price: int"));
+    assert_eq!(follower.wait_for("sourcesSwapped")["body"]["obstacles"][0]["code"], "syntax_error");
+    save(&world, &source("count * 9", "Name: string; Price: int"));
+    let swap = follower.wait_for("sourcesSwapped");
+    assert_eq!((names(&swap), swap["body"]["obstacles"].clone()), (Vec::new(), Value::Null), "{swap}");
+    let told = world.run(["eval", "Cart.total [ 1; 2 ]"]);
+    assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("val it: int = 27\n", ""), "{told:?}");
+    let events = world.run(["events", "--kind", "sourcesSwapped"]);
+    assert!(events.stdout.contains("runs as saved: Shop.fs"), "{events:?}");
+}
+
+/// A file of a project, whose function depends on what its project defines.
+fn conditional(module: &str, sum: &str) -> String {
+    format!(
+        "module {module}
+#if APP && !LIB
+let which (x: int) = \"app\", x + {sum}
+#endif
+#if LIB && !APP
+let which (x: int) = \"lib\", x + {sum}
+#endif
+"
+    )
+}
+
+#[test]
+fn conditional_code_is_exchanged_by_what_its_own_project_defines() {
+    let world = World::new();
+    let projects = [
+        ("Lib", "<DefineConstants>$(DefineConstants);LIB</DefineConstants>", ""),
+        (
+            "App",
+            "<OtherFlags>--define:APP</OtherFlags>",
+            r#"<ProjectReference Include="../Lib/Lib.fsproj" />"#,
+        ),
+    ];
+    let write = |file: String, text: String| std::fs::write(world.work().join(file), text).unwrap();
+    for (name, defines, refers) in projects {
+        std::fs::create_dir(world.work().join(name)).unwrap();
+        let project = format!(
+            r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework>{defines}</PropertyGroup>
+  <ItemGroup><Compile Include="{name}.fs" />{refers}</ItemGroup>
+</Project>"#
+        );
+        write(format!("{name}/{name}.fsproj"), project);
+        write(format!("{name}/{name}.fs"), conditional(name, "1"));
+    }
+    let made = world.run(["session", "new", "--project", "App/App.fsproj"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert_eq!(world.eval("Lib.which 2, App.which 2")["value"], "((\"lib\", 3), (\"app\", 3))");
+    let mut follower = world.follow(last_seq(&world));
+    for (name, _, _) in projects {
+        write(format!("{name}/{name}.fs"), conditional(name, "10"));
+        let swap = follower.wait_for("sourcesSwapped");
+        assert_eq!(names(&swap), [format!("{name}.which")], "{swap}");
+    }
+    assert_eq!(world.eval("Lib.which 2, App.which 2")["value"], "((\"lib\", 12), (\"app\", 12))");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
     let changed = follower.wait_for("sourcesChanged");
     let shop = world.work().join("Shop.fs");
     assert_eq!(changed["body"]["changed"], serde_json::json!([shop]));
-    let words = "changed and not built yet: Shop.fs";
+    let words = "saved and not what runs: Shop.fs";
     assert_eq!(world.session()["startup"]["unbuilt"], words);
     assert_eq!(world.eval("price")["value"], "1", "it is told, and nothing is built by itself");
 
@@ -126,7 +126,7 @@ fn what_was_written_before_a_session_began_is_told_too(world: &World) {
     write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 3\n");
     ok(world.run(["session", "new", "--project", "Shop.fsproj", "--name", "later"]));
     let said = ok(world.run(["session", "show", "later"])).stdout;
-    assert!(said.contains("changed and not built yet: Shop.fs"), "{said}");
+    assert!(said.contains("saved and not what runs: Shop.fs"), "{said}");
 }
 
 /// How many events of this kind the session has.

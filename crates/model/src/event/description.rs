@@ -285,8 +285,8 @@ fn quoted(alias: Option<&String>) -> String {
     alias.map(|alias| format!("`{alias}`")).unwrap_or_default()
 }
 
-const fn tone_of_rebuilt(diverged: &[Divergence]) -> Tone {
-    if diverged.is_empty() { Tone::Good } else { Tone::Warning }
+fn tone_of_rebuilt(diverged: &[Divergence]) -> Tone {
+    if diverged.iter().any(Divergence::is_told) { Tone::Warning } else { Tone::Good }
 }
 
 const fn words_of_reason(reason: WarmUpReason) -> &'static str {
@@ -310,6 +310,7 @@ fn words_of_rebuilt(restored: Option<&Restored>, diverged: &[Divergence]) -> Str
 
 /// Where a rebuilt session differs from before, at most as many places as are kept.
 fn words_of_divergences(diverged: &[Divergence]) -> String {
+    let diverged: Vec<_> = diverged.iter().filter(|divergence| divergence.is_told()).collect();
     let named = diverged.iter().take(DIVERGENCES_KEPT).map(|divergence| format!("; {divergence}"));
     let more = match diverged.len().saturating_sub(DIVERGENCES_KEPT) {
         0 => String::new(),

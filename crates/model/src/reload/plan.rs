@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 use super::Description;
 use crate::fingerprint::Environment;
 use crate::id::Seq;
-use crate::replay::ReplayItem;
+use crate::replay::{LAST_VALUE, ReplayItem};
 use crate::validity::{Records, Validity};
 
 /// A submission that a rebuilding would run again.
@@ -51,9 +51,6 @@ impl<'a> Candidate<'a> {
         names.filter(|name| *name != LAST_VALUE)
     }
 }
-
-/// What the last value of all is called.
-const LAST_VALUE: &str = "it";
 
 fn words_of(code: &str) -> BTreeMap<&str, usize> {
     let mut words = BTreeMap::new();

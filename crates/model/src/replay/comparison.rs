@@ -97,7 +97,7 @@ fn error_of(ending: &JobEnding, result: &EvalResult) -> Option<String> {
 }
 
 /// How a text begins, on one line.
-fn beginning(text: &str, characters: usize) -> String {
+pub(crate) fn beginning(text: &str, characters: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(characters).collect();
     if short.len() < line.len() {

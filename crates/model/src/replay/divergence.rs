@@ -50,6 +50,11 @@ impl Divergence {
     pub fn of(session: SessionId, ran_in: SessionId, requested: Seq, kind: DivergenceKind) -> Self {
         Self { requested, session: (ran_in != session).then_some(ran_in), kind }
     }
+
+    /// Whether people are told of it. That an expression alone gave another value is nothing that later code can see, but for the last one.
+    pub fn is_told(&self) -> bool {
+        !matches!(&self.kind, DivergenceKind::Values { names, .. } if names.iter().all(|name| name == LAST_VALUE))
+    }
 }
 
 /// What became of a submission that diverged.
@@ -77,6 +82,9 @@ pub enum DivergenceKind {
     /// It was not run: it had asked for a secret, which is not kept.
     Secret,
 }
+
+/// The name of the last expression's value.
+pub(crate) const LAST_VALUE: &str = "it";
 
 /// How many names a divergence has at most.
 pub const NAMES_KEPT: usize = 20;

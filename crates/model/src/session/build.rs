@@ -5,13 +5,16 @@ use super::running_job::RunningJob;
 use crate::agent::JobKind;
 use crate::fingerprint::{Reference, References};
 use crate::id::Seq;
+use crate::replay::beginning;
 use crate::startup::Startup;
 use crate::swap::Swap;
 
 impl Session {
-    /// What its project is made of and no build has taken in yet, in a sentence; none where there is nothing.
+    /// What its project is made of and neither a build nor the worker has taken in yet, in a sentence, with the first reason that is known;
+    /// none where there is nothing.
     pub fn unbuilt_words(&self) -> Option<String> {
         const NAMED: usize = 3;
+        const REASON_CHARACTERS: usize = 160;
         let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
         let mut names: Vec<String> = self.unbuilt.keys().take(NAMED).map(name).collect();
         let more = self.unbuilt.len() - names.len();
@@ -20,7 +23,9 @@ impl Session {
         }
         let last = names.pop()?;
         let all = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
-        Some(format!("changed and not built yet: {all}"))
+        let obstacle = self.unbuilt.keys().find_map(|file| self.obstacles.get(file));
+        let why = obstacle.map(|one| format!("; {}", beginning(&one.to_string(), REASON_CHARACTERS)));
+        Some(format!("saved and not what runs: {all}{}", why.unwrap_or_default()))
     }
 
     /// The job that builds its project, where one does.
@@ -68,18 +73,29 @@ impl Session {
         // Whoever built it has built its sources.
         if changed.iter().filter_map(|name| new.get(name)).any(|now| self.is_of_project(now)) {
             self.unbuilt.clear();
+            self.obstacles.clear();
         }
     }
 
     /// Takes in which files' code runs now without a build, or which files wait for one.
     pub(super) fn swap_sources(&mut self, swap: &Swap, at: Seq) {
         for file in swap.files.keys().chain(swap.obstacles.iter().map(|obstacle| &obstacle.file)) {
+            self.obstacles.remove(file);
             if swap.is_applied() {
                 self.unbuilt.remove(file);
             } else {
                 self.unbuilt.insert(file.clone(), at);
             }
         }
+        for obstacle in &swap.obstacles {
+            self.obstacles.entry(obstacle.file.clone()).or_insert_with(|| obstacle.clone());
+        }
+    }
+
+    /// Takes in that a build has taken in what was known to be unbuilt when it was requested.
+    pub(super) fn take_built(&mut self, requested: Seq) {
+        self.unbuilt.retain(|_, told| *told > requested);
+        self.obstacles.retain(|file, _| self.unbuilt.contains_key(file));
     }
 
     pub(super) fn change_sources(&mut self, changed: &[String], in_build: bool, at: Seq) {

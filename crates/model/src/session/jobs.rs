@@ -66,7 +66,7 @@ impl Session {
         }
         match (ending, build) {
             (WorkEnding::Done { .. }, Some((since, at))) => {
-                self.unbuilt.retain(|_, told| *told > since);
+                self.take_built(since);
                 self.built = Some(at);
             }
             // What this build had is still not built, and the next time it is written may mend it: that is told.

@@ -28,7 +28,8 @@ impl Session {
 
     pub(super) fn complete_warm_up(&mut self, worker: WorkerInfo, diverged: &[Divergence]) {
         if self.step(Transition::WarmUpCompleted, Activity::Ready) {
-            let diverged: Vec<_> = diverged.iter().take(DIVERGENCES_KEPT).cloned().collect();
+            let told = diverged.iter().filter(|divergence| divergence.is_told());
+            let diverged: Vec<_> = told.take(DIVERGENCES_KEPT).cloned().collect();
             self.rebuilt = (!diverged.is_empty()).then_some(Rebuilt { diverged, is_news: true });
             self.worker = Some(worker);
         }

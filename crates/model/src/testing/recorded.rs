@@ -132,7 +132,7 @@ fn said(test: &TestResult) -> (String, Option<TestPlace>) {
 /// What an event says of code that is another now, or is to be.
 fn change_of(event: &Event) -> Option<String> {
     match &event.body {
-        EventBody::SourcesSwapped(swap) => Some(swap.to_string()),
+        EventBody::SourcesSwapped(swap) => (!swap.is_nothing()).then(|| swap.to_string()),
         EventBody::SourcesChanged { .. }
         | EventBody::AssembliesChanged { .. }
         | EventBody::WarmUpCompleted { .. }

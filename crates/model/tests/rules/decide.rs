@@ -14,7 +14,7 @@ use mainstay_model::{
     Event, EventBody, Input, JobEnding, JobId, JobKind, JobReport, JobSpec, Lease, LeaseId, Limits,
     LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References,
     Response, RunnerInfo, RunnerNotice, RunningJob, Seq, Session, SessionCommand, SessionKind, SessionState,
-    Source, Startup, Swap, Timestamp, Version, WorkEnding, WrittenFile, decide,
+    Source, Startup, Swap, SwapObstacle, Timestamp, Version, WorkEnding, WrittenFile, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -1003,6 +1003,41 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
         versions.push(story.session.version.0);
     }
     assert_eq!(versions, [0, 1, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5, 6]);
+}
+
+#[test]
+fn what_is_saved_and_does_not_run_is_told_with_its_reason_until_it_does() {
+    let [a, b] = SOURCES;
+    let swap = |file: &str, reason: Option<&str>| {
+        let obstacle = reason.map(|reason| SwapObstacle {
+            file: file.to_owned(),
+            code: "shape".to_owned(),
+            name: "Item".to_owned(),
+            line: 3,
+            reason: reason.to_owned(),
+        });
+        let files = [(file.to_owned(), String::new())].into();
+        Step::Swapped(Swap { files, obstacles: obstacle.into_iter().collect(), ..Swap::default() })
+    };
+    let build = Step::Command(SessionCommand::Work(JobSpec::Build));
+    let built =
+        Step::Built { of_running: true, report: BuildReport { built: Ok(()), diagnostics: Vec::new() } };
+    let mut story = after(ready());
+    for (step, words) in [
+        (swap(b, Some("Item\nchanged")), Some("b.fs; Item changed (b.fs:3)")),
+        (swap(a, None), Some("b.fs; Item changed (b.fs:3)")),
+        (swap(b, Some("it has an error")), Some("b.fs; Item (b.fs:3): it has an error")),
+        (swap(b, None), None),
+        (swap(b, Some("it changed")), Some("b.fs; Item (b.fs:3): it changed")),
+        (build, Some("b.fs; Item (b.fs:3): it changed")),
+        (built, None),
+        (Step::WarmedUp, None),
+        (Step::Written(vec![b]), Some("b.fs")),
+    ] {
+        story.take(step);
+        let words = words.map(|words| format!("saved and not what runs: {words}"));
+        assert_eq!(story.session.unbuilt_words(), words);
+    }
 }
 
 #[test]

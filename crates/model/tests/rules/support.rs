@@ -1082,6 +1082,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             surroundings,
             startup: None,
             unbuilt: BTreeMap::new(),
+            obstacles: BTreeMap::new(),
             built: None,
             agent: None,
             queue: Vec::new(),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::replay::DivergenceKind;
+use crate::swap::SwapObstacle;
 use crate::{Compaction, Message, Part, PartRole, Segment, Seq, WorkerExit};
 
 fn words(body: &EventBody) -> String {
@@ -59,6 +60,43 @@ fn a_line_holds_only_so_many_divergences() {
     assert_eq!(ready(1), "ready: fsharp, 9 replayed; #1 ended otherwise (1 ms)");
     assert!(ready(20).ends_with("; #20 ended otherwise (1 ms)"));
     assert!(ready(23).ends_with("; #20 ended otherwise; … and 3 more (1 ms)"));
+}
+
+#[test]
+fn that_only_an_expression_gave_another_value_is_not_told() {
+    let values = |names: &[&str]| Divergence {
+        requested: Seq(7),
+        session: None,
+        kind: DivergenceKind::Values {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            now: Default::default(),
+        },
+    };
+    assert_eq!(words_of_divergences(&[values(&["it"])]), "");
+    assert_eq!(tone_of_rebuilt(&[values(&["it"])]), Tone::Good);
+    let told = words_of_divergences(&[values(&["it"]), values(&["it", "now"])]);
+    assert_eq!(told, "; #7 gave another `it`, `now`");
+}
+
+#[test]
+fn what_was_saved_is_told_in_one_line_also_where_nothing_was_to_be_exchanged() {
+    let swapped = |swap: Swap| words(&EventBody::SourcesSwapped(Box::new(swap)));
+    let files = [("/shop/Cart.fs".to_owned(), String::new())];
+    assert_eq!(
+        swapped(Swap { files: files.clone().into(), ..Swap::default() }),
+        "runs as saved: Cart.fs",
+        "it was taken back"
+    );
+    let obstacle = SwapObstacle {
+        file: "/shop/Cart.fs".to_owned(),
+        code: "not_compiled".to_owned(),
+        name: "Cart.fs".to_owned(),
+        line: 3,
+        reason: "This expression was expected to have type\n    'int'    \nbut has 'string'".to_owned(),
+    };
+    let refused = swapped(Swap { files: files.into(), obstacles: vec![obstacle], ..Swap::default() });
+    let line = "saved, and not what runs: Cart.fs (Cart.fs:3): This expression was expected to have type 'int' but has 'string'";
+    assert!(refused.starts_with(line), "{refused}");
 }
 
 #[test]
