@@ -8,8 +8,8 @@ use std::time::Duration;
 use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_model::{
-    CodeMark, Error, EventBody, JobSpec, LiveTesting, Seq, TestHistory, TestPart, TestPolicy, TestRun,
-    TestSelection, WorkEnding,
+    CodeMark, Divergence, Error, EventBody, JobSpec, LiveTesting, Seq, Swap, TestHistory, TestPart,
+    TestPolicy, TestRun, TestSelection, WorkEnding,
 };
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::{Follow, RefreshSession};
@@ -49,6 +49,8 @@ enum NextAction {
 #[derive(Debug, Default)]
 struct PendingChanges {
     due: Option<NextAction>,
+    /// The files that were saved and are not what runs, and that a build would take in.
+    refused: BTreeSet<String>,
     words: Vec<String>,
     /// Whether the project is built, or a worker comes up: what comes of that is waited for.
     is_under_way: bool,
@@ -69,21 +71,47 @@ impl PendingChanges {
                 *self = Self::default();
             }
         }
+        if let EventBody::SourcesSwapped(swap) = body {
+            self.hear_swap(swap);
+        }
         let due = due_for(body);
-        if due.is_some() || matches!(body, EventBody::SessionFaulted { .. }) {
+        if is_told(body, due) {
             self.words.push(event_line(body).1);
         }
         self.due = self.due.max(due);
         self.is_over |= matches!(body, EventBody::SessionDeleted);
     }
 
+    /// Takes in which files wait for a build now. What a later save has mended needs none.
+    fn hear_swap(&mut self, swap: &Swap) {
+        let files = swap.files.keys().chain(swap.obstacles.iter().map(|obstacle| &obstacle.file));
+        for file in files {
+            if is_buildable(swap) {
+                self.refused.insert(file.clone());
+            } else {
+                self.refused.remove(file);
+            }
+        }
+    }
+
+    /// What is to be done next.
+    fn due(&self) -> Option<NextAction> {
+        let build = (!self.refused.is_empty()).then_some(NextAction::Build);
+        self.due.max(build)
+    }
+
     fn is_to_be_told(&self) -> bool {
-        !self.is_under_way && (self.due.is_some() || !self.words.is_empty())
+        !self.is_under_way && (self.due().is_some() || !self.words.is_empty())
+    }
+
+    /// Whether nothing has happened that leads to more.
+    fn is_at_rest(&self) -> bool {
+        !self.is_under_way && self.due().is_none()
     }
 
     /// How long nothing else must happen before it is acted upon.
     fn quiet(&self) -> Duration {
-        if self.due == Some(NextAction::Reach) { Duration::ZERO } else { QUIET }
+        if self.due() == Some(NextAction::Reach) { Duration::ZERO } else { QUIET }
     }
 }
 
@@ -93,13 +121,30 @@ fn due_for(body: &EventBody) -> Option<NextAction> {
         EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
     );
     if let EventBody::SourcesSwapped(swap) = body {
-        Some(if swap.is_applied() { NextAction::Reach } else { NextAction::Build })
+        (swap.is_applied() && !swap.is_nothing()).then_some(NextAction::Reach)
     } else if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
         Some(NextAction::Build)
     } else if matches!(body, EventBody::AssembliesChanged { .. }) {
         Some(NextAction::Load)
     } else {
         changes_code.then_some(NextAction::Run)
+    }
+}
+
+/// Whether a build could take in what was refused. Code that has syntax errors keeps it from succeeding too.
+fn is_buildable(swap: &Swap) -> bool {
+    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| obstacle.code != "syntax_error")
+}
+
+/// Whether an event is told of, where this is to be done for it. That a new worker has what the former had is no news.
+fn is_told(body: &EventBody, due: Option<NextAction>) -> bool {
+    match body {
+        EventBody::WarmUpCompleted { diverged, reload, .. } => {
+            let has_changes = reload.as_ref().is_some_and(|reload| !reload.changes.is_empty());
+            has_changes || diverged.iter().any(Divergence::is_told)
+        }
+        EventBody::SessionFaulted { .. } | EventBody::SourcesSwapped(_) => true,
+        _ => due.is_some(),
     }
 }
 
@@ -165,7 +210,6 @@ impl<'a> WatchMode<'a> {
     pub(super) async fn run(mut self) -> Result<ExitCode, Error> {
         let mut is_broken = self.run_tests().await?;
         loop {
-            note("waits for what changes; Ctrl-C ends it");
             let Some(due) = self.next_due().await? else { break };
             is_broken = match due {
                 NextAction::Reach => self.run_reached().await?,
@@ -255,6 +299,7 @@ impl<'a> WatchMode<'a> {
         let Connection { client, events } = connection;
         client.call(Follow::session(self.session.session.to_string(), self.seen)).await?;
         let mut quiet_at = Instant::now() + QUIET;
+        let mut waits = false;
         loop {
             tokio::select! {
                 event = events.recv() => {
@@ -268,9 +313,13 @@ impl<'a> WatchMode<'a> {
                 }
                 () = sleep_until(quiet_at), if happened.is_to_be_told() => {
                     std::mem::take(&mut happened.words).iter().for_each(|words| note(words));
-                    if let Some(due) = happened.due {
+                    if let Some(due) = happened.due() {
                         return Ok(Some(due));
                     }
+                }
+                () = sleep_until(quiet_at), if !waits && happened.is_at_rest() => {
+                    waits = true;
+                    note("waits for what changes; Ctrl-C ends it");
                 }
                 _ = self.interrupts.recv() => return Ok(None),
             }
@@ -304,14 +353,14 @@ impl<'a> WatchMode<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::{SessionCommand, TestOutcome, TestResult};
+    use mainstay_model::{SessionCommand, SwapObstacle, SwappedDeclaration, TestOutcome, TestResult};
 
     use super::*;
 
     fn due_after(bodies: impl IntoIterator<Item = EventBody>) -> Option<NextAction> {
         let mut happened = PendingChanges::default();
         bodies.into_iter().for_each(|body| happened.hear(&body));
-        happened.due.filter(|_| happened.is_to_be_told())
+        happened.due().filter(|_| happened.is_to_be_told())
     }
 
     fn job_requested(work: JobSpec) -> EventBody {
@@ -365,12 +414,50 @@ mod tests {
 
     #[test]
     fn an_exchange_of_code_is_acted_upon_at_once_unless_more_has_to_be_done() {
-        let swapped = EventBody::SourcesSwapped(Box::default());
         let mut happened = PendingChanges::default();
-        happened.hear(&swapped);
-        assert_eq!((happened.due, happened.quiet()), (Some(NextAction::Reach), Duration::ZERO));
+        happened.hear(&swapped(&["/p/a.fs"], None));
+        assert_eq!((happened.due(), happened.quiet()), (Some(NextAction::Reach), Duration::ZERO));
         happened.hear(&written());
-        assert_eq!((happened.due, happened.quiet()), (Some(NextAction::Build), QUIET));
+        assert_eq!((happened.due(), happened.quiet()), (Some(NextAction::Build), QUIET));
+    }
+
+    /// These files exchanged, or refused for a reason.
+    fn swapped(files: &[&str], obstacle: Option<&str>) -> EventBody {
+        let swapped = files.iter().map(|file| SwappedDeclaration {
+            name: "f".to_owned(),
+            file: (*file).to_owned(),
+            line: 1,
+            kept: None,
+        });
+        let obstacles = obstacle.iter().map(|code| SwapObstacle {
+            file: files[0].to_owned(),
+            code: (*code).to_owned(),
+            name: "f".to_owned(),
+            line: 1,
+            reason: String::new(),
+        });
+        EventBody::SourcesSwapped(Box::new(Swap {
+            files: files.iter().map(|file| ((*file).to_owned(), String::new())).collect(),
+            swapped: if obstacle.is_none() { swapped.collect() } else { Vec::new() },
+            obstacles: obstacles.collect(),
+            ..Swap::default()
+        }))
+    }
+
+    #[test]
+    fn what_was_refused_is_built_unless_a_later_save_has_mended_it() {
+        let (a, b) = (["/p/a.fs"], ["/p/b.fs"]);
+        let taken_back = EventBody::SourcesSwapped(Box::new(Swap {
+            files: [("/p/a.fs".to_owned(), String::new())].into(),
+            ..Swap::default()
+        }));
+        let refused = swapped(&a, Some("shape"));
+        assert_eq!(due_after([refused.clone()]), Some(NextAction::Build));
+        assert_eq!(due_after([refused.clone(), swapped(&b, None)]), Some(NextAction::Build));
+        assert_eq!(due_after([refused.clone(), swapped(&a, None)]), Some(NextAction::Reach));
+        assert_eq!(due_after([refused.clone(), taken_back.clone()]), None);
+        assert_eq!(due_after([swapped(&b, None), refused, taken_back]), Some(NextAction::Reach));
+        assert_eq!(due_after([swapped(&a, Some("syntax_error"))]), None, "no build would succeed");
     }
 
     #[test]
