@@ -111,6 +111,8 @@ struct WatcherTask {
 /// The files that have changed and were not looked at yet.
 struct Changes {
     files: HashSet<PathBuf>,
+    /// Those of them that were empty when they were due, and are waited for once more.
+    emptied: HashSet<PathBuf>,
     /// When they are looked at.
     due: Option<Instant>,
     /// When they are at the latest.
@@ -142,6 +144,7 @@ impl Changes {
     fn new(limits: &Limits) -> Self {
         Self {
             files: HashSet::new(),
+            emptied: HashSet::new(),
             due: None,
             latest: None,
             quiet: Duration::from_millis(limits.watch_quiet_ms),
@@ -168,6 +171,18 @@ impl Changes {
     fn take(&mut self) -> HashSet<PathBuf> {
         (self.due, self.latest) = (None, None);
         std::mem::take(&mut self.files)
+    }
+
+    /// Takes those that are to be looked at. An empty one is waited for once more: some editors empty a file before they write it.
+    fn take_written(&mut self, now: Instant, is_empty: impl Fn(&Path) -> bool) -> HashSet<PathBuf> {
+        let waited = std::mem::take(&mut self.emptied);
+        let (empty, written): (HashSet<_>, HashSet<_>) =
+            self.take().into_iter().partition(|path| is_empty(path) && !waited.contains(path));
+        if !empty.is_empty() {
+            self.add(empty.clone(), now);
+            self.emptied = empty;
+        }
+        written
     }
 }
 
@@ -197,7 +212,7 @@ impl WatcherTask {
                 }
                 Some(ended) = self.swaps.next() => self.swap_ended(ended).await,
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    let changed = self.changes.take();
+                    let changed = self.changes.take_written(Instant::now(), is_empty_code);
                     for (session, due) in self.files.due(&changed) {
                         self.attend_to(session, due).await;
                     }
@@ -348,6 +363,11 @@ impl WatcherTask {
     }
 }
 
+/// Whether a file is code, and nothing is in it.
+fn is_empty_code(path: &Path) -> bool {
+    path.to_str().is_some_and(is_code) && path.metadata().is_ok_and(|metadata| metadata.len() == 0)
+}
+
 fn told(session: SessionId, attended: Result<(), Error>) {
     if let Err(error) = attended {
         tracing::debug!(%session, %error, "a change of a session's files came to nothing");
@@ -396,5 +416,26 @@ mod tests {
         changes.add([PathBuf::from("/a")], after(2_000));
         changes.add_sources([PathBuf::from("/b.fs")], after(2_000));
         assert_eq!(changes.due, Some(after(2_020)), "what runs is not waited for as long as a build");
+    }
+
+    #[test]
+    fn a_file_that_an_editor_has_emptied_is_waited_for_once_more() {
+        let limits = Limits { watch_quiet_ms: 300, watch_longest_ms: 1_000, ..Limits::default() };
+        let mut changes = Changes::new(&limits);
+        let began = Instant::now();
+        let after = |ms| began + Duration::from_millis(ms);
+        let [a, b] = ["/a.fs", "/b.fs"].map(PathBuf::from);
+        let is_a = |path: &Path| path == a;
+        changes.add_sources([a.clone(), b.clone()], began);
+        assert_eq!(changes.take_written(after(20), is_a), HashSet::from([b]));
+        assert_eq!(changes.due, Some(after(320)));
+        changes.add_sources([a.clone()], after(50));
+        assert_eq!(changes.due, Some(after(70)), "it was written");
+        assert_eq!(changes.take_written(after(70), |_| false), HashSet::from([a.clone()]));
+
+        changes.add_sources([a.clone()], after(2_000));
+        assert_eq!(changes.take_written(after(2_020), is_a), HashSet::new());
+        assert_eq!(changes.take_written(after(2_320), is_a), HashSet::from([a.clone()]), "it stays empty");
+        assert_eq!(changes.due, None);
     }
 }
