@@ -331,7 +331,12 @@ const EDITS: &[Edit] = &[
         ["(2, 1)", "(11, 10)"],
     ),
     edit("right + 1", "right + 10", "Basket(1) +. 1", ["2", "11"]),
-    edit("int -> int = fun y -> x + y", "int -> int = fun y -> x + y * 10", "Basket(1).Gives 1 2", ["3", "21"]),
+    edit(
+        "int -> int = fun y -> x + y",
+        "int -> int = fun y -> x + y * 10",
+        "Basket(1).Gives 1 2",
+        ["3", "21"],
+    ),
     edit("| y -> x * y", "| y -> x * y * 10", "Basket(1).GivesCases 2 3", ["6", "60"]),
     edit("inner.Depth", "inner.Depth * 10", "InnerUses.asks 1", ["(1, 1)", "(10, 1)"]),
     edit("hidden.Width", "hidden.Width * 10", "InnerUses.asks 1", ["(1, 1)", "(1, 10)"]),
