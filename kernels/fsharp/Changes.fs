@@ -170,11 +170,45 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
     let rec holding (version: Version) (tests: (Source * Outline * Item) list) : Item list =
         let source = version.Of
         let names = tests |> List.collect (fun (_, outline, item) -> namesOf outline item)
-        let isHeld (item: Item) = tests |> List.exists (fun (of', _, one) -> of'.Path = source.Path && one.Key = item.Key)
+        let isHeld (item: Item) = tests |> List.exists (fun (owner, _, one) -> owner.Path = source.Path && one.Key = item.Key)
         let found =
             if List.isEmpty names then []
             else version.Now.Items |> List.filter (fun item -> item.Kind = Value && not (isHeld item) && List.exists (canMeanWithin item) names && Replaced.isExpectoTest source.Baseline.Assembly item)
         if List.isEmpty found then [] else found @ holding version (tests @ [ for item in found -> source, version.Now, item ])
+
+    /// What of a file has to be made again since it holds tests of Expecto's that have changed, and what of these something holds that is not.
+    let heldIn (versions: Version list) (version: Version) : Item list * Obstacle list =
+        let source = version.Of
+        let isDue (one: Version) (item: Item) =
+            match one.Of.Baseline.Current.TryGetValue(keyOf one.Of.Path item) with
+            | true, running -> running.Text <> item.Text
+            | _ -> one.Difference.Changed |> List.exists (fun changed -> changed.Key = item.Key)
+        match [ for item in version.Now.Items do if item.Kind = Value && isDue version item && Replaced.isExpectoTest source.Baseline.Assembly item then source, version.Now, item ] with
+        | [] -> [], []
+        | (_, _, first) :: _ as tests ->
+            let remade = holding version tests
+            let all = tests @ [ for item in remade -> source, version.Now, item ]
+            let others =
+                [ for other in paths do
+                    if other <> source.Path && not (isBefore other source.Path) then
+                        match versions |> List.tryFind (fun one -> one.Of.Path = other), sourceOf other with
+                        | Some one, _ -> yield one
+                        | None, Ok owner -> yield versionWith Set.empty owner (runningOf owner)
+                        | None, Error _ -> () ]
+            let elsewhere = others |> List.collect (fun one -> holding one all)
+            let fixedHere = remade |> List.filter (obstaclesOf >> List.isEmpty >> not)
+            let refused (item: Item) = refusal source.Path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again")
+            remade, elsewhere @ fixedHere |> List.truncate 1 |> List.map refused
+
+    /// The new names of a file that other files mention which cannot be read.
+    let mentionedUnread (version: Version) : Obstacle list =
+        let path, news = version.Of.Path, version.Difference.News
+        [ for baseline in baselines do
+            for other, text in baseline.Sources do
+                match sourceOf other with
+                | Error _ when not (List.isEmpty news) && not (isBefore other path) ->
+                    for reason in mentionedIn (Path.GetFileName other) (wordsIn text) news -> refusal path reason.Code reason.Name reason.Line reason.Words
+                | _ -> () ]
 
     /// What is to be compiled of a file, where these have changed.
     let changeOf (versions: Version list) (version: Version) : Result<Change, Obstacle list> =
@@ -191,28 +225,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let ofNews (found: News, reason: Reason) =
             let other = elsewhere |> List.tryPick (fun (other, one) -> if one = found then Some other else None)
             refusal (defaultArg other path) reason.Code reason.Name reason.Line (if other.IsSome then reason.Words + " (" + Path.GetFileName path + ")" else reason.Words)
-        let tests = [ for item in difference.Changed do if Replaced.isExpectoTest source.Baseline.Assembly item then source, version.Now, item ]
-        let remade = holding version tests
-        let held =
-            if List.isEmpty tests then []
-            else
-                let all = tests @ [ for item in remade -> source, version.Now, item ]
-                [ for other in paths do
-                    if other <> path && not (isBefore other path) then
-                        match versions |> List.tryFind (fun one -> one.Of.Path = other), sourceOf other with
-                        | Some one, _ -> yield one
-                        | None, Ok of' -> yield versionWith Set.empty of' (runningOf of')
-                        | None, Error _ -> () ]
-                |> List.collect (fun one -> holding one all |> List.filter (fun item -> one.Difference.Changed |> List.forall (fun changed -> changed.Key <> item.Key)))
-                |> List.truncate 1
-                |> List.map (fun item -> let _, _, first = tests.Head in refusal path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again"))
-        let unread =
-            [ for baseline in baselines do
-                for other, text in baseline.Sources do
-                    match sourceOf other with
-                    | Error _ when not (List.isEmpty difference.News) && not (isBefore other path) ->
-                        for reason in mentionedIn (Path.GetFileName other) (wordsIn text) difference.News -> refusal path reason.Code reason.Name reason.Line reason.Words
-                    | _ -> () ]
+        let remade, held = heldIn versions version
         let notModifiable = [ for reason in Option.toList source.Baseline.Obstacle -> refusal path "not_modifiable" source.Baseline.Name 1 reason ]
         let tooMany =
             if List.length mentioning <= mostElsewhere then []
@@ -220,7 +233,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let reopened, refused = if List.isEmpty difference.Obstacles then reopenedIn path difference else [], []
         let difference = { difference with Affected = difference.Affected @ mentioning @ reopened }
         let own = [ for found in difference.Obstacles -> refusal path found.Code found.Name found.Line found.Words ]
-        match notModifiable @ own @ List.map ofNews fixedOnes @ held @ unread @ tooMany @ refused with
+        match notModifiable @ own @ List.map ofNews fixedOnes @ held @ mentionedUnread version @ tooMany @ refused with
         | [] ->
             let affected =
                 difference.Affected
@@ -228,7 +241,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                 |> List.map (fun (key, all) -> key, String.Join(" ", all |> List.collect snd |> List.distinct))
                 |> Map.ofList
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
-            let due, restored = toCompile source version.Now difference (remade |> List.filter (obstaclesOf >> List.isEmpty))
+            let due, restored = toCompile source version.Now difference remade
             Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all
 

@@ -129,7 +129,8 @@ let mentionedIn (file: string) (words: Set<string>) (news: News list) : Reason l
 /// What of another file may mean something else because of names that are new or gone: declarations, each with these names, and the names
 /// that something mentions which cannot be compiled anew. `isCompiled` tells of what is compiled anyway.
 let affectedIn (outline: Outline) (isCompiled: Item -> bool) (news: News list) : (Item * string list) list * (News * Reason) list =
-    let news = news |> List.filter (fun one -> one.Of.Reach <> InModule)
+    // What has another signature may have been seen by others before.
+    let news = news |> List.filter (fun one -> one.Of.Reach <> InModule || one.Novelty = Resigned)
     let found =
         [ for item in outline.Items do
             if not (isCompiled item) then

@@ -166,7 +166,7 @@ type Isolated(session: Session) =
                 undo.Add(shown entity)
             work (fun environment -> (pathsField environment).SetValue(environment, kept))
         finally
-            for one in undo do one ()
+            for one in Seq.rev undo do try one () with _ -> ()
 
     /// Runs a submission with the rights of code that stands there; says whether it did, and what the compiler says. What it defines is
     /// seen by later ones of this kind. The session may run code meanwhile, but compile none.

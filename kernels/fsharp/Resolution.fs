@@ -58,10 +58,20 @@ let private isPrivate (access: Access) : bool =
 /// The path of the module or type in which something private is declared.
 let private privateTo (symbol: Symbol) : string list option =
     let pathOf (entity: Entity) = [ (if entity.AccessPath = "global" then "" else entity.AccessPath); entity.DisplayName ] |> List.collect (fun part -> List.ofArray (part.Split([| '.' |], StringSplitOptions.RemoveEmptyEntries)))
+    let around (entity: Entity) =
+        let path = pathOf entity
+        // What is in a private module is seen where that is.
+        let isInPrivate = entity.DeclaringEntity |> Option.exists (fun owner -> isPrivate owner.Accessibility)
+        Some(List.truncate (path.Length - (if isInPrivate then 2 else 1)) path)
     match symbol with
     | :? Member as one when isPrivate one.Accessibility ->
         // What is in a private module is seen where that is.
         one.DeclaringEntity |> Option.map (fun owner -> let path = pathOf owner in if isPrivate owner.Accessibility then List.truncate (path.Length - 1) path else path)
+    | :? Entity as entity when isPrivate entity.Accessibility -> around entity
+    | :? Field as field ->
+        (match field.DeclaringEntity with
+         | Some owner when isPrivate owner.Accessibility -> around owner
+         | _ -> None)
     | _ -> None
 
 let private isOfObject (symbol: Symbol) : bool =

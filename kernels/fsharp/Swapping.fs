@@ -195,7 +195,15 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             [ for change in changes do
                 for item in change.Restored do
                     for old in change.Source.Baseline.Current.[keyOf change.Source.Path item].Methods -> change.Source, { Deltas.Old = old; Deltas.New = Deltas.AsBuilt } ]
-        let byAssembly = replaced @ restored |> List.groupBy (fun (source, _) -> source.Baseline.Name)
+        // What has another signature now is called by code of the session as it was built.
+        let resigned =
+            [ for change in changes do
+                for item, isAdded in change.Items do
+                    match change.Source.Baseline.Current.TryGetValue(keyOf change.Source.Path item) with
+                    | true, running when isAdded && compiled |> List.exists (fun one -> one.Of.Path = change.Source.Path && one.Slice.Item.Key = item.Key && List.isEmpty one.Redirections) ->
+                        for old in running.Methods do yield change.Source, { Deltas.Old = old; Deltas.New = Deltas.AsBuilt }
+                    | _ -> () ]
+        let byAssembly = replaced @ restored @ resigned |> List.groupBy (fun (source, _) -> source.Baseline.Name)
         each [ for _, all in byAssembly -> fst all.Head, List.map snd all ] []
 
     /// Whether a declaration runs otherwise than it has run.
@@ -254,14 +262,17 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
             let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
             let runs (changes: Change list) (compiled: Compiled list) =
-                hear (try exchanged changes compiled with _ -> [])
+                let exchanged = try exchanged changes compiled with _ -> []
                 remember changes compiled
+                try hear exchanged with _ -> ()
             match redirect changes compiled with
             | _, [] ->
                 runs changes compiled
                 Ok(news @ again)
             | ran, obstacles ->
-                let hasRun (source: Source) = List.contains source.Baseline.Name ran
+                // What has no method of the build to redirect has nothing to wait for.
+                let waits = Set.ofList [ for one in compiled do if not (List.isEmpty one.Redirections) then one.Of.Baseline.Name ]
+                let hasRun (source: Source) = List.contains source.Baseline.Name ran || not (waits.Contains source.Baseline.Name)
                 runs (changes |> List.filter (fun change -> hasRun change.Source)) (compiled |> List.filter (fun one -> hasRun one.Of))
                 Error obstacles)
 
@@ -281,8 +292,8 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         | result -> changes, result
 
     /// What was made earlier, with its place in the sources.
-    let placed (made: Affected.MadeEarlier list) : Swapped list =
-        let known = [ for path in sources.Paths do match sources.Of path with Ok source -> path, source.Before | Error _ -> () ]
+    let placed (isSwapped: string -> bool) (made: Affected.MadeEarlier list) : Swapped list =
+        let known = [ for path in sources.Paths do match sources.Of path with Ok source -> path, defaultArg (sources.Running path) source.Before | Error _ -> () ]
         let placeOf (one: Affected.MadeEarlier) =
             let asValue (path: string, outline: Outline) =
                 outline.Items |> List.tryFind (fun item -> item.Kind = Value && Some item.Shown = one.Value) |> Option.map (fun item -> item.Shown, path, item.Line)
@@ -290,8 +301,16 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 let kind = "the type `" + one.Type.Substring(one.Type.LastIndexOf '.' + 1) + "`"
                 let isThere = outline.Namespaces |> Set.exists (fun space -> one.Type.StartsWith(String.Join(".", space), StringComparison.Ordinal))
                 outline.Rest |> List.tryFind (fun part -> isThere && part.What = kind) |> Option.map (fun part -> one.Type + "." + one.Field, path, part.Line)
-            List.tryPick asValue known |> Option.orElse (List.tryPick asField known)
-        [ for one in made do match placeOf one with Some (name, path, line) -> { Name = name; File = path; Line = line; Kept = None } | None -> () ]
+            let asPattern (path: string, outline: Outline) =
+                outline.Declared |> List.tryPick (fun declared ->
+                    let name = String.Join(".", declared.Path @ [ declared.Name ])
+                    if Some name = one.Value then Some(name, path, declared.Line) else None)
+            [ asValue; asPattern; asField ] |> List.tryPick (fun found -> List.tryPick found known)
+        [ for one in made do
+            match placeOf one with
+            | Some (name, path, line) when one.IsByEarlier || not (isSwapped name) -> { Name = name; File = path; Line = line; Kept = None }
+            | _ -> () ]
+        |> List.distinct
 
     /// `listener` is told what of each swap was compiled, before the swap is answered; `made` tells then what was made earlier by what changed.
     member _.Follow(listener: Affected.Exchanged list -> unit, made: unit -> Affected.MadeEarlier list) =
@@ -337,5 +356,6 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 (if List.isEmpty swapped then []
                  else
                     let isSwapped = let names = Set.ofList [ for _, item in swapped -> item.Shown ] in names.Contains
-                    placed (madeEarlier ()) |> List.filter (fun one -> not (isSwapped one.Name)))
+                    // The code runs already, whatever can be told of it.
+                    try placed (isSwapped) (madeEarlier ()) with _ -> [])
               Obstacles = [] }
