@@ -233,4 +233,8 @@ async fn a_change_runs_what_reaches_it_and_then_the_rest_until_the_code_changes_
     assert!(swap.is_applied(), "{swap:?}");
     let run = session.test(&live(Some(TestPart::Reached(run.code.unwrap())), None)).await.run;
     assert_eq!(failed(&run), ["outer.inner.one".to_owned()].into(), "{:?}", names(&run));
+    let swap = solution.save(&session, "Tests/Tests.fs", &Solution::original("Tests/Tests.fs")).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let run = session.test(&live(Some(TestPart::Reached(run.code.unwrap())), None)).await.run;
+    assert!(failed(&run).is_empty() && names(&run).contains("outer.inner.one"), "{run:?}");
 }
