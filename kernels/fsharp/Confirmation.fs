@@ -36,11 +36,6 @@ let private givers (sources: Sources) (changes: Change list) (path: string) (ite
     let isMeant (one: News) = one.Novelty <> Gone && one.Name.Name = name && one.Of.Reach <> InModule && canMeanWithin item one.Name
     sources.Paths |> List.filter (fun other -> other <> path && not (sources.IsBefore(path, other)) && List.exists isMeant (news other))
 
-/// The names, of these, that a declaration may mean as another file has added them, each with the reason that it is not certain.
-let addedElsewhere (sources: Sources) (changes: Change list) (path: string) (item: Item) (names: Set<string>) : (string * string) list =
-    [ for name in names do
-        for other in List.truncate 1 (givers sources changes path item name) -> name, "which " + Path.GetFileName other + " has added since the build" ]
-
 /// What is new in a file and could be meant by a name that resolved to something else.
 let private addedHere (change: Change) (item: Item) (name: string) : bool =
     let isNew (one: Item) = change.Source.Before.Items |> List.forall (fun old -> old.Key <> one.Key)
@@ -64,7 +59,7 @@ let private unseen (sources: Sources) (changes: Change list) (change: Change) (m
     | _ when addedHere change mention.Slice.Item name -> Some("name", "and the file has a new one, which this code may mean")
     | Resolution.InFile (other, _) when other = path -> None
     | _ when sources.HasSignature path && change.After.Declared |> List.exists (fun one -> one.Name = name) -> Some("ambiguous", "and the file has one that its signature file may hide")
-    | _ -> addedElsewhere sources changes path mention.Slice.Item (Set.singleton name) |> List.tryHead |> Option.map (fun (_, reason) -> "added_elsewhere", reason)
+    | _ -> givers |> List.tryHead |> Option.map (fun other -> "added_elsewhere", "which " + Path.GetFileName other + " has added since the build")
 
 /// An assembly of the project that the one of this change does not refer to.
 let private notReferred (sources: Sources) (change: Change) (mention: Resolution.Mention) : (string * string) option =

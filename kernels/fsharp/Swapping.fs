@@ -147,12 +147,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 match lines |> Array.tryItem (message.StartLine - 1) |> Option.bind (fun line -> line.Origin) with
                 | Some (slice, line) -> slice.File, line
                 | None -> path, 1
-            if found.Messages |> Array.exists (fun message -> message.Severity = "error") then
-                let explained =
-                    [ for change, slice, _ in slices do
-                        for name, reason in Confirmation.addedElsewhere sources changes change.Source.Path slice.Item (slice.Item.Words - slice.Item.Arguments) ->
-                            refusal change.Source.Path "added_elsewhere" slice.Item.Shown slice.Item.Line ("it mentions `" + name + "`, " + reason) ]
-                Error(if List.isEmpty explained then complaints path origin found.Messages else explained)
+            if found.Messages |> Array.exists (fun message -> message.Severity = "error") then Error(complaints path origin found.Messages)
             else Ok(Resolution.mentionsOf (fun name -> List.contains name names) lines (found.Uses()))
         let resolve openings =
             try

@@ -147,6 +147,21 @@ async fn callers_use_what_has_another_signature(shop: &Shop, session: &mut Sessi
     shop.restore("Shop.fs");
     assert!(shop.swap(session, &["Shop.fs"]).await.is_applied());
     assert_eq!(session.value(both).await, "\"12c34f\"");
+
+    // What it is called with may be new, too.
+    shop.save(
+        "Shop.fs",
+        curried,
+        "let curried (a: int) (c: string) = sprintf \"%d%s\" a c\n    let fresh = \"e\"",
+    );
+    shop.save("Later.fs", "1 (2, \"c\")", "1 Basics.fresh");
+    let swapped = shop.swap(session, &["Later.fs", "Shop.fs"]).await;
+    assert!(swapped.is_applied(), "{swapped:?}");
+    assert_eq!(session.value("Later.callsCurried ()").await, "\"1e\"");
+    shop.restore("Shop.fs");
+    shop.restore("Later.fs");
+    assert!(shop.swap(session, &["Later.fs", "Shop.fs"]).await.is_applied());
+    assert_eq!(session.value(both).await, "\"12c34f\"");
 }
 
 /// What a file has and had not when it was built is what the others mean by its name from then on.
