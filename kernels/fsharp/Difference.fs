@@ -102,7 +102,7 @@ let namesOf (outline: Outline) (item: Item) : Declared list =
 
 /// Whether code with these words can mean a name, where it stands in one of these modules: the name's own is one of them, or is named.
 let private canMean (within: string list list) (openings: Opening list) (words: Set<string>) (name: Declared) : bool =
-    let isShown = within |> List.exists (fun path -> List.truncate name.Path.Length path = name.Path)
+    let isShown = within |> List.exists (isAround name.Path)
     let isNamed (words: Set<string>) = words.Contains(List.last name.Path)
     words.Contains name.Name
     && (isShown || isNamed words || openings |> List.exists (function Opens text -> isNamed (wordsIn text) | Own _ -> false))

@@ -151,6 +151,9 @@ type Outline =
       /// All that it opens, each with the module that it stands in.
       Opens: (string * int) list }
 
+/// Whether a path of namespaces and modules is that of the other, or of one around it.
+let isAround (outer: string list) (path: string list) : bool = List.truncate outer.Length path = outer
+
 let private word = Regex(@"``[^`]+``|[\p{L}_][\w']*|[!%&*+\-./<=>?@^|~]+", RegexOptions.CultureInvariant)
 
 /// The methods that a computation expression calls without naming them.

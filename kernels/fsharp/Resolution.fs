@@ -115,10 +115,9 @@ let mentionsOf (isOwn: string -> bool) (lines: Line[]) (uses: SymbolUse seq) : M
 /// Other orders in which names could become visible to a declaration of a file, where the usual one is not certain.
 let otherOrders (outline: Outline) (item: Item) : Opening list list =
     let own, opens = item.Openings |> List.partition (function Own _ -> true | Opens _ -> false)
-    let isWithin (path: string list) = List.truncate path.Length item.Scope.Path = path
     let isNamedInNamespace =
         outline.Declared |> List.exists (fun one -> one.Path = item.Scope.Namespace && one.Line < item.Line && item.Words.Contains one.Name)
-    let opensLate = outline.LateOpens |> List.exists (fun (path, line) -> line < item.Line && isWithin path)
+    let opensLate = outline.LateOpens |> List.exists (fun (path, line) -> line < item.Line && isAround path item.Scope.Path)
     [ // What its namespace has from earlier files comes before what it opens, and what it has from this file behind that.
       if isNamedInNamespace && not (List.isEmpty opens) then yield item.Openings @ own
       // What is opened in the middle of a module hides what stands above it there.
@@ -187,7 +186,7 @@ let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option 
     let gone = Some("name", "which is gone")
     let standing = match item.Kind with Member one -> item.Scope.Path @ [ one.Type ] | Function | Value -> item.Scope.Path
     match mention.Declaration with
-    | InFile _ when mention.PrivateTo |> Option.exists (fun path -> List.truncate path.Length standing <> path) -> Some("declared_below", "which is private where it is declared")
+    | InFile _ when mention.PrivateTo |> Option.exists (fun path -> not (isAround path standing)) -> Some("declared_below", "which is private where it is declared")
     | Outside -> None
     | InSlice other when other.Module = mention.Slice.Module -> None
     | InSlice other -> ofItem other.File other.Item

@@ -30,8 +30,6 @@ type Visible =
       IsNested: bool
       Reach: Reach }
 
-let private isStart (start: string list) (path: string list) = List.truncate start.Length path = start
-
 /// A name as code has it.
 let private inCode (name: string) = if Regex.IsMatch(name, @"^\w+$", RegexOptions.CultureInvariant) then name else "``" + name + "``"
 
@@ -108,7 +106,7 @@ let private opensFor (slice: Slice) (seen: Visible list) (opening: Opening optio
     | Some (Own path) ->
         [ yield "open " + pathInCode path
           for one in seen do
-              if one.IsNested && isStart path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path)
+              if one.IsNested && isAround path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path)
               elif not one.IsNested && one.File = slice.File && one.Path = path then yield "open " + one.Module ]
 
 /// The lines that compile these declarations, each with its file and with what tells of a type in that whether it is a structure. `ignoring` has

@@ -113,20 +113,23 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
              | Everywhere -> own.Name = theirs.Name || sources.Refers(own, theirs.Name))
         | _ -> false
 
+    /// What earlier submissions compiled that stays as it is, in the order of the build.
+    let stillThere (changes: Change list) : Slices.Visible list =
+        let isAgain = let keys = Set.ofList [ for change in changes do for item, _ in change.Items -> keyOf change.Source.Path item ] in keys.Contains
+        let isGone (one: Addition) =
+            changes |> List.exists (fun change -> one.Of.Path = change.Source.Path && not (change.Added.Contains one.Item.Key))
+        [ for one in sources.Additions |> List.sortBy (fun one -> sources.Place one.Of.Path, one.Item.Line) do
+            if not (isAgain (keyOf one.Of.Path one.Item) || isGone one) then
+                { Slices.Visible.File = one.Of.Path
+                  Slices.Visible.Path = one.Item.Scope.Path
+                  Slices.Visible.Module = one.Module
+                  Slices.Visible.IsNested = true
+                  Slices.Visible.Reach = one.Item.Reach } ]
+
     /// Compiles declarations, and gives the methods that they are to replace.
     let compileWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Compiled list, Obstacle list> =
         let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path (item, isAdded), isAdded ]
-        let isAgain = let keys = Set.ofList [ for change, slice, _ in slices -> keyOf change.Source.Path slice.Item ] in keys.Contains
-        let isGone (one: Addition) =
-            changes |> List.exists (fun change -> one.Of.Path = change.Source.Path && not (change.Added.Contains one.Item.Key))
-        let visible: Slices.Visible list =
-            [ for one in sources.Additions |> List.sortBy (fun one -> sources.Place one.Of.Path, one.Item.Line) do
-                if not (isAgain (keyOf one.Of.Path one.Item) || isGone one) then
-                    { Slices.Visible.File = one.Of.Path
-                      Slices.Visible.Path = one.Item.Scope.Path
-                      Slices.Visible.Module = one.Module
-                      Slices.Visible.IsNested = true
-                      Slices.Visible.Reach = one.Item.Reach } ]
+        let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =
             slices
