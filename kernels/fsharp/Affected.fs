@@ -32,19 +32,12 @@ type MadeEarlier =
       Value: string option
       /// The type that has it as a static field, and the name of that.
       Type: string
-      Field: string
-      /// Whether it was made by what ran before, even where it was made anew with the change.
-      IsByEarlier: bool }
+      Field: string }
 
 /// The nodes of what has changed, by the names of the declarations.
 type private Change =
     { Names: string list
-      Nodes: int list
-      /// Those that ran before.
-      Earlier: int list }
-
-/// The nodes of one declaration that was exchanged, and those of them that ran before.
-type private Taken = { All: int list; Earlier: int list }
+      Nodes: int list }
 
 /// `assemblies` are the paths of the project's own, as they were loaded.
 type Affected(assemblies: string list) =
@@ -109,7 +102,7 @@ type Affected(assemblies: string list) =
     let everyMember = BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.DeclaredOnly
 
     /// Takes in what was exchanged; gives the nodes of it.
-    let takeIn (one: Exchanged) : Taken =
+    let takeIn (one: Exchanged) : int list =
         let old = List.collect nodeOf one.Old
         // A test that is a closure is known by the type of that.
         let rec closuresOf (kind: Type) : int list =
@@ -131,7 +124,7 @@ type Affected(assemblies: string list) =
         | _ -> ()
         let before = match compiledBefore.TryGetValue one.Name with | true, nodes -> nodes | _ -> []
         compiledBefore.[one.Name] <- compiled @ before
-        { All = List.collect graph.Value.WithStored old @ compiled @ before; Earlier = List.collect graph.Value.WithStored old @ before }
+        List.collect graph.Value.WithStored old @ compiled @ before
 
     /// Takes in what was told; a swap does not wait for it.
     let takeAllIn () =
@@ -142,12 +135,9 @@ type Affected(assemblies: string list) =
                 all)
         for all in news do
             // What cannot be read is no reason to forget the others, or that there was an exchange.
-            let nodes = all |> List.map (fun one -> one, (try takeIn one with _ -> { All = []; Earlier = [] }))
+            let nodes = all |> List.map (fun one -> one, (try takeIn one with _ -> []))
             let news = nodes |> List.filter (fun (one, _) -> one.IsNews)
-            changes.Add
-                { Names = news |> List.map (fun (one, _) -> one.Name)
-                  Nodes = news |> List.collect (fun (_, taken) -> taken.All)
-                  Earlier = news |> List.collect (fun (_, taken) -> taken.Earlier) }
+            changes.Add { Names = news |> List.map (fun (one, _) -> one.Name); Nodes = news |> List.collect snd }
 
     /// Which of some tests reach these nodes. A test that is a closure is run by its framework alone, whoever else made it.
     let reaching (nodes: int list) (tests: string list list) : bool list =
@@ -171,8 +161,7 @@ type Affected(assemblies: string list) =
     member _.MadeEarlier() : MadeEarlier list =
         lock gate (fun () ->
             takeAllIn ()
-            let changed, earlier = if changes.Count = 0 then [], [] else changes.[changes.Count - 1].Nodes, changes.[changes.Count - 1].Earlier
-            let byEarlier = graph.Value.MadeBy earlier |> List.map fst |> HashSet
+            let changed = if changes.Count = 0 then [] else changes.[changes.Count - 1].Nodes
             let runsWhenCalled (owner: string) (field: string) =
                 let kind = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter (fun one -> own.Contains(one.GetName().Name)) |> Seq.tryPick (fun one -> Option.ofObj (one.GetType owner))
                 let found = kind |> Option.bind (fun kind -> Option.ofObj (kind.GetField(field, everyMember)))
@@ -189,7 +178,7 @@ type Affected(assemblies: string list) =
                         match compiledAs.TryGetValue owner with
                         | true, name -> name
                         | _ -> owner + "." + short
-                    Some { Value = Option.map valueOf getter; Type = CallGraph.sourceName owner; Field = field.Split('@').[0]; IsByEarlier = byEarlier.Contains id }
+                    Some { Value = Option.map valueOf getter; Type = CallGraph.sourceName owner; Field = field.Split('@').[0] }
             graph.Value.MadeBy changed |> List.choose told |> List.distinct)
 
     /// What the code is at present: another after each exchange.

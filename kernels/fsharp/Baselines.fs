@@ -64,6 +64,7 @@ type Running =
 type Baseline(path: string, sources: (string * string) list) =
     let assembly = lazy Assembly.LoadFrom path
     let generations = lazy Deltas.Generations(File.ReadAllBytes path)
+    let bodies = Dictionary<int, Deltas.Body>() // of methods that were given one, by their tokens
 
     /// Where it was loaded from.
     member val Path = path
@@ -105,12 +106,19 @@ type Baseline(path: string, sources: (string * string) list) =
         assembly.Value.GetExportedTypes() |> Seq.collect own |> Seq.tryFind isPlain |> Option.iter (fun old ->
             generations.Value.Next(Guid.NewGuid(), [ { Deltas.Old = old; Deltas.New = Deltas.Calls callee } ]) |> ignore)
 
+    /// What a method does at present.
+    member _.BodyOf(built: MethodInfo) : Deltas.Body =
+        match bodies.TryGetValue built.MetadataToken with
+        | true, body -> body
+        | _ -> Deltas.AsBuilt
+
     /// Gives methods new bodies. The runtime may refuse that with an `InvalidOperationException`.
     member this.Redirect(redirections: Deltas.Redirection list) =
         let id = Guid.NewGuid()
         let delta = generations.Value.Next(id, redirections)
         applyUpdate.Value.Value.Invoke(assembly.Value, ReadOnlySpan delta.Metadata, ReadOnlySpan delta.Code, ReadOnlySpan<byte>.Empty)
         delta.Applied()
+        for one in redirections do bodies.[one.Old.MetadataToken] <- one.New
         this.Version <- Some id
 
 let private sourceOf (path: string, hash: string) =

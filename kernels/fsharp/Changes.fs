@@ -106,18 +106,21 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
 
     let newsOf (path: string) = match news.TryGetValue path with | true, found -> found | _ -> []
 
-    /// What has to be compiled of a file: what is not as it runs now, and all functions that are not as they were loaded, since they may
-    /// use one another. And what is to run as it was loaded again.
-    let toCompile (source: Source) (after: Outline) (difference: Difference) (remade: Item list) : Item list * Item list =
+    /// What has to be compiled of a file: what is not as it runs now, what the build has not, and what mentions that. And what is to run as it
+    /// was loaded again. `news` has the names that files have otherwise than the build, or
+    /// had so far.
+    let toCompile (source: Source) (after: Outline) (difference: Difference) (news: News list) (remade: Item list) : Item list * Item list =
         let isRemade (item: Item) = remade |> List.exists (fun one -> one.Key = item.Key)
         let keys (items: Item list) = items |> List.map (fun item -> item.Key) |> Set.ofList
-        let isChanged, isAdded = (keys (difference.Changed @ List.map fst difference.Affected)).Contains, (keys difference.Added).Contains
-        let differs (item: Item) = isChanged item.Key || isAdded item.Key
+        let isChanged, isAffected, isAdded = (keys difference.Changed).Contains, (keys (List.map fst difference.Affected)).Contains, (keys difference.Added).Contains
+        let differs (item: Item) = isChanged item.Key || isAffected item.Key || isAdded item.Key
+        let mentionsNews (item: Item) = news |> List.exists (fun one -> canMeanWithin item one.Name)
         let runs (item: Item) = source.Baseline.Current.TryGetValue(keyOf source.Path item)
         let isDue (item: Item) =
             match item.Kind, runs item with
             | Value, _ when isRemade item -> true
             | Value, (true, running) -> running.Text <> item.Text || (isAdded item.Key && not (additions.ContainsKey(keyOf source.Path item)))
+            | _, (true, running) when isChanged item.Key && not (isAffected item.Key || isAdded item.Key || mentionsNews item) -> running.Text <> item.Text
             | _, _ -> differs item
         let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
         List.filter isDue after.Items, List.filter isRestored after.Items
@@ -241,7 +244,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                 |> List.map (fun (key, all) -> key, String.Join(" ", all |> List.collect snd |> List.distinct))
                 |> Map.ofList
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
-            let due, restored = toCompile source version.Now difference remade
+            let due, restored = toCompile source version.Now difference (difference.News @ List.map snd elsewhere @ List.collect newsOf paths) remade
             Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all
 
@@ -293,7 +296,8 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let isSaid (item: Item) = obstacles |> List.exists (fun one -> one.Code = "signature" && one.Name = item.Shown && one.Line = item.Line)
         let isMentioned (change: Change, item: Item) =
             let names = namesOf change.After item
-            changes |> List.exists (fun other -> other.Source.Path <> change.Source.Path && other.Items |> List.exists (fun (user, _) -> List.exists (canMeanWithin user) names))
+            changes |> List.exists (fun other ->
+                other.Items |> List.exists (fun (user, _) -> (other.Source.Path <> change.Source.Path || user.Key <> item.Key) && List.exists (canMeanWithin user) names))
         let has code = obstacles |> List.exists (fun one -> one.Code = code)
         if obstacles |> List.exists (fun one -> not (List.contains one.Code [ "signature"; "not_compiled" ])) then Set.empty
         else Set.ofList [ for change, item in changed do if isSaid item || (has "not_compiled" && isMentioned (change, item)) then keyOf change.Source.Path item ]

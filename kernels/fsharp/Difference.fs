@@ -159,15 +159,18 @@ let private openedOtherwise (before: Opening list) (after: Opening list) : (Open
 let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Difference =
     let known = before.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
+    // What others see or see no more is for them as what is new or gone.
+    let isShownOtherwise (old: Item) (item: Item) = old.Reach <> item.Reach && (match item.Kind with Function | Value -> true | Member _ -> false)
+    let isResigned (old: Item) (item: Item) = isResigned item.Key || isShownOtherwise old item
     let changed =
         after.Items |> List.filter (fun item ->
             match known.TryFind item.Key with
-            | Some old -> old.Text <> item.Text && not (isResigned item.Key)
+            | Some old -> old.Text <> item.Text && not (isResigned old item)
             | None -> false)
     let added =
         after.Items |> List.filter (fun item ->
             match known.TryFind item.Key with
-            | Some old -> old.Text <> item.Text && isResigned item.Key
+            | Some old -> old.Text <> item.Text && isResigned old item
             | None -> true)
     let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey item.Key))
     let staying = after.Items |> List.filter (fun item -> match known.TryFind item.Key with Some old -> old.Text = item.Text | None -> false)

@@ -15,19 +15,24 @@ type Slice =
       File: string
       /// The module that it is compiled in.
       Module: string
-      /// The modules in that one in which it stands, by the names of those that it has in its file: what is new is seen by them.
-      Within: string list
+      /// Whether the build has it not, or with another signature: others see what is compiled here.
+      IsAdded: bool
       /// The names of its functions in that module.
       Names: string list }
+
+    /// The modules in its own in which it stands: those that it has in its file, where others see it.
+    member slice.Within : string list = if slice.IsAdded then slice.Item.Scope.Path else []
+
+    /// Whether code runs that makes it.
+    member slice.IsMade : bool = slice.Item.Kind = Value
 
 /// A compiled declaration that others of the project may see.
 type Visible =
     { /// The file that it is from, and the namespaces and modules in that.
       File: string
       Path: string list
-      /// The module that it was compiled in, and whether it stands there in modules as in its file.
+      /// The module that it was compiled in, where it stands in modules as in its file.
       Module: string
-      IsNested: bool
       Reach: Reach }
 
 /// A name as code has it.
@@ -99,33 +104,37 @@ type Line =
 
 /// What makes others visible to a slice: first by their whole names, then where it opens what they stand in.
 let private opensFor (slice: Slice) (seen: Visible list) (opening: Opening option) : string list =
-    let nested = seen |> List.filter (fun one -> one.IsNested)
     match opening with
-    | None -> [ for one in nested do if one.File <> slice.File then "open " + one.Module ]
+    | None -> [ for one in seen do if one.File <> slice.File then "open " + one.Module ]
     | Some (Opens text) -> [ text ]
     | Some (Own path) ->
         [ yield "open " + pathInCode path
           for one in seen do
-              if one.IsNested && isAround path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path)
-              elif not one.IsNested && one.File = slice.File && one.Path = path then yield "open " + one.Module ]
+              if isAround path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path) ]
 
 /// The lines that compile these declarations, each with its file and with what tells of a type in that whether it is a structure. `ignoring` has
 /// the assemblies whose access rules do not hold for it. `visible` has what earlier submissions compiled, and `sees` tells what of it
-/// a slice may see.
-let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> Visible -> bool) (slices: (Outline * (string -> bool) * Slice) list) : Line list =
+/// a slice may see. `gate` runs at the start, and before each value is made.
+let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> Visible -> bool) (gate: string) (slices: (Outline * (string -> bool) * Slice) list) : Line list =
     let lines = List<Line>()
     let add (text: string) = lines.Add { Text = text; Origin = None }
     let mutable known = visible
+    let addGate (before: string) =
+        add ("module Before" + before + " =")
+        add (" do " + gate)
+    addGate "All"
     for outline, isStruct, slice in slices do
         let item = slice.Item
-        let depth = slice.Within.Length
+        let within = slice.Within
+        let depth = within.Length
         let shift = String(' ', max 0 (depth + 1 - item.Column))
         let pad = shift + String(' ', item.Column)
         let seen = List.filter (sees slice) known
+        if slice.IsMade then addGate slice.Module
         add ("module " + slice.Module + " =")
         for number in 1 .. depth do
-            if outline.AutoOpen.Contains(List.truncate number slice.Within) then add (String(' ', number) + "[<AutoOpen>]")
-            add (String(' ', number) + "module " + inCode slice.Within.[number - 1] + " =")
+            if outline.AutoOpen.Contains(List.truncate number within) then add (String(' ', number) + "[<AutoOpen>]")
+            add (String(' ', number) + "module " + inCode within.[number - 1] + " =")
         for opening in None :: List.map Some item.Openings do
             for line in opensFor slice seen opening do
                 add (pad + line)
@@ -133,10 +142,8 @@ let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> V
             let isFixed = match number with Some number -> outline.InString.Contains number | None -> false
             let text = if isFixed || content = "" then content else shift + content
             lines.Add { Text = text; Origin = number |> Option.map (fun number -> slice, number) }
-        match item.Kind with
-        | Function
-        | Value -> known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; IsNested = depth > 0; Reach = item.Reach } ]
-        | Member _ -> ()
+        // What the build has too is reached by that.
+        if slice.IsAdded then known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; Reach = item.Reach } ]
     for assembly in ignoring do
         add ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
     add "do ()"

@@ -3,7 +3,6 @@
 module Mainstay.Worker.Swapping
 
 open System
-open System.Collections.Generic
 open System.IO
 open System.Reflection
 open Mainstay.Worker.Baselines
@@ -23,13 +22,6 @@ let private read (path: string) : string * string =
 /// How often a save is compiled at most, each time with more declarations that have another signature.
 let private mostAttempts = 3
 
-/// A declaration that was compiled, and the methods that it is to replace.
-type private Compiled =
-    { Of: Source
-      Slice: Slices.Slice
-      IsAdded: bool
-      Redirections: Deltas.Redirection list }
-
 /// What one session has put in; it sees nothing of what the session does later. `assemblies` are the paths of its project's own, `symbolsOf` gives
 /// what conditional compilation of one knows, where that is known, and `order` has their sources in the order of the build.
 type Swapping(session: Session, symbolsOf: string -> Set<string> option, assemblies: string list, order: string list) =
@@ -41,30 +33,6 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let mutable hear: Affected.Exchanged list -> unit = ignore
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
-    let compiledModule (name: string) : Type option =
-        evaluatedAssemblies session |> List.rev |> List.tryPick (fun assembly ->
-            try
-                assembly.GetTypes() |> Array.tryFind (fun kind -> kind.Name = name)
-            with _ -> None)
-
-    /// The type as which a slice's own module was compiled.
-    let compiledOf (slice: Slices.Slice) : Type option =
-        (compiledModule slice.Module, slice.Within)
-        ||> List.fold (fun found name -> found |> Option.bind (fun kind -> kind.GetNestedType(name, BindingFlags.Public ||| BindingFlags.NonPublic) |> Option.ofObj))
-
-    /// The methods that a compiled declaration is to replace.
-    let redirectionsOf (source: Source) (slice: Slices.Slice) : Result<Deltas.Redirection list, Obstacle list> =
-        let refuse reason = [ refusal source.Path "signature" slice.Item.Shown slice.Item.Line reason ]
-        match compiledOf slice with
-        | None -> Error(refuse "what was compiled of it is not found")
-        | Some compiled ->
-            List.zip slice.Item.CompiledNames slice.Names
-            |> List.map (fun (old, name) ->
-                Replaced.pair source.Baseline.Assembly compiled slice.Item old name
-                |> Result.map (fun (old, replacement) -> { Deltas.Old = old; Deltas.New = Deltas.Calls replacement })
-                |> Result.mapError refuse)
-            |> allOf
-
     let sliceOf (path: string) (item: Item, isAdded: bool) : Slices.Slice =
         count <- count + 1
         let name = "Swapped" + string count
@@ -75,7 +43,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             | Member _ -> item.Names
             | Function
             | Value -> item.CompiledNames
-        { Item = item; File = path; Module = name; Within = (if isAdded then item.Scope.Path else []); Names = names }
+        { Item = item; File = path; Module = name; IsAdded = isAdded; Names = names }
 
     /// Where the code of a declaration stands, with whose rights it is compiled.
     let standingsOf (isOfType: bool) (source: Source) (item: Item) : Isolated.Standing list =
@@ -106,7 +74,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let baselineOf (path: string) = match sources.Of path with Ok source -> Some source.Baseline | Error _ -> None
         match baselineOf slice.File, baselineOf other.File with
         | _ when slice.File = other.File -> true
-        | Some own, Some theirs when other.IsNested && sources.IsBefore(other.File, slice.File) && not (sources.HasSignature other.File) ->
+        | Some own, Some theirs when sources.IsBefore(other.File, slice.File) && not (sources.HasSignature other.File) ->
             (match other.Reach with
              | InModule -> false
              | InAssembly -> own.Name = theirs.Name
@@ -123,26 +91,24 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 { Slices.Visible.File = one.Of.Path
                   Slices.Visible.Path = one.Item.Scope.Path
                   Slices.Visible.Module = one.Module
-                  Slices.Visible.IsNested = true
                   Slices.Visible.Reach = one.Item.Reach } ]
 
-    /// Compiles declarations, and gives the methods that they are to replace.
-    let compileWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Compiled list, Obstacle list> =
-        let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path (item, isAdded), isAdded ]
+    /// Compiles declarations, and puts them in the place of those that were built.
+    let exchangeWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
+        let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path (item, isAdded) ]
         let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =
             slices
-            |> List.map (fun (change, slice, _) ->
-                change.After, isStruct change.Source slice.Item, { slice with Item = { slice.Item with Openings = openings slice } })
-            |> Slices.submission names visible sees
-        let types = slices |> List.map (fun (change, slice, _) -> change.Source.Path, slice.Item.Scope, (match slice.Item.Kind with Member one -> Some(one.Type, one.Parameters.Length) | Function | Value -> None))
+            |> List.map (fun (change, slice) -> change.After, isStruct change.Source slice.Item, { slice with Item = { slice.Item with Openings = openings slice } })
+            |> Slices.submission names visible sees Exchange.gate
+        let types = slices |> List.map (fun (change, slice) -> change.Source.Path, slice.Item.Scope, (match slice.Item.Kind with Member one -> Some(one.Type, one.Parameters.Length) | Function | Value -> None))
         let isOfType = match List.distinct types with [ _, _, Some _ ] -> true | _ -> false
         let standings =
             slices
-            |> List.collect (fun (change, slice, _) -> standingsOf isOfType change.Source slice.Item)
+            |> List.collect (fun (change, slice) -> standingsOf isOfType change.Source slice.Item)
             |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path)
-        let path = (slices |> List.map (fun (change, _, _) -> change) |> List.head).Source.Path
+        let path = (fst slices.Head).Source.Path
         let resolveIn (openings: Slices.Slice -> Opening list) =
             let lines = submissionWith openings |> Array.ofList
             let found = isolated.Check(standings, Slices.plain (List.ofArray lines))
@@ -156,53 +122,16 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             try
                 resolveIn openings
             with e -> Error [ refusal path "not_compiled" (Path.GetFileName path) 1 ("the compiler could not be asked what its names mean: " + e.GetBaseException().Message) ]
-        Confirmation.confirm sources changes [ for change, slice, _ in slices -> change, slice ] resolve |> Result.bind (fun () ->
+        Confirmation.confirm sources changes slices resolve |> Result.bind (fun () ->
             let text = Slices.placed (submissionWith (fun slice -> slice.Item.Openings))
-            match (try Ok(isolated.Run(standings, text)) with e -> Error(e.GetBaseException())) with
-            | Error e -> Error [ refusal path "raised" (Path.GetFileName path) 1 (e.GetType().FullName + ": " + e.Message) ]
-            | Ok (false, messages) -> Error(complaints path (fun message -> (if File.Exists message.File then message.File else path), message.StartLine) messages)
-            | Ok (true, _) ->
-                slices
-                |> List.map (fun (change, slice, isAdded) ->
-                    let isBuilt = change.Source.Before.Items |> List.exists (fun one -> one.Key = slice.Item.Key)
-                    match isAdded, (if isBuilt || not isAdded then redirectionsOf change.Source slice else Ok []) with
-                    | true, Error _ -> Ok []
-                    | _, found -> found
-                    |> Result.map (fun redirections -> { Of = change.Source; Slice = slice; IsAdded = isAdded; Redirections = redirections }))
-                |> allOf)
+            Exchange.run isolated changes slices standings text (complaints path (fun message -> (if File.Exists message.File then message.File else path), message.StartLine)))
 
-    let compile (changes: Change list) : Result<Compiled list, Obstacle list> =
+    /// Puts in what differs, or takes back to what was built where nothing has to be compiled.
+    let exchangeAll (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
         match isolated with
-        | Some isolated -> compileWith isolated changes
+        | _ when changes |> List.forall (fun change -> List.isEmpty change.Items) -> Exchange.restore changes
+        | Some isolated -> exchangeWith isolated changes
         | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
-
-    /// Gives methods the bodies of their replacements, or those that they were built with, assembly by assembly; the names of those that took it, and what is in the way of the others.
-    let redirect (changes: Change list) (compiled: Compiled list) : string list * Obstacle list =
-        let rec each (left: (Source * Deltas.Redirection list) list) (ran: string list) =
-            match left with
-            | [] -> ran, []
-            | (_, []) :: rest -> each rest ran
-            | (source, redirections) :: rest ->
-                match (try Ok(source.Baseline.Redirect redirections) with e -> Error(e.GetBaseException().Message)) with
-                | Ok () -> each rest (source.Baseline.Name :: ran)
-                | Error message ->
-                    let already = if List.isEmpty ran then "" else "; what changed in " + String.Join(", ", ran) + " runs already"
-                    ran, [ refusal source.Path "runtime_refused" source.Baseline.Name 1 (message + already) ]
-        let replaced = [ for one in compiled do for redirection in one.Redirections -> one.Of, redirection ]
-        let restored =
-            [ for change in changes do
-                for item in change.Restored do
-                    for old in change.Source.Baseline.Current.[keyOf change.Source.Path item].Methods -> change.Source, { Deltas.Old = old; Deltas.New = Deltas.AsBuilt } ]
-        // What has another signature now is called by code of the session as it was built.
-        let resigned =
-            [ for change in changes do
-                for item, isAdded in change.Items do
-                    match change.Source.Baseline.Current.TryGetValue(keyOf change.Source.Path item) with
-                    | true, running when isAdded && compiled |> List.exists (fun one -> one.Of.Path = change.Source.Path && one.Slice.Item.Key = item.Key && List.isEmpty one.Redirections) ->
-                        for old in running.Methods do yield change.Source, { Deltas.Old = old; Deltas.New = Deltas.AsBuilt }
-                    | _ -> () ]
-        let byAssembly = replaced @ restored @ resigned |> List.groupBy (fun (source, _) -> source.Baseline.Name)
-        each [ for _, all in byAssembly -> fst all.Head, List.map snd all ] []
 
     /// Whether a declaration runs otherwise than it has run.
     let isNews (change: Change) (item: Item) : bool =
@@ -223,7 +152,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         else None
 
     /// Takes note of what runs now.
-    let remember (changes: Change list) (compiled: Compiled list) =
+    let remember (changes: Change list) (compiled: Exchange.Compiled list) =
         for change in changes do
             let source = change.Source
             for item in change.Restored do
@@ -233,16 +162,16 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 let earlier = match source.Baseline.Current.TryGetValue(keyOf source.Path item) with | true, running -> running.Methods | _ -> []
                 let methods = match [ for one in replaced do for redirection in one.Redirections -> redirection.Old ] with [] -> earlier | methods -> methods
                 source.Baseline.Current.[keyOf source.Path item] <- { Text = change.RunsAs item; Methods = methods }
-        sources.Remember(changes, [ for one in compiled do if one.IsAdded then { Of = one.Of; Item = one.Slice.Item; Module = one.Slice.Module; IsRedirected = not (List.isEmpty one.Redirections) } ])
+        sources.Remember(changes, [ for one in compiled do if one.Slice.IsAdded then { Of = one.Of; Item = one.Slice.Item; Module = one.Slice.Module; IsRedirected = not (List.isEmpty one.Redirections) } ])
 
     /// What was exchanged, for those who follow which code runs which other.
-    let exchanged (changes: Change list) (compiled: Compiled list) : Affected.Exchanged list =
-        let isNewsOf (one: Compiled) = changes |> List.exists (fun change -> change.Source.Path = one.Of.Path && isNews change one.Slice.Item)
+    let exchanged (changes: Change list) (compiled: Exchange.Compiled list) : Affected.Exchanged list =
+        let isNewsOf (one: Exchange.Compiled) = changes |> List.exists (fun change -> change.Source.Path = one.Of.Path && isNews change one.Slice.Item)
         let anew =
             [ for one in compiled ->
                 { Affected.Name = one.Slice.Item.Shown
                   Affected.Old = [ for redirection in one.Redirections -> redirection.Old :> MethodBase ]
-                  Affected.New = Affected.Compiled(compiledOf one.Slice, one.Slice.Item.Words)
+                  Affected.New = Affected.Compiled(one.Kind, one.Slice.Item.Words)
                   Affected.IsNews = isNewsOf one } ]
         let again =
             [ for change in changes do
@@ -255,24 +184,13 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
 
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
-        let isAsItRuns = changes |> List.forall (fun change -> List.isEmpty change.Items)
-        (if isAsItRuns then Ok [] else compile changes) |> Result.bind (fun compiled ->
+        exchangeAll changes |> Result.map (fun compiled ->
             let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
             let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
-            let runs (changes: Change list) (compiled: Compiled list) =
-                let exchanged = try exchanged changes compiled with _ -> []
-                remember changes compiled
-                try hear exchanged with _ -> ()
-            match redirect changes compiled with
-            | _, [] ->
-                runs changes compiled
-                Ok(news @ again)
-            | ran, obstacles ->
-                // What has no method of the build to redirect has nothing to wait for.
-                let waits = Set.ofList [ for one in compiled do if not (List.isEmpty one.Redirections) then one.Of.Baseline.Name ]
-                let hasRun (source: Source) = List.contains source.Baseline.Name ran || not (waits.Contains source.Baseline.Name)
-                runs (changes |> List.filter (fun change -> hasRun change.Source)) (compiled |> List.filter (fun one -> hasRun one.Of))
-                Error obstacles)
+            let exchanged = try exchanged changes compiled with _ -> []
+            remember changes compiled
+            try hear exchanged with _ -> ()
+            news @ again)
 
     /// Puts in what these files, with their texts, have otherwise than the code that runs. A declaration with another signature shows itself
     /// when it was compiled, and then is taken for a new one, which those are to use that mention it.
@@ -306,7 +224,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             [ asValue; asPattern; asField ] |> List.tryPick (fun found -> List.tryPick found known)
         [ for one in made do
             match placeOf one with
-            | Some (name, path, line) when one.IsByEarlier || not (isSwapped name) -> { Name = name; File = path; Line = line; Kept = None }
+            | Some (name, path, line) when not (isSwapped name) -> { Name = name; File = path; Line = line; Kept = None }
             | _ -> () ]
         |> List.distinct
 
@@ -328,9 +246,10 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         sources.Changes(texts, Set.empty) |> ignore
         isolated |> Option.iter (fun isolated ->
             isolated.Check([], text).Uses() |> Resolution.mentionsOf (fun _ -> false) [||] |> ignore
-            isolated.Run([], text) |> ignore
-            compiledModule "WarmUp" |> Option.iter (fun compiled ->
-                for baseline in sources.Baselines do baseline.WarmUp(compiled.GetMethod "f")))
+            let warmUp (assembly: Assembly) =
+                let compiled = assembly.GetTypes() |> Array.find (fun kind -> kind.Name = "WarmUp")
+                for baseline in sources.Baselines do baseline.WarmUp(compiled.GetMethod "f")
+            Exchange.whileAtGates warmUp (fun () -> isolated.Run([], text + "module AtGate =\n do " + Exchange.gate + "\n")) |> ignore)
 
     /// Puts the files in as they are now.
     member _.Swap(files: string list) : Swap =

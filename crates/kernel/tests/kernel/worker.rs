@@ -32,6 +32,7 @@ mod standby;
 mod startup;
 
 mod swapping;
+mod swapping_values;
 
 mod testing;
 

@@ -19,12 +19,12 @@ const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\"
                     [<EntryPoint; System.STAThread>]\r\nlet main args = Array.length args\r\n";
 
 /// The project in a folder of its own, built.
-struct Shop {
+pub(super) struct Shop {
     folder: TempDir,
 }
 
 impl Shop {
-    fn build() -> Self {
+    pub(super) fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
         for file in SOURCES[..4].iter().chain(&["Shop.fsproj"]) {
@@ -35,23 +35,23 @@ impl Shop {
         Self { folder }
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(super) fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    fn original(file: &str) -> String {
+    pub(super) fn original(file: &str) -> String {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
         fs::read_to_string(sources.join(file)).unwrap()
     }
 
     /// Saves a file as it was built, but for this.
-    fn save(&self, file: &str, old: &str, new: &str) {
+    pub(super) fn save(&self, file: &str, old: &str, new: &str) {
         let text = Self::original(file);
         assert!(text.contains(old), "{file} has no {old:?}");
         fs::write(self.path(file), text.replacen(old, new, 1)).unwrap();
     }
 
-    fn restore(&self, file: &str) {
+    pub(super) fn restore(&self, file: &str) {
         fs::write(self.path(file), Self::original(file)).unwrap();
     }
 
@@ -68,7 +68,7 @@ impl Shop {
         StartupContext { project: Some(project), ..StartupContext::in_folder(self.folder.path()) }
     }
 
-    async fn session(&self) -> Session {
+    pub(super) async fn session(&self) -> Session {
         Session::begin(self.beginning(), Vec::new()).await
     }
 
@@ -76,7 +76,7 @@ impl Shop {
         Session::with(program, self.beginning(), Vec::new()).await
     }
 
-    async fn swap(&self, session: &Session, files: &[&str]) -> Swap {
+    pub(super) async fn swap(&self, session: &Session, files: &[&str]) -> Swap {
         let files = files.iter().map(|file| self.path(file).display().to_string()).collect();
         soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap()
     }
@@ -100,7 +100,7 @@ pub(super) async fn answer(session: &mut Session, asks: &str) -> String {
     result.value.unwrap_or_else(|| result.diagnostics.iter().map(|one| one.message.clone()).collect())
 }
 
-fn codes(swap: &Swap) -> Vec<&str> {
+pub(super) fn codes(swap: &Swap) -> Vec<&str> {
     swap.obstacles.iter().map(|one| one.code.as_str()).collect()
 }
 
@@ -162,6 +162,33 @@ async fn callers_use_what_has_another_signature(shop: &Shop, session: &mut Sessi
     shop.restore("Later.fs");
     assert!(shop.swap(session, &["Later.fs", "Shop.fs"]).await.is_applied());
     assert_eq!(session.value(both).await, "\"12c34f\"");
+}
+
+/// A function that was private may be used by others once it is not, and one that is private now by nobody else.
+async fn others_use_what_is_no_longer_private(shop: &Shop, session: &mut Session) {
+    let secret = "let private secret (x: int) = x * 2";
+    shop.save("Shop.fs", secret, "let secret (x: int) = x * 2");
+    shop.save("Later.fs", "Basics.plain x", "Basics.secret x");
+    let swap = shop.swap(session, &["Later.fs", "Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4").await, "8");
+    shop.save("Shop.fs", secret, "let secret (x: int) = x * 20");
+    assert!(shop.swap(session, &["Shop.fs"]).await.is_applied());
+    assert_eq!(session.value("Later.callsPlain 4, Basics.usesSecret 1").await, "(80, 23)");
+    shop.restore("Shop.fs");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(!swap.is_applied(), "a build says that nobody else sees it: {swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4").await, "80");
+    shop.restore("Later.fs");
+    let swap = shop.swap(session, &["Later.fs", "Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4, Basics.usesSecret 1").await, "(5, 5)");
+
+    shop.save("Shop.fs", "let plain (x: int)", "let private plain (x: int)");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(!swap.is_applied(), "others use it: {swap:?}");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(session, &["Shop.fs"]).await.is_applied());
 }
 
 /// What a file has and had not when it was built is what the others mean by its name from then on.
@@ -257,6 +284,7 @@ seen"#;
 
     other_files_see_what_a_file_added(&shop, &mut session).await;
     callers_use_what_has_another_signature(&shop, &mut session).await;
+    others_use_what_is_no_longer_private(&shop, &mut session).await;
 
     // Names of the file's own hide those that it opens, and those of a module around it.
     shop.save("Root.fs", "= helper x", "= helper x * 10");
