@@ -4,6 +4,7 @@
 //! Folders are watched (`folders`) and not files: editors and builds replace files. `files` says what a change means for whom, `held` keeps
 //! what cannot be done while a session builds.
 
+mod build_questions;
 mod deferred;
 mod files;
 mod folders;
@@ -25,6 +26,7 @@ use mainstay_model::{
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use self::build_questions::BuildQuestions;
 use self::deferred::Deferred;
 use self::files::{DueWork, Files};
 use self::folders::{Folders, PathChange};
@@ -76,6 +78,7 @@ pub(crate) async fn watch(engine: Engine, how: Watch, on_obstacle: OnObstacle, l
         held: Deferred::default(),
         submitted: BTreeMap::new(),
         swaps: Swaps::default(),
+        questions: BuildQuestions::default(),
     };
     while let Err(error) = watching.run(&mut told).await
         && goes_on(&error, AGAIN).await
@@ -106,6 +109,7 @@ struct WatcherTask {
     submitted: BTreeMap<SessionId, Submitted>,
     /// What is being put into workers.
     swaps: Swaps,
+    questions: BuildQuestions,
 }
 
 /// The files that have changed and were not looked at yet.
@@ -211,6 +215,11 @@ impl WatcherTask {
                     }
                 }
                 Some(ended) = self.swaps.next() => self.swap_ended(ended).await,
+                Some(answered) = self.questions.next() => {
+                    if let Some(session) = answered {
+                        self.build(session).await;
+                    }
+                }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     let changed = self.changes.take_written(Instant::now(), is_empty_code);
                     for (session, due) in self.files.due(&changed) {
@@ -222,12 +231,32 @@ impl WatcherTask {
         }
     }
 
-    async fn swap_ended(&mut self, EndedSwap { session, more, is_to_be_built }: EndedSwap) {
+    async fn swap_ended(&mut self, EndedSwap { session, more, is_applied, to_build }: EndedSwap) {
+        if is_applied {
+            self.questions.withdraw(&self.client(), session);
+        }
         if let Some(more) = more {
-            self.attend_to(session, more).await;
-        } else if is_to_be_built && self.on_obstacle == OnObstacle::Build {
-            let built = self.submit(session, SessionCommand::Work(JobSpec::Build)).await;
-            told(session, built);
+            return self.attend_to(session, more).await;
+        }
+        let Some(what) = to_build else { return };
+        match self.on_obstacle {
+            OnObstacle::Tell => {}
+            OnObstacle::Ask => self.questions.ask(self.client(), session, &what),
+            OnObstacle::Build => self.build(session).await,
+        }
+    }
+
+    async fn build(&mut self, session: SessionId) {
+        let built = self.submit(session, SessionCommand::Work(JobSpec::Build)).await;
+        told(session, built);
+    }
+
+    /// Takes back the questions to sessions that are built anyway, or are no more.
+    async fn withdraw_questions(&mut self) {
+        for session in self.questions.sessions() {
+            if !matches!(self.doing(session).await, Ok(SessionActivity::Other)) {
+                self.questions.withdraw(&self.client(), session);
+            }
         }
     }
 
@@ -258,6 +287,7 @@ impl WatcherTask {
         let is_live = |session| sessions.iter().any(|live| live.id == session);
         self.held.retain(is_live);
         self.submitted.retain(|session, _| is_live(*session));
+        self.withdraw_questions().await;
         for session in self.held.sessions() {
             let brought = self.bring_held(session).await;
             told(session, brought);

@@ -203,6 +203,8 @@ pub enum OnObstacle {
     /// It is said with its reason, and waits for a build: what the session's code has made stays as it is until somebody asks for one.
     #[default]
     Tell,
+    /// The session's people are asked whether to build, as by `mainstay ask raise`. A source that cannot be parsed is told only.
+    Ask,
     /// The project is built at once, and the session starts again with it. A source that cannot be parsed is told only.
     Build,
 }

@@ -15,8 +15,8 @@ pub(super) struct Swaps {
     tasks: JoinSet<(SessionId, Option<Swap>)>,
     /// What was written since each of them began.
     since: BTreeMap<SessionId, BTreeSet<String>>,
-    /// The sessions in which something was refused that a build could put in, and was not built yet.
-    refused: BTreeSet<SessionId>,
+    /// The sessions in which something was refused that a build could put in, and was not built yet, each with what that was.
+    refused: BTreeMap<SessionId, String>,
 }
 
 /// Whether a file is code whose functions can be exchanged.
@@ -61,11 +61,12 @@ impl Swaps {
         let (session, swap) = self.tasks.join_next().await?.ok()?;
         let written = self.since.remove(&session).unwrap_or_default();
         let more = (!written.is_empty()).then_some(DueWork { look: false, written });
-        if swap.is_some_and(|swap| is_buildable(&swap)) {
-            self.refused.insert(session);
+        let is_applied = swap.as_ref().is_some_and(Swap::is_applied);
+        if let Some(swap) = swap.filter(is_buildable) {
+            self.refused.insert(session, swap.to_string());
         }
-        let is_to_be_built = more.is_none() && self.refused.remove(&session);
-        Some(EndedSwap { session, more, is_to_be_built })
+        let to_build = if more.is_none() { self.refused.remove(&session) } else { None };
+        Some(EndedSwap { session, more, is_applied, to_build })
     }
 }
 
@@ -74,8 +75,10 @@ pub(super) struct EndedSwap {
     pub(super) session: SessionId,
     /// What was written meanwhile.
     pub(super) more: Option<DueWork>,
-    /// Whether a build could put in what the swap could not.
-    pub(super) is_to_be_built: bool,
+    /// Whether what was saved runs.
+    pub(super) is_applied: bool,
+    /// What a build could put in and the swap could not.
+    pub(super) to_build: Option<String>,
 }
 
 /// A source that is no code yet keeps a build from succeeding too.

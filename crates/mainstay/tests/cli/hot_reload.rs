@@ -200,3 +200,44 @@ fn what_cannot_be_exchanged_is_built_at_once_where_settings_say_so() {
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "24");
     assert_eq!(world.eval("before")["value"], "8", "it was made again");
 }
+
+#[test]
+fn people_are_asked_whether_to_build_where_settings_say_so() {
+    let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\non-obstacle = \"ask\"\n").unwrap();
+    std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
+    save(&world, &source("count * 10", "Name: string"));
+    let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "30");
+    let mut follower = world.follow(last_seq(&world));
+    let mut asked_for = |fields: &str| {
+        save(&world, &source("count * 8", fields));
+        let asked = follower.wait_for("askRaised");
+        let prompt = asked["body"]["prompt"].as_str().unwrap();
+        assert!(prompt.contains("the type `Item` changed (Shop.fs:3)"), "{asked}");
+        asked["body"]["ask"].as_str().unwrap().to_owned()
+    };
+
+    // Who says no is asked again by the next save, and who takes the change back is asked no more.
+    let no = world.run(["ask", "answer", &asked_for("Name: string; Price: int"), "false"]);
+    assert_eq!(no.code, 0, "{no:?}");
+    let ask = asked_for("Name: string; Price: float");
+    let mut ended = world.follow(last_seq(&world));
+    save(&world, &source("count * 9", "Name: string"));
+    let ended = ended.wait_for("askEnded");
+    assert_eq!(
+        (&ended["body"]["ask"], &ended["body"]["ending"]),
+        (&json!(ask), &json!("cancelled")),
+        "{ended}"
+    );
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "27");
+
+    let yes = world.run(["ask", "answer", &asked_for("Name: string; Price: int"), "true"]);
+    assert_eq!(yes.code, 0, "{yes:?}");
+    world.follow(0).wait_until(|event| {
+        event["kind"] == "warmUpCompleted" && event["seq"].as_u64() > ended["seq"].as_u64()
+    });
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "24");
+}
