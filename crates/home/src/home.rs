@@ -97,6 +97,11 @@ impl Home {
         self.folder.join("builds")
     }
 
+    /// The F# workers that were built here, one for each SDK.
+    pub fn fsharp_workers(&self) -> PathBuf {
+        self.folder.join("kernels/fsharp")
+    }
+
     /// The Jupyter kernels that were installed here, each in a folder of its own.
     pub fn jupyter(&self) -> PathBuf {
         self.folder.join("kernels/jupyter")

@@ -18,6 +18,7 @@ mod conditions;
 mod coverage;
 mod daemon;
 mod delete;
+mod demo;
 mod doctor;
 mod environment;
 mod eval;
@@ -199,6 +200,8 @@ enum Command {
     Arcp(arcp::Arcp),
     /// Open the page in a browser
     Web(web::Web),
+    /// Show what Mainstay does, in a minute
+    Demo(demo::Demo),
     /// Explain an error code
     Explain(explain::Explain),
     /// Print a completion script for a shell
@@ -307,6 +310,7 @@ impl Command {
             Self::Web(web) => web.run(home).await,
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),
+            Self::Demo(demo) => demo.run(home).await,
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
             Self::Environment(environment) => environment.run(),

@@ -17,6 +17,7 @@ mod compiler_options;
 #[cfg(feature = "failpoints")]
 mod crash;
 mod daemon;
+mod demo;
 mod displays;
 mod doctor_command;
 mod eval_command;
