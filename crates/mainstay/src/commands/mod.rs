@@ -67,6 +67,7 @@ mod target;
 mod test;
 mod timestamps;
 mod transcript;
+mod uninstall;
 mod usage_error;
 mod web;
 
@@ -202,6 +203,8 @@ enum Command {
     Web(web::Web),
     /// Show what Mainstay does, in a minute
     Demo(demo::Demo),
+    /// Say what of Mainstay is on this machine, and what takes it away
+    Uninstall(uninstall::Uninstall),
     /// Explain an error code
     Explain(explain::Explain),
     /// Print a completion script for a shell
@@ -256,6 +259,7 @@ impl Cli {
             Some(Command::Completions(completions)) => Ok(completions.run()),
             Some(Command::Environment(environment)) => environment.run(),
             Some(Command::Shim(shim)) => shim.run(),
+            Some(Command::Uninstall(uninstall)) => uninstall.run(&Home::open()?),
             Some(Command::Doctor(doctor)) => doctor.run(&Home::open()?),
             Some(Command::Restore(restore)) => restore.run(&Home::open()?),
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
@@ -311,6 +315,7 @@ impl Command {
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),
             Self::Demo(demo) => demo.run(home).await,
+            Self::Uninstall(uninstall) => uninstall.run(home),
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
             Self::Environment(environment) => environment.run(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use mainstay_home::config::Config;
-use mainstay_home::{DaemonRecord, Home, VERSION, program};
+use mainstay_home::{DaemonRecord, Home, Installation, VERSION, program};
 use mainstay_model::Error;
 use mainstay_protocol::operations::{Attached, RestartDaemon};
 use mainstay_terminal::{self as terminal, ProgressLine};
@@ -34,6 +34,8 @@ impl Restart {
 }
 
 /// Has the daemon go on as this version of Mainstay. Code, agents and commands that wait go on.
+///
+/// The program itself is replaced by what has installed it; this says how.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  mainstay upgrade      # the new program, right after it was installed")]
 pub(super) struct Upgrade {}
@@ -41,7 +43,13 @@ pub(super) struct Upgrade {}
 impl Upgrade {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let own = program().map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
-        begin_anew(home, Some(own.display().to_string())).await
+        let code = begin_anew(home, Some(own.display().to_string())).await?;
+        if let Ok(Installation { upgrade, .. }) = Installation::own() {
+            terminal::note(&format!(
+                "the program is version {VERSION}; to get a newer one: `{upgrade}`, then `mainstay upgrade`"
+            ));
+        }
+        Ok(code)
     }
 }
 

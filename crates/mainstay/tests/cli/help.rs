@@ -53,6 +53,7 @@ fn the_first_help_shows_every_command_and_examples() {
       arcp         Submits and follows jobs of ARCP; without a command, serves ARCP over stdio
       web          Open the page in a browser
       demo         Show what Mainstay does, in a minute
+      uninstall    Say what of Mainstay is on this machine, and what takes it away
       explain      Explain an error code
       completions  Print a completion script for a shell
       help         Print this message or the help of the given subcommand(s)
@@ -166,7 +167,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 40 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
+        1 + 41 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -71,6 +71,7 @@ mod telemetry;
 mod test_command;
 mod tool_workers;
 mod transcript_commands;
+mod uninstall;
 mod upgrade;
 mod warm_up;
 mod watch;

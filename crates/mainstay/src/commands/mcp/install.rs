@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use mainstay_home::{HOME_VARIABLE, Home};
 use mainstay_model::Error;
 use mainstay_terminal::{Enter, Paint, agrees, confirm, note};
@@ -119,6 +119,30 @@ impl Uninstall {
         let next = Vec::from_iter(next);
         self.how.carry_out(&file, &after, next)
     }
+}
+
+/// An agent whose configuration has Mainstay.
+pub(in crate::commands) struct Configured {
+    /// The agent's name, for people.
+    pub(in crate::commands) title: &'static str,
+    pub(in crate::commands) file: PathBuf,
+    /// The command that takes Mainstay out of it.
+    pub(in crate::commands) removal: String,
+}
+
+/// The agents whose configuration, of this user, has Mainstay. One that cannot be read counts as without.
+pub(in crate::commands) fn configured() -> Result<Vec<Configured>, Error> {
+    let places = Places::of_process(working_directory()?)?;
+    let has_mainstay = |client: McpClient, path: &Path| {
+        let Ok(file) = File::read(path) else { return false };
+        edit(client.form(), file.text(), Change::Remove).is_ok_and(|after| after != file.text())
+    };
+    let found = McpClient::value_variants().iter().filter_map(|client| {
+        let file = client.file(Scope::User, &places).ok().filter(|file| has_mainstay(*client, file))?;
+        let removal = format!("mainstay mcp uninstall {}", client.name());
+        Some(Configured { title: client.title(), file, removal })
+    });
+    Ok(found.collect())
 }
 
 /// How this user starts this program in this home.

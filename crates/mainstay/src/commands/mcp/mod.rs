@@ -25,6 +25,8 @@ use mainstay_terminal::note;
 use mainstay_terminal_client::connect::answers_within;
 use mainstay_terminal_client::paths::working_directory;
 
+pub(super) use self::install::configured;
+
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]
 #[command(

@@ -1,0 +1,187 @@
+//! How this program was installed, by where it lies: what gets a newer version of it, and what takes it away.
+
+use std::path::{Component, Path, PathBuf};
+
+/// What has installed the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The name of the package manager, for people; none where nothing is known of it.
+    pub by: Option<&'static str>,
+    /// The command that gets the newest version, or what to do.
+    pub upgrade: String,
+    /// The command that takes the program away, or what to do.
+    pub uninstall: String,
+}
+
+/// How one package manager is recognised, and what it is told.
+struct Rule {
+    by: &'static str,
+    /// Names of folders that stand in the program's path one behind the other.
+    folders: &'static [&'static str],
+    upgrade: &'static str,
+    uninstall: &'static str,
+}
+
+const fn rule(
+    by: &'static str,
+    folders: &'static [&'static str],
+    upgrade: &'static str,
+    uninstall: &'static str,
+) -> Rule {
+    Rule { by, folders, upgrade, uninstall }
+}
+
+/// The first that fits counts.
+const RULES: &[Rule] = &[
+    rule(
+        "dotnet tool",
+        &[".dotnet", "tools", ".store"],
+        "dotnet tool update -g mainstay",
+        "dotnet tool uninstall -g mainstay",
+    ),
+    rule(
+        "dnx",
+        &[".nuget", "packages"],
+        "dnx mainstay --yes",
+        "nothing is installed: `dnx` keeps it among the packages of NuGet",
+    ),
+    rule("uv", &["uv", "tools", "mainstay"], "uv tool upgrade mainstay", "uv tool uninstall mainstay"),
+    rule(
+        "uvx",
+        &["uv", "archive-v0"],
+        "uvx mainstay@latest",
+        "nothing is installed: `uv cache clean mainstay` empties what uvx keeps",
+    ),
+    rule("pipx", &["pipx", "venvs", "mainstay"], "pipx upgrade mainstay", "pipx uninstall mainstay"),
+    rule(
+        "npx",
+        &["_npx"],
+        "npx mainstay@latest",
+        "nothing is installed: `npm cache clean --force` empties what npx keeps",
+    ),
+    rule("npm", &["lib", "node_modules"], "npm install -g mainstay@latest", "npm uninstall -g mainstay"),
+    rule("npm", &["node_modules"], "npm install mainstay@latest", "npm uninstall mainstay"),
+    rule("Homebrew", &["Cellar", "mainstay"], "brew upgrade mainstay", "brew uninstall mainstay"),
+    rule("cargo", &[".cargo", "bin"], "cargo install --path crates/mainstay", "cargo uninstall mainstay"),
+];
+
+impl Installation {
+    /// Tells it from the program's path, links resolved. `is_file` says of a path whether a file is there.
+    pub fn of(program: &Path, is_file: impl Fn(&Path) -> bool) -> Self {
+        let names: Vec<_> = program
+            .components()
+            .filter_map(|component| match component {
+                Component::Normal(name) => name.to_str(),
+                _ => None,
+            })
+            .collect();
+        let found =
+            RULES.iter().find(|rule| names.windows(rule.folders.len()).any(|part| part == rule.folders));
+        if let Some(Rule { by, upgrade, uninstall, .. }) = found {
+            return Self { by: Some(by), upgrade: (*upgrade).to_owned(), uninstall: (*uninstall).to_owned() };
+        }
+        if let Some(tools) = before(program, ".store") {
+            let place = format!("--tool-path {} mainstay", tools.display());
+            return Self {
+                by: Some("dotnet tool"),
+                upgrade: format!("dotnet tool update {place}"),
+                uninstall: format!("dotnet tool uninstall {place}"),
+            };
+        }
+        if let Some(environment) =
+            program.ancestors().nth(2).filter(|folder| is_file(&folder.join("pyvenv.cfg")))
+        {
+            let pip = format!("{} -m pip", environment.join("bin/python").display());
+            return Self {
+                by: Some("pip"),
+                upgrade: format!("{pip} install --upgrade mainstay"),
+                uninstall: format!("{pip} uninstall mainstay"),
+            };
+        }
+        if program == Path::new("/usr/bin/mainstay") && is_file(Path::new("/var/lib/dpkg/info/mainstay.list"))
+        {
+            return Self {
+                by: Some("apt"),
+                upgrade: "sudo apt install ./mainstay_VERSION_amd64.deb".to_owned(),
+                uninstall: "sudo apt remove mainstay".to_owned(),
+            };
+        }
+        Self {
+            by: None,
+            upgrade: format!("put the newer program in the place of {}", program.display()),
+            uninstall: format!("rm {}", program.display()),
+        }
+    }
+
+    /// That of the program that runs.
+    ///
+    /// # Errors
+    /// The system does not say which program this is.
+    pub fn own() -> std::io::Result<Self> {
+        let program = crate::program()?;
+        let program = program.canonicalize().unwrap_or(program);
+        Ok(Self::of(&program, Path::is_file))
+    }
+}
+
+/// The part of a path before a folder of this name.
+fn before(path: &Path, name: &str) -> Option<PathBuf> {
+    path.ancestors()
+        .find(|folder| folder.file_name().is_some_and(|found| found == name))?
+        .parent()
+        .map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(program: &str) -> Installation {
+        let there = ["/home/ada/shop/.venv/pyvenv.cfg", "/var/lib/dpkg/info/mainstay.list"];
+        Installation::of(Path::new(program), |path| there.iter().any(|file| Path::new(file) == path))
+    }
+
+    #[test]
+    fn each_package_manager_is_told_from_the_programs_path() {
+        let store = ".store/mainstay.linux-x64/0.1.0/mainstay.linux-x64/0.1.0/tools/any/linux-x64/mainstay";
+        let table = [
+            (format!("/home/ada/.dotnet/tools/{store}"), "dotnet tool update -g mainstay"),
+            (format!("/opt/bin/{store}"), "dotnet tool update --tool-path /opt/bin mainstay"),
+            (
+                "/home/ada/.nuget/packages/mainstay.linux-x64/0.1.0/tools/any/linux-x64/mainstay".to_owned(),
+                "dnx mainstay --yes",
+            ),
+            ("/home/ada/.local/share/uv/tools/mainstay/bin/mainstay".to_owned(), "uv tool upgrade mainstay"),
+            ("/home/ada/.cache/uv/archive-v0/Xy/bin/mainstay".to_owned(), "uvx mainstay@latest"),
+            ("/home/ada/.local/share/pipx/venvs/mainstay/bin/mainstay".to_owned(), "pipx upgrade mainstay"),
+            (
+                "/home/ada/shop/.venv/bin/mainstay".to_owned(),
+                "/home/ada/shop/.venv/bin/python -m pip install --upgrade mainstay",
+            ),
+            (
+                "/usr/local/lib/node_modules/mainstay/node_modules/mainstay-linux-x64/bin/mainstay"
+                    .to_owned(),
+                "npm install -g mainstay@latest",
+            ),
+            (
+                "/home/ada/shop/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
+                "npm install mainstay@latest",
+            ),
+            (
+                "/home/ada/.npm/_npx/1f/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
+                "npx mainstay@latest",
+            ),
+            ("/opt/homebrew/Cellar/mainstay/0.1.0/bin/mainstay".to_owned(), "brew upgrade mainstay"),
+            ("/usr/bin/mainstay".to_owned(), "sudo apt install ./mainstay_VERSION_amd64.deb"),
+            ("/home/ada/.cargo/bin/mainstay".to_owned(), "cargo install --path crates/mainstay"),
+            (
+                "/usr/local/bin/mainstay".to_owned(),
+                "put the newer program in the place of /usr/local/bin/mainstay",
+            ),
+        ];
+        for (program, upgrade) in table {
+            assert_eq!(of(&program).upgrade, upgrade, "{program}");
+        }
+        assert_eq!(of("/usr/local/bin/mainstay").by, None);
+    }
+}
