@@ -121,15 +121,29 @@ type Baseline(path: string, sources: (string * string) list) =
         for one in redirections do bodies.[one.Old.MetadataToken] <- one.New
         this.Version <- Some id
 
-let private sourceOf (path: string, hash: string) =
+/// The text of a file, where that has this hash.
+let private textOf (hash: string) (path: string) : string option =
     try
         use content = new MemoryStream(File.ReadAllBytes path)
         if Sha256.ofStream content <> hash then None
         else
             content.Position <- 0L
             use reader = new StreamReader(content)
-            Some(path, reader.ReadToEnd())
+            Some(reader.ReadToEnd())
     with _ -> None
+
+/// The folder beside an assembly with its sources as they were when it was copied: they may have been saved since.
+let private keptSources = Path.Combine(".mainstay", "sources")
+
+/// A source as the assembly at a path was built from it.
+let private sourceOf (assembly: string) (path: string, hash: string) : (string * string) option =
+    let kept () =
+        try
+            List.ofArray (Directory.GetFiles(Path.Combine(Path.GetDirectoryName assembly, keptSources), "*-" + Path.GetFileName path))
+        with _ -> []
+    match textOf hash path with
+    | Some text -> Some(path, text)
+    | None -> kept () |> List.tryPick (textOf hash) |> Option.map (fun text -> path, text)
 
 /// What is known of the assemblies of this process. They stay loaded, and changed, when a session ends.
 let private known = Dictionary<string, Baseline>()
@@ -148,7 +162,7 @@ let capture (paths: string list) : Baseline list =
         match known.TryGetValue path with
         | true, one -> one
         | _ ->
-            let one = Baseline(path, (try documentsOf path |> List.choose sourceOf with _ -> []))
+            let one = Baseline(path, (try documentsOf path |> List.choose (sourceOf path) with _ -> []))
             known.[path] <- one
             one
     lock known (fun () -> List.map captured paths)

@@ -596,15 +596,27 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     /// Does once what the first swap and the first choice of tests would wait for. Any thread may call this.
     member _.WarmUpChoice() = affected |> Option.iter (fun affected -> affected.Prepare() |> ignore)
 
-    /// Has the project's code run as these files have it now, also while the session runs code. Only the thread of checks may call this.
-    member _.Swap(files: string list) : Swap =
+    /// Has the project's code run as these files have it now, of a file with a text as that has it, also while the session runs code. Only the
+    /// thread of checks may call this.
+    member _.Swap(files: string list, texts: (string * string) list) : Swap =
         match swapping with
         | None ->
             let obstacle file = { File = file; Code = "no_project"; Name = Path.GetFileName file; Line = 1; Reason = "the session has loaded no project" }
             { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
         | Some swapping ->
-            let swap = quietly (fun () -> swapping.Swap files)
+            let swap = quietly (fun () -> swapping.Swap(files, Map.ofList texts))
             { swap with Assemblies = List.map surroundings.NameOf swap.Assemblies }
+
+    /// Has the project's code run as all of its files have it now that are not as they were built. Where they cannot be put in together, those
+    /// are that can alone.
+    member this.SwapAll() : Swap =
+        match swapping |> Option.map (fun swapping -> swapping.Unbuilt()) |> Option.defaultValue [] with
+        | [] -> { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = [] }
+        | files ->
+            let together = this.Swap(files, [])
+            if not (List.isEmpty together.Obstacles) && files.Length > 1 then
+                for file in files do this.Swap([ file ], []) |> ignore
+            together
 
     /// Releases what the session holds besides its memory.
     member _.End() =

@@ -183,8 +183,8 @@ type private Worker(channel: Channel) =
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
         | None -> answer id (encodeReview id false (Intellisense.check session code None) 0)
 
-    let swap (id: int64) (files: string list) (session: Evaluator) =
-        let swapped = session.Swap files
+    let swap (id: int64) (files: string list, texts: (string * string) list, isAll: bool) (session: Evaluator) =
+        let swapped = if isAll then session.SwapAll() else session.Swap(files, texts)
         if List.isEmpty swapped.Obstacles && not (List.isEmpty swapped.Swapped) then MainstayDisplay.AppRunning.codeChanged ()
         answer id (encodeSwapped id swapped)
 
@@ -243,7 +243,7 @@ type private Worker(channel: Channel) =
                     pending.Take id |> ignore)
         | Upcoming evals -> post evaluations id (fun () -> inSession id (fun session -> session.Expect evals))
         | Describe codes -> post checks id (fun () -> inSession id (fun session -> answer id (encodeDescriptions id (session.Describe codes))))
-        | Swap files -> post checks id (fun () -> inSession id (swap id files))
+        | Swap (files, texts, isAll) -> post checks id (fun () -> inSession id (swap id (files, texts, isAll)))
         | Reset -> post evaluations id (fun () -> reset id)
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))

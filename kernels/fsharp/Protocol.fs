@@ -281,8 +281,9 @@ type Request =
     | Upcoming of Upcoming list
     /// What these do when they run.
     | Describe of CodeText list
-    /// Have the project's code run as these files have it now.
-    | Swap of files: string list
+    /// Have the project's code run as these files have it now; of a file with a text, as that has it; with `isAll`, as all files have it
+    /// that are not as they were built.
+    | Swap of files: string list * texts: (string * string) list * isAll: bool
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -368,7 +369,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
     | "standBy" -> Ok(StandBy(texts "arguments" element))
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
-    | "swap" -> Ok(Swap(texts "files" element))
+    | "swap" -> Ok(Swap(texts "files" element, pairs "texts" element, flag "isAll" element))
     | "describe" -> Ok(Describe(decodeCodes element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->

@@ -19,6 +19,11 @@ let private read (path: string) : string * string =
     use reader = new StreamReader(content)
     reader.ReadToEnd(), hash
 
+/// A text that is in no file, with its hash.
+let private hashed (text: string) : string * string =
+    use content = new MemoryStream(Text.Encoding.UTF8.GetBytes text)
+    text, Sha256.ofStream content
+
 /// How often a save is compiled at most, each time with more declarations that have another signature.
 let private mostAttempts = 3
 
@@ -251,10 +256,16 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 for baseline in sources.Baselines do baseline.WarmUp(compiled.GetMethod "f")
             Exchange.whileAtGates warmUp (fun () -> isolated.Run([], text + "module AtGate =\n do " + Exchange.gate + "\n")) |> ignore)
 
-    /// Puts the files in as they are now.
-    member _.Swap(files: string list) : Swap =
-        let isThere, gone = files |> List.partition File.Exists
-        let contents = isThere |> List.map (fun path -> path, read path)
+    /// The files of the project that are not as they were built.
+    member _.Unbuilt() : string list =
+        [ for baseline in sources.Baselines do
+            for path, text in baseline.Sources do
+                if File.Exists path && fst (read path) <> text then path ]
+
+    /// Puts the files in as they are now; of those with an unsaved text, as that is.
+    member _.Swap(files: string list, unsaved: Map<string, string>) : Swap =
+        let isThere, gone = files |> List.partition (fun path -> unsaved.ContainsKey path || File.Exists path)
+        let contents = isThere |> List.map (fun path -> path, (match unsaved.TryFind path with Some text -> hashed text | None -> read path))
         let saved = [ for path, (text, _) in contents -> path, text ]
         let changes, result =
             match gone with

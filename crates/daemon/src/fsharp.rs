@@ -26,6 +26,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
 use crate::builds::Builds;
+use crate::kept_projects;
 use crate::projects::{Loading, ProjectBuilder, profiles, project_of};
 use crate::standby::{Plan, lacking};
 
@@ -190,6 +191,9 @@ impl RunnerFactory for FsharpKernel {
 
     async fn gather(&self, spec: &RunnerSpec, observer: &StartObserver) -> Result<Option<Value>, Error> {
         let project = self.project(spec, &observer.report).await?;
+        if let Some(project) = project.clone() {
+            kept_projects::keep(project).await;
+        }
         project.map(|project| serde_json::to_value(project).map_err(unavailable)).transpose()
     }
 
@@ -240,6 +244,22 @@ impl RunnerFactory for FsharpKernel {
         let culprit = script.borrow().unwrap_or_default();
         tracing::warn!(culprit, what_it_did, "a worker is started without the scripts of its profile");
         self.launch(beginning.without_profiles(culprit, &what_it_did), &sdk, &spec, &script).await
+    }
+
+    async fn start_mirror(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        let Some(project) = kept_projects::kept(self.copies_of(spec.session)).await else {
+            return Err(unavailable("the session has loaded no project; build it, then `session rebuild`"));
+        };
+        let Selected { sdk, .. } = self.selected(&spec)?;
+        let beginning = StartupContext {
+            working_directory: spec.working_directory.clone(),
+            project: Some(project),
+            arguments: spec.arguments.clone(),
+            report: observer.report,
+            ..StartupContext::default()
+        };
+        let launch = self.launch_of(&sdk, &spec).await?;
+        worker::launch(&launch, beginning, None, &self.sockets).await
     }
 
     async fn kept(&self) -> Vec<SessionId> {

@@ -15,6 +15,7 @@ mod default_kind;
 mod fsharp;
 mod jupyter;
 mod kind_rules;
+mod kept_projects;
 mod kinds;
 mod listeners;
 mod logging;

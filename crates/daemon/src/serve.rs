@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_arcp::Arcp;
-use mainstay_engine::{Engine, Environments, KindResolver};
+use mainstay_engine::{BufferTerms, Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::daemon::fingerprint_of;
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, Watch};
+use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, TestsConfig, Watch};
 use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
 use mainstay_http::Http;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -135,6 +135,7 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp, config.arcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
+    engine.keep_buffers(buffer_terms(&config.tests));
     engine.start_schedules();
     // The store is this daemon's alone: nobody goes on with what it has not adopted. Those that it has started since are others.
     let adopted = engine.adopted_sessions();
@@ -186,6 +187,19 @@ async fn run(
         mainstay_shim::see_off_all(&shims).await;
     }
     Ok(begins_anew.map_or(Ended::Stopped, Ended::BeginsAnew))
+}
+
+/// How unsaved texts are dealt with.
+fn buffer_terms(config: &TestsConfig) -> BufferTerms {
+    BufferTerms {
+        mirrors: config.mirrors,
+        idle: Duration::from_millis(config.mirror_idle_ms),
+        run: Duration::from_millis(config.buffer_ms),
+        test: Duration::from_millis(config.buffer_test_ms),
+        memory_bytes: config.mirror_memory_bytes,
+        available_bytes: mainstay_os::system::available_bytes,
+        policies: config.policies(),
+    }
 }
 
 /// What is known of this daemon to its clients.

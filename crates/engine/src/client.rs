@@ -4,6 +4,7 @@
 mod access;
 mod artifacts;
 mod asks;
+mod buffers;
 mod commands;
 mod delegations;
 mod reloading;

@@ -30,6 +30,7 @@ use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::LeaseKeeper;
 use crate::metering::ActivityCounts;
+use crate::mirror::Mirrors;
 use crate::open_tasks::Delegations;
 use crate::session::{Entry, Request, SessionHandle};
 use crate::shared::Shared;
@@ -121,6 +122,7 @@ impl Engine {
             clients: Arc::default(),
             watch: Watch::default(),
             records: Mutex::default(),
+            mirrors: Mirrors::default(),
             warm_ups: Arc::default(),
         };
         let mut engine = Self {

@@ -324,6 +324,7 @@ impl SessionTask {
             Request::Swap { files, reply } => {
                 self.query(Action::Check, reply, |kernel| async move { kernel.swap(files).await });
             }
+            Request::Offers { action, reply } => self.query(action, reply, |_| async { Ok(()) }),
             Request::Kernel { reply } => {
                 let is_ready = self.session.state() == SessionState::Ready;
                 let runner = self.runner().filter(|_| is_ready);

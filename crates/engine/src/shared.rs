@@ -16,6 +16,7 @@ use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::Hub;
 use crate::lease::LeaseKeeper;
+use crate::mirror::Mirrors;
 use crate::open_tasks::Delegations;
 use crate::presence::Clients;
 use crate::single_process::SingleProcess;
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) watch: Watch,
     /// What their evals ran against.
     pub(crate) records: KnownRecords,
+    /// The processes in which unsaved texts run.
+    pub(crate) mirrors: Mirrors,
     /// How far those are that are given their definitions back.
     pub(crate) warm_ups: Arc<WarmUps>,
 }

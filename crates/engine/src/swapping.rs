@@ -14,6 +14,7 @@ impl Engine {
     /// [`Error::SessionNotFound`], [`Error::InvalidTransition`] where there is no worker that could, [`Error::Timeout`],
     /// [`Error::WorkerFailed`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
     pub async fn swap_sources(&self, session: SessionId, files: Vec<String>) -> Result<Option<Swap>, Error> {
+        self.buffers_saved(session, files.clone()).await;
         let swapped = self.request(session, |reply| Request::Swap { files, reply }).await??;
         let Some(swap) = swapped else { return Ok(None) };
         let handle = self.handle(session).await?;

@@ -26,6 +26,7 @@ impl Engine {
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
     pub async fn files_written(&self, session: SessionId, files: Vec<WrittenFile>) -> Result<(), Error> {
+        self.buffers_saved(session, files.iter().map(|file| file.path.clone()).collect()).await;
         let notice = Notice::Written { files };
         let handle = self.handle(session).await?;
         let ending = handle.ending();

@@ -219,6 +219,18 @@ pub struct TestsConfig {
     pub limited: Vec<String>,
     /// How long all tests of `limited` categories may take in one run, in milliseconds. Those that are left run at a later save, or on demand.
     pub limited_ms: u64,
+    /// How many processes may run tests of unsaved texts; each is one session's and takes some 250 MB. The one that was used least
+    /// recently ends for another. With 0 there is none.
+    pub mirrors: usize,
+    /// How long such a process stays when no unsaved text comes, in milliseconds.
+    pub mirror_idle_ms: u64,
+    /// How much memory the machine must have available (`MemAvailable`) for such a process, in bytes. One that is there ends where less than
+    /// half of it is available.
+    pub mirror_memory_bytes: u64,
+    /// How long all tests of one unsaved text may take, in milliseconds.
+    pub buffer_ms: u64,
+    /// How long one test of an unsaved text may take, in milliseconds. One that then goes on ends the process.
+    pub buffer_test_ms: u64,
 }
 
 impl Default for TestsConfig {
@@ -227,6 +239,11 @@ impl Default for TestsConfig {
             on_demand: vec!["integration".to_owned()],
             limited: vec!["slow".to_owned()],
             limited_ms: 10_000,
+            mirrors: 2,
+            mirror_idle_ms: 600_000,
+            mirror_memory_bytes: 1024 * 1024 * 1024,
+            buffer_ms: 10_000,
+            buffer_test_ms: 5_000,
         }
     }
 }
@@ -234,7 +251,7 @@ impl Default for TestsConfig {
 impl TestsConfig {
     /// The policy of each category that has one. What is on demand stays so.
     pub fn policies(&self) -> BTreeMap<String, TestPolicy> {
-        let Self { on_demand, limited, limited_ms } = self;
+        let Self { on_demand, limited, limited_ms, .. } = self;
         let milliseconds = u32::try_from(*limited_ms).unwrap_or(u32::MAX);
         let within = if milliseconds == 0 { TestPolicy::OnDemand } else { TestPolicy::Within(milliseconds) };
         let limited = limited.iter().map(|name| (name.clone(), within));

@@ -206,6 +206,16 @@ impl Endpoint {
         Self { method: Method::DELETE, handler: on(MethodFilter::DELETE, handler), ..self }
     }
 
+    /// The same, which puts something there that the body has, in JSON alone.
+    pub(super) fn puts<B: JsonSchema, H, T>(self, handler: H) -> Self
+    where
+        H: Handler<T, HttpDaemon>,
+        T: 'static,
+    {
+        let body = Some(Message::in_json::<B>());
+        Self { method: Method::PUT, body, handler: on(MethodFilter::PUT, handler), ..self }
+    }
+
     /// The same, which takes parameters.
     pub(super) fn with_query<Q: JsonSchema>(self) -> Self {
         Self { query: Some(schema_of::<Q>), ..self }

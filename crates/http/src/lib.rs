@@ -9,6 +9,7 @@
 mod agents;
 mod bare;
 mod body;
+mod buffers;
 mod caller;
 mod checks;
 mod coding;

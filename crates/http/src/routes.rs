@@ -12,7 +12,7 @@ use super::signals::{
     CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
 };
 use super::{
-    agents, coding, commands, create, diagnostics, endpoint, explore, history, import_export, metrics,
+    agents, buffers, coding, commands, create, diagnostics, endpoint, explore, history, import_export, metrics,
     notebooks, openapi, queries, socket, streams, submission,
 };
 use mainstay_gateway::KnownKind;
@@ -32,6 +32,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         event_streams(),
         session_queries(),
         code_queries(),
+        unsaved_texts(),
         command_queries(),
         history_lines(),
     ]
@@ -323,6 +324,20 @@ fn code_queries() -> Vec<Endpoint> {
             .with_summary("The lines of the session's project that tests reach, and how these tests ended; nothing runs")
             .of_a_session()
             .with_query::<explore::ChooseLines>(),
+    ]
+}
+
+/// Returns what is done with texts that an editor has not saved.
+fn unsaved_texts() -> Vec<Endpoint> {
+    vec![
+        Endpoint::query::<operations::PutBuffer, _, _>("/buffers", buffers::put)
+            .puts::<buffers::PutBuffer, _, _>(buffers::put)
+            .of_a_session(),
+        Endpoint::query::<operations::DiscardBuffer, _, _>("/buffers", buffers::discard)
+            .deletes(buffers::discard)
+            .of_a_session()
+            .with_query::<buffers::ChooseBuffer>(),
+        Endpoint::query::<operations::ListBuffers, _, _>("/buffers", buffers::list).of_a_session(),
     ]
 }
 

@@ -61,8 +61,16 @@ pub(crate) enum ToWorker {
     Upcoming { id: u64, evals: Vec<Upcoming> },
     /// Say what these do when they run.
     Describe { id: u64, codes: Vec<CodeText> },
-    /// Have the project's code run as these files have it now.
-    Swap { id: u64, files: Vec<String> },
+    /// Have the project's code run as these files have it now; of a file with a text, as that has it; with `isAll`, as all files have it that are
+    /// not as they were built.
+    Swap {
+        id: u64,
+        files: Vec<String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        texts: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_all: bool,
+    },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.

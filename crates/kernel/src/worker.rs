@@ -19,8 +19,8 @@ use mainstay_os::output_pipe::OutputPipe;
 use mainstay_os::process::{Group, Launch, Unready, drain, last_words, start};
 use mainstay_runner::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_runner::{
-    AskAnswer, CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
-    Upcoming,
+    AskAnswer, CodeText, Completions, Kernel, Process, ResourceUsage, Runner, SourceText, StartedRunner,
+    Submission, Upcoming,
 };
 use tokio::process::Child;
 use tokio::sync::mpsc;
@@ -284,10 +284,17 @@ impl Kernel for Worker {
     }
 
     async fn swap(&self, files: Vec<String>) -> Result<Option<Swap>, Error> {
-        match self.ask(|id| ToWorker::Swap { id, files }).await? {
-            FromWorker::Swapped { swap, .. } => Ok(Some(swap)),
-            other => Err(unexpected(&other)),
-        }
+        self.swapped(|id| ToWorker::Swap { id, files, texts: BTreeMap::new(), is_all: false }).await
+    }
+
+    async fn swap_texts(&self, sources: Vec<SourceText>) -> Result<Option<Swap>, Error> {
+        let files = sources.iter().map(|source| source.path.clone()).collect();
+        let texts = sources.into_iter().filter_map(|SourceText { path, text }| Some((path, text?))).collect();
+        self.swapped(|id| ToWorker::Swap { id, files, texts, is_all: false }).await
+    }
+
+    async fn swap_all(&self) -> Result<Option<Swap>, Error> {
+        self.swapped(|id| ToWorker::Swap { id, files: Vec::new(), texts: BTreeMap::new(), is_all: true }).await
     }
 
     async fn build(&self, job: JobId) {
@@ -353,6 +360,13 @@ impl Kernel for Worker {
 }
 
 impl Worker {
+    async fn swapped(&self, asked: impl FnOnce(u64) -> ToWorker + Send) -> Result<Option<Swap>, Error> {
+        match self.ask(asked).await? {
+            FromWorker::Swapped { swap, .. } => Ok(Some(swap)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     async fn told(&self, asked: impl FnOnce(u64) -> ToWorker + Send) -> Result<KernelAnswer, Error> {
         match self.ask(asked).await? {
             FromWorker::Members { members, .. } => Ok(KernelAnswer::Members(members)),

@@ -1,6 +1,7 @@
 //! Tests that a session's code runs: which, and what came of them. They run as an eval does; what came of them is one of the forms
 //! of what it shows.
 
+mod buffer;
 mod choice;
 mod coverage;
 mod history;
@@ -17,6 +18,7 @@ use crate::display::{Display, Form, TEST_PROGRESS, TESTS};
 use crate::error::Error;
 use crate::id::{DisplayId, SessionKind};
 
+pub use self::buffer::{BufferEnding, BufferRun, UnsavedBuffer};
 pub use self::choice::{ChosenPart, CodeMark, LiveTesting, TestChoice, TestPart, TestPolicy};
 pub use self::coverage::{
     CallingDeclaration, Coverage, CoveredRange, CoveringTest, FileCoverage, LineCounts, LineState,

@@ -179,6 +179,9 @@ fn queries(registry: Registry) -> Registry {
         .on::<operations::ListValues>(handlers::queries::values)
         .on::<operations::ListTests>(handlers::queries::tests)
         .on::<operations::GetCoverage>(handlers::queries::coverage)
+        .on::<operations::PutBuffer>(handlers::buffers::put)
+        .on::<operations::DiscardBuffer>(handlers::buffers::discard)
+        .on::<operations::ListBuffers>(handlers::buffers::list)
 }
 
 fn events(registry: Registry) -> Registry {

@@ -123,6 +123,19 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// come up.
     async fn start(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error>;
 
+    /// Starts a runner beside the one that a session has, with the same project as that was started with, and waits until it accepts code. It has
+    /// nothing of what the session has done, runs no scripts of the user's, and ends with this process. Dropping the future undoes the start.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); [`Error::KernelUnavailable`] also where there is no such thing for its kind, or nothing of a project to load.
+    async fn start_mirror(
+        &self,
+        spec: RunnerSpec,
+        _observer: StartObserver,
+    ) -> Result<StartedRunner, Error> {
+        Err(Error::KernelUnavailable { reason: format!("sessions of kind `{}` have no mirror", spec.kind) })
+    }
+
     /// Finds the runner of a session that has outlived the daemon that started it ([`Process::outlives_daemon`](crate::Process::outlives_daemon)), and takes it over:
     /// from now on it heeds nobody who had it before. It is told which of its notices are taken, and gives all later ones, from the
     /// first that it has kept: [`StartedRunner::next`] is at most the one after those taken. None where it is gone. It must not take long:

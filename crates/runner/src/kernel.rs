@@ -36,6 +36,22 @@ pub trait Kernel: Process {
         Ok(None)
     }
 
+    /// The same of sources that may be in no file yet.
+    ///
+    /// # Errors
+    /// As [`Kernel::swap`].
+    async fn swap_texts(&self, _sources: Vec<SourceText>) -> Result<Option<Swap>, Error> {
+        Ok(None)
+    }
+
+    /// The same of all files of the project that are not as they were built. Where they cannot be put in together, those are that can alone.
+    ///
+    /// # Errors
+    /// As [`Kernel::swap`].
+    async fn swap_all(&self) -> Result<Option<Swap>, Error> {
+        Ok(None)
+    }
+
     /// Builds the session's project, beside the session: done once that has begun. What the build prints and what comes of it come as
     /// notices; an interrupt ends it.
     async fn build(&self, job: JobId);
@@ -94,6 +110,15 @@ pub trait Kernel: Process {
     /// # Errors
     /// [`Error::WorkerFailed`], also where it cannot tell; [`Error::InvalidArgument`] where nothing has the name that is asked for.
     async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error>;
+}
+
+/// A source file of a project as it is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// The path of the file, absolute.
+    pub path: String,
+    /// Its text, which may not be saved yet; none where the file is to be read.
+    pub text: Option<String>,
 }
 
 /// Code for a runner.

@@ -19,6 +19,6 @@ pub use factory::{
     Conversation, FoundRunner, GivenToRunner, RunnerFactory, RunnerSpec, StartLines, StartObserver,
     StartedRunner, StoredProgress,
 };
-pub use kernel::{CodeText, CompletionItem, Completions, Kernel, Submission, Upcoming};
+pub use kernel::{CodeText, CompletionItem, Completions, Kernel, SourceText, Submission, Upcoming};
 pub use progress::{Report, WarmUpPhase, WarmUpProgress};
 pub use runner::{AskAnswer, Process, ResourceUsage, Runner};

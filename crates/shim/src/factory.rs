@@ -253,6 +253,12 @@ impl RunnerFactory for Shims {
         Ok(started)
     }
 
+    /// In this process: it is to end with the daemon.
+    async fn start_mirror(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
+        let _waits = self.settings.activity.begins();
+        self.inner.start_mirror(spec, observer).await
+    }
+
     async fn adopt(&self, spec: &RunnerSpec, stored: StoredProgress) -> Result<Option<FoundRunner>, Error> {
         let folder = self.folder(spec.session);
         let left = || Leftover::of(&folder, stored, spec.epoch);

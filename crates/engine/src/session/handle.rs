@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use mainstay_log::Epoch;
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, Diagnostic, Error, Notice, Principal, Seq, Session, Swap,
+    Action, Command, CommandFingerprint, CommandId, Diagnostic, Error, Notice, Principal, Seq, Session, Swap,
     TextPosition,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
@@ -40,6 +40,8 @@ pub(crate) enum Request {
     Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
     /// Have the project's code run as these files have it now.
     Swap { files: Vec<String>, reply: oneshot::Sender<Result<Option<Swap>, Error>> },
+    /// Whether the session has a worker that does something now.
+    Offers { action: Action, reply: oneshot::Sender<Result<(), Error>> },
     /// The kernel, where it is up and runs nothing.
     Kernel { reply: oneshot::Sender<ReadyKernel> },
     /// What an agent says of itself.

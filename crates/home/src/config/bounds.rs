@@ -8,6 +8,10 @@ use super::{Config, DaemonConfig};
 
 /// The range of a count.
 const COUNT: RangeInclusive<u64> = 1..=100_000;
+/// The range of a number of processes beside those of sessions; 0 means none.
+const FEW: RangeInclusive<u64> = 0..=100;
+/// The range of the time of one test in milliseconds: at most a day.
+const TEST_TIME: RangeInclusive<u64> = 1..=DAY_MS;
 /// The range of a number of events in a row or per minute; 0 means no limit.
 const RATE: RangeInclusive<u64> = 0..=100_000_000;
 /// The range of a number that only grows; 0 means no limit.
@@ -29,9 +33,11 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
-        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" => ANY,
+        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" | "mirror-memory-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
+        "mirrors" => FEW,
+        "buffer-test-ms" => TEST_TIME,
         "leeway-sec" => LEEWAY,
         _ if name.ends_with("-ms") => TIME,
         _ if name.contains("-bytes") => SIZE,
@@ -75,6 +81,11 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         ("session-environment-bytes", u64::try_from(session_environment_bytes).unwrap_or(u64::MAX)),
         ("dialog-ms", config.pi.dialog_ms),
         ("limited-ms", config.tests.limited_ms),
+        ("mirrors", config.tests.mirrors as u64),
+        ("mirror-idle-ms", config.tests.mirror_idle_ms),
+        ("mirror-memory-bytes", config.tests.mirror_memory_bytes),
+        ("buffer-ms", config.tests.buffer_ms),
+        ("buffer-test-ms", config.tests.buffer_test_ms),
         ("application-start-ms", config.fsharp.application_start_ms),
         ("application-stop-ms", config.fsharp.application_stop_ms),
         ("standby-rest-ms", config.fsharp.standby_rest_ms),
@@ -129,6 +140,6 @@ mod tests {
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 13);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 18);
     }
 }

@@ -6,6 +6,7 @@ mod agent_command;
 mod agent_prompt;
 mod agent_task;
 mod arcp;
+mod as_you_type;
 mod ask_command;
 #[cfg(target_os = "linux")]
 mod background;

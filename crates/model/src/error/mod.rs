@@ -287,6 +287,14 @@ pub enum Error {
         /// The version that the session has.
         actual: Version,
     },
+    /// A newer text of the file was sent before.
+    #[error("version {newest} of `{path}` came before this one")]
+    BufferOutdated {
+        /// The path of the file.
+        path: String,
+        /// The newest version that came.
+        newest: u64,
+    },
     /// The command took longer than it may.
     #[error("the command did not end within {limit_ms} ms")]
     TimedOut {

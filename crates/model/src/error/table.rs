@@ -111,6 +111,7 @@ table! {
         "Send this one again under a new id when that has ended, or raise `dependency-wait-ms`.";
     DependsOnItself => Invalid, "depends_on_itself", IN_ORDER;
     VersionMismatch => Conflict, "version_mismatch", "Read the session again, and send the command under a new id if it still holds.";
+    BufferOutdated => Conflict, "buffer_outdated", "Send the newest text of the file, with a version not below those that you have sent.";
     TimedOut => Unavailable, "timed_out", "What ran is cancelled. Give it more time, under a new id.";
     RateLimited { retry_after_ms } => Full, "rate_limited", format!("Send it again in {retry_after_ms} ms, or raise the limit.");
     TooManyCommands => Full, "too_many_commands", "Send it again when some have ended.";

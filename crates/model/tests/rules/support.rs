@@ -879,6 +879,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::DependencyPending { dependency: command_id(2), limit_ms: 30_000 },
         Error::DependsOnItself { command: command_id(1) },
         Error::VersionMismatch { expected: Version(4), actual: Version(5) },
+        Error::BufferOutdated { path: text("/shop/Cart.fs"), newest: 7 },
         Error::TimedOut { limit_ms: 5_000 },
         Error::RateLimited { scope: RateScope::Session, limit: 100, retry_after_ms: 600 },
         Error::TooManyCommands { limit: 10_000 },

@@ -36,6 +36,7 @@ macro_rules! operations {
 }
 
 mod asks;
+mod buffers;
 mod daemon;
 mod events;
 mod exchange;
@@ -48,6 +49,7 @@ mod store;
 mod transcripts;
 
 pub use asks::*;
+pub use buffers::*;
 pub use daemon::*;
 pub use events::*;
 pub use exchange::*;
@@ -62,6 +64,7 @@ pub use transcripts::*;
 /// All operations, by subject.
 const SUBJECTS: &[&[OperationDescription]] = &[
     asks::LIST,
+    buffers::LIST,
     daemon::LIST,
     events::LIST,
     exchange::LIST,

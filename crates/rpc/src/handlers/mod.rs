@@ -1,6 +1,7 @@
 //! What carries the methods out: one file for each subject of [`crate::api`].
 
 pub(super) mod asks;
+pub(super) mod buffers;
 pub(super) mod call;
 pub(super) mod daemon;
 pub(super) mod events;
