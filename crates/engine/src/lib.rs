@@ -57,6 +57,7 @@ mod sync;
 mod system_subscription;
 mod trace;
 mod units;
+mod unsaved;
 mod validity;
 mod warm_up;
 mod warm_up_progress;

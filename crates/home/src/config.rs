@@ -229,7 +229,8 @@ pub struct TestsConfig {
     pub mirror_memory_bytes: u64,
     /// How long all tests of one unsaved text may take, in milliseconds.
     pub buffer_ms: u64,
-    /// How long one test of an unsaved text may take, in milliseconds. One that then goes on ends the process.
+    /// How long one test of an unsaved text may take, in milliseconds; a newer text waits so long for the test under way. One that then goes
+    /// on ends the process.
     pub buffer_test_ms: u64,
 }
 
@@ -243,7 +244,7 @@ impl Default for TestsConfig {
             mirror_idle_ms: 600_000,
             mirror_memory_bytes: 1024 * 1024 * 1024,
             buffer_ms: 10_000,
-            buffer_test_ms: 5_000,
+            buffer_test_ms: 2_000,
         }
     }
 }

@@ -58,6 +58,8 @@ struct Round {
     /// Tells it that something newer is there.
     newer: Arc<Notify>,
     waiting: Option<Waiting>,
+    /// Whether the process was there before.
+    is_used: bool,
 }
 
 /// What came of a round.
@@ -217,15 +219,21 @@ impl Mirror {
             is_as_saved: self.buffers.is_empty(),
             newer: Arc::clone(&newer),
         };
+        let is_used = self.worker.is_some();
         let work = Box::pin(work.carry_out(Arc::clone(&self.beginning), self.worker.take()));
-        self.round = Some(Round { work, newer, waiting });
+        self.round = Some(Round { work, newer, waiting, is_used });
     }
 
     fn round_ended(&mut self, end: RoundEnd) {
         let RoundEnd { worker, given, taken, foreign, result } = end;
         self.worker = worker;
         self.buffers.are_in(&given, &taken);
-        let Some(waiting) = self.round.take().and_then(|round| round.waiting) else { return };
+        let Some(Round { waiting: Some(waiting), is_used, .. }) = self.round.take() else { return };
+        // It may have ended before anybody saw that.
+        if is_used && self.next.is_none() && matches!(result, Err(Error::WorkerFailed { .. })) {
+            self.next = Some(waiting);
+            return;
+        }
         if foreign {
             self.buffers.discard(&waiting.path);
             self.buffers.are_in(&self.buffers.due(), std::slice::from_ref(&waiting.path));

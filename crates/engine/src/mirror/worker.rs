@@ -12,7 +12,7 @@ use mainstay_runner::{AskAnswer, Kernel, RunnerFactory, RunnerSpec, SourceText, 
 use tokio::sync::{Notify, Semaphore, mpsc};
 use uuid::Uuid;
 
-use super::BufferTerms;
+use super::terms::BufferTerms;
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, sleep_until, timeout};
 
@@ -20,13 +20,13 @@ use crate::sync::time::{Instant, sleep_until, timeout};
 const NO_TEST: &str = "mainstay runs none of the tests";
 
 /// What a mirror is started with.
-pub(super) struct Beginning {
-    pub(super) factory: Arc<dyn RunnerFactory>,
-    pub(super) spec: RunnerSpec,
-    pub(super) limits: Limits,
+pub(crate) struct Beginning {
+    pub(crate) factory: Arc<dyn RunnerFactory>,
+    pub(crate) spec: RunnerSpec,
+    pub(crate) limits: Limits,
     /// How many workers may start at once.
-    pub(super) starts: Arc<Semaphore>,
-    pub(super) terms: Arc<BufferTerms>,
+    pub(crate) starts: Arc<Semaphore>,
+    pub(crate) terms: Arc<BufferTerms>,
 }
 
 /// The process of a mirror.
@@ -121,7 +121,7 @@ impl MirrorWorker {
         told: &mut BufferRun,
         newer: &Notify,
     ) -> bool {
-        let Beginning { factory, spec, limits, terms, .. } = beginning;
+        let terms = &beginning.terms;
         let selection = TestSelection {
             timeout_ms: TestTimeout::new(terms.test.as_millis() as u64),
             live: Some(LiveTesting {
@@ -131,8 +131,8 @@ impl MirrorWorker {
             }),
             ..TestSelection::default()
         };
-        let grace = Duration::from_millis(factory.cancel_grace_ms(&spec.kind, limits));
-        match self.run(selection.code(), told, newer, (terms.run, grace)).await {
+        // A run ends with the test under way, which has no longer than any.
+        match self.run(selection.code(), told, newer, (terms.run, terms.test)).await {
             Left::Fit => true,
             Left::Unfit(why) => {
                 told.notes.push(why.to_owned());

@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mainstay_kernel::fsharp::{Search, choose};
+use mainstay_model::BufferEnding;
+use mainstay_protocol::operations::PutBuffer;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, create};
 use crate::spread::{print_row, spread};
 
 /// The files of the library, and the tests.
@@ -80,6 +82,8 @@ pub(crate) fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> 
         all.push(began.elapsed());
     }
     drop(watch);
+    std::fs::write(&source, &text)?;
+    let typed = tokio::runtime::Runtime::new()?.block_on(typed(daemon, &tests, (&source, &text)))?;
     let dotnet = choose(&Search::from_env(&daemon.home))?.parts()?.host;
     let mut theirs = Vec::new();
     for number in 1..=RUNS {
@@ -97,8 +101,35 @@ pub(crate) fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> 
     println!("\n| a function of a library of {FILES} files is saved | median | longest |\n|---|---|---|");
     print_row("until the tests that reach it have run, of 500", spread(reached));
     print_row("until all 500 have", spread(all));
+    print_row("the same of an unsaved text, the first of which starts the mirror", spread(typed));
     print_row("`dotnet test --filter` of the same tests", spread(theirs));
     Ok(())
+}
+
+/// How long texts that are not saved take until the tests that reach them have run, beside a session that knows nothing of them.
+async fn typed(
+    daemon: &Daemon,
+    folder: &Path,
+    (source, text): (&Path, &str),
+) -> Result<Vec<Duration>, Failure> {
+    let client = daemon.connect().await?;
+    let session = create(&client, folder).await?;
+    let mut took = Vec::new();
+    for version in 1..=SAVES {
+        let began = Instant::now();
+        let put = PutBuffer {
+            session: session.clone(),
+            path: source.display().to_string(),
+            version: version as u64,
+            text: text.replacen("x * 22", &format!("x * 22 + {version} - {version}"), 1),
+        };
+        let run = client.call(put).await?;
+        took.push(began.elapsed());
+        if run.ending != BufferEnding::Ran || run.tests.len() < TESTS.div_ceil(FILES) - 1 {
+            return Err(format!("other tests ran than those that reach the text: {run:?}").into());
+        }
+    }
+    Ok(took)
 }
 
 fn write_projects(folder: &Path) -> Result<(), Failure> {

@@ -183,7 +183,7 @@ fn a_save_throws_the_text_away_and_later_texts_stand_on_it() {
 
 #[test]
 fn a_newer_text_ends_what_is_under_way_and_a_hanging_test_ends_its_process() {
-    let world = shop("[tests]\nbuffer-test-ms = 1000\nbuffer-ms = 60000\n");
+    let world = shop("[tests]\nbuffer-test-ms = 3000\nbuffer-ms = 60000\n");
     let session = world.worker_pid();
     put(&world, 1, &source("count * 10"));
     let first = mirror_pid(&world);
@@ -196,7 +196,7 @@ fn a_newer_text_ends_what_is_under_way_and_a_hanging_test_ends_its_process() {
     assert_ne!(first, second);
 
     let begun = world.work().join("begun");
-    let slow = format!("System.IO.File.WriteAllText(\"{}\", \"\"); System.Threading.Thread.Sleep 900; 20", begun.display());
+    let slow = format!("System.IO.File.WriteAllText(\"{}\", \"\"); System.Threading.Thread.Sleep 1000; 20", begun.display());
     std::thread::scope(|scope| {
         let older = scope.spawn(|| put(&world, 4, &source(&slow)));
         assert!(within(LONG, || begun.exists()), "the older one runs");
@@ -207,7 +207,7 @@ fn a_newer_text_ends_what_is_under_way_and_a_hanging_test_ends_its_process() {
     assert_eq!(mirror_pid(&world), second, "what yields costs no process");
 
     kill(second);
-    assert_eq!(ran(&put(&world, 6, &source("count * 10"))), [("Shop.Tests.prices", "passed")]);
+    assert_eq!(ran(&put(&world, 6, &source("10 * count"))), [("Shop.Tests.prices", "passed")]);
     assert_eq!(world.worker_pid(), session);
     assert_eq!(world.run(["eval", "Shop.Cart.price 2"]).stdout, "val it: int = 20\n");
 
@@ -222,7 +222,7 @@ fn a_newer_text_ends_what_is_under_way_and_a_hanging_test_ends_its_process() {
 #[test]
 fn sessions_have_texts_of_their_own_and_the_least_used_process_ends() {
     let world = shop("[tests]\nmirrors = 1\n");
-    let first = world.session()["id"].as_str().unwrap().to_owned();
+    let first = world.session()["session"].as_str().unwrap().to_owned();
     put(&world, 1, &source("count * 9"));
     let mirror = crate::support::watch(mirror_pid(&world));
     let made = world.run(["session", "new", "--project", "Shop.fsproj", "--name", "second"]);

@@ -1,0 +1,98 @@
+//! Texts of sources that an editor has not saved, on their way to the mirror of their session. Nobody commands the session anything.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mainstay_model::command::validate_code;
+use mainstay_model::{Action, BufferRun, Epoch, Error, SessionId, UnsavedBuffer};
+
+use crate::engine::Engine;
+use crate::mirror::{Beginning, BufferTerms, MirrorHandle, Mirrors, NewBuffer};
+use crate::session::Request;
+
+impl Engine {
+    /// Says how unsaved texts are dealt with, before the first comes.
+    pub fn keep_buffers(&self, terms: BufferTerms) {
+        if !self.shared.mirrors.set_terms(terms) {
+            tracing::error!("how unsaved texts are dealt with was said too late");
+        }
+    }
+
+    /// Runs the tests that reach what an unsaved text has otherwise than the saved file.
+    pub(crate) async fn put_buffer(&self, session: SessionId, buffer: NewBuffer) -> Result<BufferRun, Error> {
+        validate_code(&buffer.text, &self.shared.limits)?;
+        if !Path::new(&buffer.path).is_absolute() {
+            let reason = format!("`{}` must be absolute", buffer.path);
+            return Err(Error::InvalidArgument { argument: "path".to_owned(), reason });
+        }
+        self.mirror(session).await?.put(buffer).await
+    }
+
+    /// Throws an unsaved text away, where it is there.
+    pub(crate) async fn discard_buffer(&self, session: SessionId, path: String) {
+        if let Some(mirror) = self.shared.mirrors.of(session) {
+            mirror.discard(path).await;
+        }
+    }
+
+    /// The unsaved texts of a session.
+    pub(crate) async fn buffers(&self, session: SessionId) -> Vec<UnsavedBuffer> {
+        match self.shared.mirrors.of(session) {
+            Some(mirror) => mirror.list().await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Files that a session depends on were written: an unsaved text that is not newer is thrown away.
+    pub(crate) async fn buffers_saved(&self, session: SessionId, paths: Vec<String>) {
+        let Some(mirror) = self.shared.mirrors.of(session) else { return };
+        let mut files = Vec::new();
+        for path in paths {
+            let text = tokio::fs::read(&path).await.ok().map(|bytes| text_of(&bytes));
+            files.push((path, text));
+        }
+        mirror.saved(files);
+    }
+
+    /// The mirror of a session, which is there from then on. The session must have a worker whose code tests may reach.
+    async fn mirror(&self, session: SessionId) -> Result<MirrorHandle, Error> {
+        let shared = &self.shared;
+        let terms = shared.mirrors.terms();
+        if terms.mirrors == 0 {
+            let reason = "`mirrors` in `[tests]` is 0, so unsaved texts are not run".to_owned();
+            return Err(Error::KernelUnavailable { reason });
+        }
+        self.request(session, |reply| Request::Offers { action: Action::Test, reply }).await??;
+        let mirror = match shared.mirrors.of(session) {
+            Some(mirror) => mirror,
+            None => self.begin_mirror(session, &terms).await?,
+        };
+        shared.mirrors.use_by(session, mirror.clone(), terms.mirrors);
+        Ok(mirror)
+    }
+
+    async fn begin_mirror(&self, session: SessionId, terms: &Arc<BufferTerms>) -> Result<MirrorHandle, Error> {
+        let shared = &self.shared;
+        if terms.has_less_than(terms.memory_bytes) {
+            let reason = "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned();
+            return Err(Error::KernelUnavailable { reason });
+        }
+        let visible = self.handle(session).await?.visible;
+        let about = Arc::clone(&visible.borrow());
+        let factory = shared.factory_of(&about.kind).cloned();
+        let beginning = Beginning {
+            factory: factory.ok_or_else(|| Error::KernelUnknown { kind: about.kind.clone() })?,
+            spec: shared.runner_spec(&about, Epoch(0)),
+            limits: shared.limits.clone(),
+            starts: Arc::clone(&shared.starts),
+            terms: Arc::clone(terms),
+        };
+        Ok(Mirrors::begin(beginning, visible))
+    }
+}
+
+/// What a file says, as editors have it: without the mark of its encoding.
+fn text_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
+}
