@@ -51,7 +51,8 @@ fn keep_sources(project: &Project, folder: &Path, place: &Path) -> io::Result<()
     let staging = tempfile::Builder::new().prefix("new-").tempdir_in(folder)?;
     for (number, source) in project.known.sources.iter().enumerate() {
         let source = Path::new(source);
-        let Some(name) = source.file_name().filter(|_| source.extension().is_some_and(|end| end == "fs")) else {
+        let Some(name) = source.file_name().filter(|_| source.extension().is_some_and(|end| end == "fs"))
+        else {
             continue;
         };
         let mut numbered = std::ffi::OsString::from(format!("{number}-"));
@@ -66,13 +67,16 @@ fn keep_sources(project: &Project, folder: &Path, place: &Path) -> io::Result<()
 
 fn read(copies: &Path) -> Option<Project> {
     let is_fit = |name: &str| !UNFIT.iter().any(|start| name.starts_with(start));
-    let kept = fs::read_dir(copies).ok()?.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_fit));
+    let kept =
+        fs::read_dir(copies).ok()?.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_fit));
     let newest = kept
         .map(|entry| entry.path().join(FOLDER).join(PROJECT))
         .filter_map(|file| Some((file.metadata().and_then(|about| about.modified()).ok()?, file)))
         .max_by_key(|(written, _): &(SystemTime, PathBuf)| *written);
     let text = fs::read(newest?.1).ok()?;
-    serde_json::from_slice(&text).inspect_err(|error| tracing::warn!(%error, "a kept project is not read")).ok()
+    serde_json::from_slice(&text)
+        .inspect_err(|error| tracing::warn!(%error, "a kept project is not read"))
+        .ok()
 }
 
 #[cfg(test)]
@@ -98,7 +102,10 @@ mod tests {
         fs::write(&source, "saved since").unwrap();
         write(&Project { arguments: vec!["--checked".to_owned()], ..project(&place, made_of) }).unwrap();
         let kept = read(&copies).unwrap();
-        assert_eq!((kept.folder.as_deref(), kept.arguments), (Some(place.as_path()), vec!["--checked".to_owned()]));
+        assert_eq!(
+            (kept.folder.as_deref(), kept.arguments),
+            (Some(place.as_path()), vec!["--checked".to_owned()])
+        );
         let sources = place.join(FOLDER).join(SOURCES);
         assert_eq!(fs::read_to_string(sources.join("0-Cart.fs")).unwrap(), "as built");
     }

@@ -74,16 +74,24 @@ impl Mirrors {
         MirrorHandle(orders)
     }
 
-    /// Notes that a mirror is used, or there from now on. Of too many the one ends that was used least recently.
-    pub(crate) fn use_by(&self, session: SessionId, way: MirrorHandle, most: usize) {
+    /// The way to the mirror of a session that is about to be used: to the one that is there, or to one that is begun. Of too many the one ends that
+    /// was used least recently.
+    pub(crate) fn used(
+        &self,
+        session: SessionId,
+        most: usize,
+        begin: impl FnOnce() -> MirrorHandle,
+    ) -> MirrorHandle {
         let mut mirrors = self.lock();
         mirrors.retain(|_, entry| !entry.way.0.is_closed());
-        mirrors.insert(session, Entry { way, used: Instant::now() });
+        let way = mirrors.remove(&session).map_or_else(begin, |entry| entry.way);
+        mirrors.insert(session, Entry { way: way.clone(), used: Instant::now() });
         while mirrors.len() > most {
             let oldest = mirrors.iter().filter(|(of, _)| **of != session).min_by_key(|(_, entry)| entry.used);
-            let Some(oldest) = oldest.map(|(session, _)| *session) else { return };
+            let Some(oldest) = oldest.map(|(session, _)| *session) else { break };
             mirrors.remove(&oldest);
         }
+        way
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
@@ -96,7 +104,9 @@ impl MirrorHandle {
     pub(crate) async fn put(self, buffer: NewBuffer) -> Result<BufferRun, Error> {
         let NewBuffer { path, version, text } = buffer;
         let ended = |_| Error::WorkerFailed { reason: "the mirror of the session ended".to_owned() };
-        self.ask(|reply| Order::Put { path, version, text, reply }).await.unwrap_or_else(|gone| Err(ended(gone)))
+        self.ask(|reply| Order::Put { path, version, text, reply })
+            .await
+            .unwrap_or_else(|gone| Err(ended(gone)))
     }
 
     /// Throws the text of a file away, where it is there.

@@ -63,17 +63,7 @@ impl Engine {
             return Err(Error::KernelUnavailable { reason });
         }
         self.request(session, |reply| Request::Offers { action: Action::Test, reply }).await??;
-        let mirror = match shared.mirrors.of(session) {
-            Some(mirror) => mirror,
-            None => self.begin_mirror(session, &terms).await?,
-        };
-        shared.mirrors.use_by(session, mirror.clone(), terms.mirrors);
-        Ok(mirror)
-    }
-
-    async fn begin_mirror(&self, session: SessionId, terms: &Arc<BufferTerms>) -> Result<MirrorHandle, Error> {
-        let shared = &self.shared;
-        if terms.has_less_than(terms.memory_bytes) {
+        if shared.mirrors.of(session).is_none() && terms.has_less_than(terms.memory_bytes) {
             let reason = "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned();
             return Err(Error::KernelUnavailable { reason });
         }
@@ -85,9 +75,9 @@ impl Engine {
             spec: shared.runner_spec(&about, Epoch(0)),
             limits: shared.limits.clone(),
             starts: Arc::clone(&shared.starts),
-            terms: Arc::clone(terms),
+            terms: Arc::clone(&terms),
         };
-        Ok(Mirrors::begin(beginning, visible))
+        Ok(shared.mirrors.used(session, terms.mirrors, || Mirrors::begin(beginning, visible)))
     }
 }
 

@@ -12,8 +12,8 @@ use super::signals::{
     CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
 };
 use super::{
-    agents, buffers, coding, commands, create, diagnostics, endpoint, explore, history, import_export, metrics,
-    notebooks, openapi, queries, socket, streams, submission,
+    agents, buffers, coding, commands, create, diagnostics, endpoint, explore, history, import_export,
+    metrics, notebooks, openapi, queries, socket, streams, submission,
 };
 use mainstay_gateway::KnownKind;
 use mainstay_protocol::view::NotebookView;

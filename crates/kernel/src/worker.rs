@@ -294,7 +294,8 @@ impl Kernel for Worker {
     }
 
     async fn swap_all(&self) -> Result<Option<Swap>, Error> {
-        self.swapped(|id| ToWorker::Swap { id, files: Vec::new(), texts: BTreeMap::new(), is_all: true }).await
+        self.swapped(|id| ToWorker::Swap { id, files: Vec::new(), texts: BTreeMap::new(), is_all: true })
+            .await
     }
 
     async fn build(&self, job: JobId) {

@@ -124,10 +124,10 @@ pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startu
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use swap::{KeptVersion, Swap, SwapObstacle, SwappedDeclaration};
 pub use testing::{
-    BufferEnding, BufferRun, CallingDeclaration, ChosenPart, CodeMark, Coverage, CoveredRange, CoveringTest, EndingCounts, FailedTest,
-    FileCoverage, LineCounts, LineState, LiveTesting, ReachedLines, RecordedRun, RecordedRuns, TestChoice,
-    TestEnding, TestFailure, TestHistory, TestOutcome, TestPart, TestPlace, TestPolicy, TestProgress,
-    TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout, UnsavedBuffer,
+    BufferEnding, BufferRun, CallingDeclaration, ChosenPart, CodeMark, Coverage, CoveredRange, CoveringTest,
+    EndingCounts, FailedTest, FileCoverage, LineCounts, LineState, LiveTesting, ReachedLines, RecordedRun,
+    RecordedRuns, TestChoice, TestEnding, TestFailure, TestHistory, TestOutcome, TestPart, TestPlace,
+    TestPolicy, TestProgress, TestResult, TestResultFeed, TestRun, TestSelection, TestTimeout, UnsavedBuffer,
 };
 pub use tool_call::ToolCall;
 pub use transcript::{Bond, Segment, Transcript};

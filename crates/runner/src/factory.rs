@@ -128,11 +128,7 @@ pub trait RunnerFactory: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`start`](Self::start); [`Error::KernelUnavailable`] also where there is no such thing for its kind, or nothing of a project to load.
-    async fn start_mirror(
-        &self,
-        spec: RunnerSpec,
-        _observer: StartObserver,
-    ) -> Result<StartedRunner, Error> {
+    async fn start_mirror(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
         Err(Error::KernelUnavailable { reason: format!("sessions of kind `{}` have no mirror", spec.kind) })
     }
 

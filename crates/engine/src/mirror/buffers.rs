@@ -65,7 +65,9 @@ impl Buffers {
     /// A file was saved with this text. An unsaved one of it is thrown away, unless it came after what was saved.
     pub(super) fn saved(&mut self, path: &str, saved: Option<&str>) {
         let saved = saved.map(hash_of);
-        let is_older = |known: &Text| saved.is_some_and(|saved| hash_of(&known.text) != saved && known.earlier.contains(&saved));
+        let is_older = |known: &Text| {
+            saved.is_some_and(|saved| hash_of(&known.text) != saved && known.earlier.contains(&saved))
+        };
         if self.texts.get(path).is_some_and(is_older) {
             return;
         }

@@ -229,8 +229,9 @@ impl Mirror {
         self.worker = worker;
         self.buffers.are_in(&given, &taken);
         let Some(Round { waiting: Some(waiting), is_used, .. }) = self.round.take() else { return };
-        // It may have ended before anybody saw that.
-        if is_used && self.next.is_none() && matches!(result, Err(Error::WorkerFailed { .. })) {
+        // It may have ended before anybody saw that, or the session has another meanwhile.
+        let has_ended = is_used && matches!(result, Err(Error::WorkerFailed { .. }));
+        if (has_ended || self.is_stale) && self.next.is_none() {
             self.next = Some(waiting);
             return;
         }
@@ -256,7 +257,8 @@ impl Mirror {
                 round.newer.notify_one();
             }
         }
-        session.deleted_at.is_none() && !matches!(session.state(), SessionState::Uninitialized | SessionState::Faulted)
+        session.deleted_at.is_none()
+            && !matches!(session.state(), SessionState::Uninitialized | SessionState::Faulted)
     }
 
     fn memory_is_short(&self) -> bool {
@@ -369,7 +371,8 @@ impl Work {
         worker: &mut MirrorWorker,
         taken: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let saved: Vec<_> = self.given.sources.iter().filter(|source| source.text.is_none()).cloned().collect();
+        let saved: Vec<_> =
+            self.given.sources.iter().filter(|source| source.text.is_none()).cloned().collect();
         taken.extend(saved.iter().map(|source| source.path.clone()));
         if !saved.is_empty()
             && let PutIn::Refused(_) = worker.put_in(saved.clone(), &beginning.limits).await?

@@ -11,9 +11,10 @@ use async_trait::async_trait;
 use mainstay_model::display::{TEST_PROGRESS, TESTS};
 use mainstay_model::session::{Activity, WorkerInfo};
 use mainstay_model::{
-    AskId, BufferEnding, Bundle, Capabilities, Diagnostic, Display, Epoch, EvalResult, Event, EventBody, JobEnding, JobId,
-    JobReport, Limits, Metadata, Position, Principal, Question, RunnerInfo, RunnerNotice, Seq, Session,
-    SessionKind, Source, Swap, SwapObstacle, SwappedDeclaration, TextPosition, Timestamp, WorkerExit,
+    AskId, BufferEnding, Bundle, Capabilities, Diagnostic, Display, Epoch, EvalResult, Event, EventBody,
+    JobEnding, JobId, JobReport, Limits, Metadata, Position, Principal, Question, RunnerInfo, RunnerNotice,
+    Seq, Session, SessionKind, Source, Swap, SwapObstacle, SwappedDeclaration, TextPosition, Timestamp,
+    WorkerExit,
 };
 use mainstay_runner::query::{KernelAnswer, KernelQuery};
 use mainstay_runner::{
@@ -136,7 +137,8 @@ impl Kernel for Scripted {
     async fn run(&self, submission: Submission) {
         let Submission { job, code, .. } = submission;
         let mark = format!("code:{}", self.code.load(Ordering::Relaxed));
-        let mut run = json!({ "passed": 1, "failed": 0, "timedOut": 0, "skipped": 0, "durationMs": 1, "code": mark });
+        let mut run =
+            json!({ "passed": 1, "failed": 0, "timedOut": 0, "skipped": 0, "durationMs": 1, "code": mark });
         if code.contains("pattern") {
             run["tests"] = json!([]);
             self.shows(job, TESTS, run).await;
@@ -144,7 +146,10 @@ impl Kernel for Scripted {
         }
         *self.running.lock().unwrap() = Some(job);
         if self.has("asks") {
-            let (ask, question) = (AskId::from_uuid(Uuid::now_v7()), Question { prompt: String::new(), schema: Value::Null, default: None, quorum: None });
+            let (ask, question) = (
+                AskId::from_uuid(Uuid::now_v7()),
+                Question { prompt: String::new(), schema: Value::Null, default: None, quorum: None },
+            );
             self.notices.send(RunnerNotice::Asks { job, ask, question, timeout_ms: None }).await.ok();
         }
         if self.has("waits") || self.has("hangs") {
@@ -152,7 +157,8 @@ impl Kernel for Scripted {
             return self.shows(job, TEST_PROGRESS, counts).await;
         }
         // What it ran for, and with what.
-        let since = code.split("since = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        let since =
+            code.split("since = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
         let texts: Vec<_> = self.texts.lock().unwrap().values().cloned().collect();
         run["tests"] = json!([result(&format!("{} since {since}", texts.join("+")))]);
         self.shows(job, TESTS, run).await;
@@ -340,7 +346,14 @@ async fn a_newer_text_ends_what_is_under_way_in_the_process_that_is_there() {
     let (older, newer) = (bench.put("/a.fs", 1, "waits"), bench.put("/a.fs", 2, "waits"));
     assert_eq!(older.await.unwrap().unwrap().ending, BufferEnding::Overtaken, "it has not begun");
     // Once its first test is told, it runs.
-    while !bench.factory.last.lock().unwrap().as_ref().is_some_and(|one| one.running.lock().unwrap().is_some()) {
+    while !bench
+        .factory
+        .last
+        .lock()
+        .unwrap()
+        .as_ref()
+        .is_some_and(|one| one.running.lock().unwrap().is_some())
+    {
         tokio::task::yield_now().await;
     }
     assert_eq!(bench.ran("/a.fs", 3, "three").await, ran(&["three since code:1"]));
@@ -357,7 +370,11 @@ async fn what_does_not_end_costs_its_process_and_nothing_else() {
     let hanging = bench.put("/a.fs", 1, "hangs").await.unwrap().unwrap();
     assert_eq!((hanging.ending, hanging.tests.len()), (BufferEnding::OutOfTime, 1));
     assert!(hanging.notes[0].contains("was ended"), "{hanging:?}");
-    assert_eq!(bench.ran("/a.fs", 2, "two").await, ran(&["two+kept since code:1"]), "all texts are in the next");
+    assert_eq!(
+        bench.ran("/a.fs", 2, "two").await,
+        ran(&["two+kept since code:1"]),
+        "all texts are in the next"
+    );
     assert_eq!(bench.starts(), 2);
 }
 
@@ -365,7 +382,14 @@ async fn what_does_not_end_costs_its_process_and_nothing_else() {
 async fn a_text_that_is_thrown_away_is_nowhere() {
     let bench = Bench::begin(BufferTerms::default());
     let waiting = bench.put("/a.fs", 1, "waits");
-    while !bench.factory.last.lock().unwrap().as_ref().is_some_and(|one| one.running.lock().unwrap().is_some()) {
+    while !bench
+        .factory
+        .last
+        .lock()
+        .unwrap()
+        .as_ref()
+        .is_some_and(|one| one.running.lock().unwrap().is_some())
+    {
         tokio::task::yield_now().await;
     }
     bench.discard("/a.fs").await;
@@ -382,7 +406,11 @@ async fn it_ends_when_nobody_needs_it() {
 
     let bench = Bench::begin(BufferTerms { idle: Duration::from_secs(86_400), ..BufferTerms::default() });
     bench.ran("/a.fs", 1, "one").await;
-    bench.session.send_replace(Arc::new(Session { life: Activity::Uninitialized, worker: None, ..session(1) }));
+    bench.session.send_replace(Arc::new(Session {
+        life: Activity::Uninitialized,
+        worker: None,
+        ..session(1)
+    }));
     bench.ended.await.unwrap();
 
     let (memory_bytes, idle) = (2, Duration::from_secs(86_400));
@@ -416,7 +444,7 @@ async fn of_too_many_the_one_ends_that_was_used_least_recently() {
         .map(|number| {
             let (orders, mailbox) = mpsc::unbounded_channel();
             let id = SessionId::from_uuid(Uuid::from_u128(number));
-            mirrors.use_by(id, MirrorHandle(orders), 2);
+            mirrors.used(id, 2, || MirrorHandle(orders));
             (id, mailbox)
         })
         .unzip();

@@ -67,7 +67,9 @@ impl MirrorWorker {
         drop(permit);
         let started = started.unwrap_or(Err(Error::Timeout { limit_ms }))?;
         let Some(kernel) = started.runner.kernel().cloned() else {
-            return Err(Error::WorkerFailed { reason: "what was started as a mirror runs no code".to_owned() });
+            return Err(Error::WorkerFailed {
+                reason: "what was started as a mirror runs no code".to_owned(),
+            });
         };
         let nothing = CodeMark(String::new());
         let mut worker = Self { kernel, notices: started.notices, saved: nothing, present: None };
@@ -88,7 +90,8 @@ impl MirrorWorker {
     /// Has it run these sources.
     pub(super) async fn put_in(&mut self, sources: Vec<SourceText>, limits: &Limits) -> Result<PutIn, Error> {
         let kernel = Arc::clone(&self.kernel);
-        let swapped = self.hears_while(limits.query_ms, async move { kernel.swap_texts(sources).await }).await?;
+        let swapped =
+            self.hears_while(limits.query_ms, async move { kernel.swap_texts(sources).await }).await?;
         let no_code = || Error::WorkerFailed { reason: "its kernel exchanges no code".to_owned() };
         let Swap { swapped, obstacles, .. } = swapped.ok_or_else(no_code)?;
         if !swapped.is_empty() {
@@ -103,7 +106,9 @@ impl MirrorWorker {
             let selection = TestSelection { pattern: Some(NO_TEST.to_owned()), ..TestSelection::default() };
             let limit = Duration::from_millis(beginning.limits.worker_start_ms);
             let mut told = BufferRun::without_tests(String::new(), 0, BufferEnding::Ran);
-            if let Left::Unfit(why) = self.run(selection.code(), &mut told, &Notify::new(), (limit, limit)).await {
+            if let Left::Unfit(why) =
+                self.run(selection.code(), &mut told, &Notify::new(), (limit, limit)).await
+            {
                 return Err(Error::WorkerFailed { reason: why.to_owned() });
             }
         }
@@ -189,7 +194,9 @@ impl MirrorWorker {
                     let must_restart = run.must_restart;
                     told.report(run);
                     if must_restart {
-                        return Heard::End(Left::Unfit("a test goes on although its time is over: the process that ran it was ended"));
+                        return Heard::End(Left::Unfit(
+                            "a test goes on although its time is over: the process that ran it was ended",
+                        ));
                     }
                 }
                 Heard::Nothing

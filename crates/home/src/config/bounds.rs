@@ -33,7 +33,9 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
         "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
-        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" | "mirror-memory-bytes" => ANY,
+        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" | "mirror-memory-bytes" => {
+            ANY
+        }
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         "mirrors" => FEW,

@@ -196,7 +196,10 @@ fn a_newer_text_ends_what_is_under_way_and_a_hanging_test_ends_its_process() {
     assert_ne!(first, second);
 
     let begun = world.work().join("begun");
-    let slow = format!("System.IO.File.WriteAllText(\"{}\", \"\"); System.Threading.Thread.Sleep 1000; 20", begun.display());
+    let slow = format!(
+        "System.IO.File.WriteAllText(\"{}\", \"\"); System.Threading.Thread.Sleep 1000; 20",
+        begun.display()
+    );
     std::thread::scope(|scope| {
         let older = scope.spawn(|| put(&world, 4, &source(&slow)));
         assert!(within(LONG, || begun.exists()), "the older one runs");
@@ -228,7 +231,8 @@ fn sessions_have_texts_of_their_own_and_the_least_used_process_ends() {
     let made = world.run(["session", "new", "--project", "Shop.fsproj", "--name", "second"]);
     assert_eq!(made.code, 0, "{made:?}");
     assert_eq!(world.run(["eval", "--session", "second", "Shop.Cart.price 2"]).code, 0);
-    let (_, run) = put_of(&world, "/sessions/second", &cart(&world), 1, &with_other("count * 10", "count + 2"));
+    let (_, run) =
+        put_of(&world, "/sessions/second", &cart(&world), 1, &with_other("count * 10", "count + 2"));
     assert_eq!(ran(&run), [("Shop.Tests.others", "failed")]);
     crate::support::wait_for_end(&mirror);
     let listed = ask(&world, "GET", &format!("/sessions/{first}/buffers"), &Value::Null).1;
