@@ -31,7 +31,7 @@ pub struct NewBuffer {
     pub path: String,
     /// The version of the text: of two, the higher one is newer.
     pub version: u64,
-    /// The text.
+    /// The whole text of the file.
     pub text: String,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct PutBuffer {
     path: String,
     /// The version of the text: of two, the higher one is newer.
     version: u64,
-    /// The whole text.
+    /// The whole text of the file.
     text: String,
 }
 

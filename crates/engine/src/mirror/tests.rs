@@ -440,14 +440,15 @@ async fn what_tests_ask_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn of_too_many_the_one_ends_that_was_used_least_recently() {
     let mirrors = Mirrors::default();
-    let (ids, mut mailboxes): (Vec<_>, Vec<_>) = (1..=3)
-        .map(|number| {
-            let (orders, mailbox) = mpsc::unbounded_channel();
-            let id = SessionId::from_uuid(Uuid::from_u128(number));
-            mirrors.used(id, 2, || MirrorHandle(orders));
-            (id, mailbox)
-        })
-        .unzip();
+    let (mut ids, mut mailboxes) = (Vec::new(), Vec::new());
+    for number in 1..=3 {
+        let (orders, mailbox) = mpsc::unbounded_channel();
+        let id = SessionId::from_uuid(Uuid::from_u128(number));
+        mirrors.used(id, 2, || MirrorHandle(orders));
+        ids.push(id);
+        mailboxes.push(mailbox);
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
     assert!(mailboxes[0].recv().await.is_none(), "nobody has the way to it");
     assert_eq!(ids.iter().map(|id| mirrors.of(*id).is_some()).collect::<Vec<_>>(), [false, true, true]);
 }

@@ -41,7 +41,7 @@ pub(super) struct MirrorWorker {
 
 /// What came of giving a process texts.
 pub(super) enum PutIn {
-    /// They run.
+    /// They run from now on.
     Runs,
     /// They do not, and what ran before goes on.
     Refused(Vec<SwapObstacle>),
@@ -49,7 +49,7 @@ pub(super) enum PutIn {
 
 /// How a run of tests left its process.
 enum Left {
-    /// As it was.
+    /// It is as it was.
     Fit,
     /// It is to end, or has ended, and this is why.
     Unfit(&'static str),

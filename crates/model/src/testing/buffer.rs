@@ -27,7 +27,7 @@ pub struct BufferRun {
     pub version: u64,
     /// Always true: nothing of this is of what is saved.
     pub unsaved: bool,
-    /// How it ended.
+    /// How the work on it ended.
     pub ending: BufferEnding,
     /// Why the text cannot run, each with its line; then no test ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,7 +12,7 @@ operations! {
         path: String,
         /// The version of the text: of two, the higher one is newer.
         version: u64,
-        /// The whole text.
+        /// The whole text of the file.
         text: String,
     } -> mainstay_model::BufferRun;
 
