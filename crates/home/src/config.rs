@@ -219,7 +219,7 @@ pub struct TestsConfig {
     pub limited: Vec<String>,
     /// How long all tests of `limited` categories may take in one run, in milliseconds. Those that are left run at a later save, or on demand.
     pub limited_ms: u64,
-    /// How many processes may run tests of unsaved texts; each is one session's and takes some 250 MB. The one that was used least
+    /// How many processes may run tests of unsaved texts; each is one session's and takes some 400 MB. The one that was used least
     /// recently ends for another. With 0 there is none.
     pub mirrors: usize,
     /// How long such a process stays when no unsaved text comes, in milliseconds.
