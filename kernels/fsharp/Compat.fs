@@ -590,3 +590,14 @@ type Packages = { Assemblies: string list; Lines: string list }
 
 let restorePackages (_: string) (_: string list) : Packages option = None
 #endif
+
+let private assembler = lazy (FSharpChecker.Create())
+
+/// Makes an assembly as the compiler's own program does with these arguments, the first of which is its name. Gives what is said of it, and
+/// whether it is there.
+let compile (arguments: string[]) : CompilerMessage[] * bool =
+    let said, ending = assembler.Value.Compile(arguments) |> runHere
+    // An exit code with older services, and with later ones the exception that ended it, if one did.
+    let isOrderly = match box ending with :? int as code -> code = 0 | exceptional -> isNull exceptional
+    let messages = said |> Array.map messageOf
+    messages, (isOrderly && messages |> Array.forall (fun message -> message.Severity <> "error"))

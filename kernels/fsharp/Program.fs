@@ -153,6 +153,12 @@ type private Worker(channel: Channel) =
             hasStoodBy <- true
             channel.Send(encodeStandsBy id)
 
+    let compile (id: int64) (folder: string) (arguments: string list) =
+        if hello.IsSome || standby.IsSome then fail id BadRequest "it has a session, or stands by for one"
+        else
+            let isMade, said = Compiling.run folder arguments
+            answer id (encodeCompiled id isMade said)
+
     let check (id: int64) (code: string) (file: string option) (session: Evaluator) =
         answer id (encodeDiagnostics id (Intellisense.check session code file))
 
@@ -234,6 +240,7 @@ type private Worker(channel: Channel) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
         | StandBy arguments -> post evaluations id (fun () -> standBy id arguments)
+        | Compile (folder, arguments) -> post evaluations id (fun () -> compile id folder arguments)
         | Eval (job, code, file, commandLine, isWithheld) ->
             pending.Add id
             post evaluations id (fun () ->

@@ -275,6 +275,8 @@ type Request =
     | Hello of Hello
     /// Get ready for a session that is not known yet, and is likely to have these arguments.
     | StandBy of arguments: string list
+    /// Make an assembly in this folder, as the compiler's program does with these arguments.
+    | Compile of folder: string * arguments: string list
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
     | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
     /// What is to be evaluated next: it may be compiled together.
@@ -367,6 +369,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
                       Profiles = texts "profiles" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
     | "standBy" -> Ok(StandBy(texts "arguments" element))
+    | "compile" -> required "folder" (fun folder -> Compile(folder, texts "arguments" element))
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
     | "swap" -> Ok(Swap(texts "files" element, pairs "texts" element, flag "isAll" element))
@@ -692,6 +695,18 @@ let encodeStandsBy (id: int64) =
     message "standsBy" [
         writeInteger "id" id
         writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
+    ]
+
+/// Of too many diagnostics those come first that stand first, and errors before others. A file is none where the message is of none.
+let encodeCompiled (id: int64) (isMade: bool) (said: (string option * Diagnostic) list) =
+    let errors, others = said |> List.partition (fun (_, diagnostic) -> diagnostic.Severity = "error")
+    let writeSaid (file: string option, diagnostic: Diagnostic) writer =
+        writeDiagnostic { diagnostic with Message = cut diagnostic.Message } writer
+        writeOptionalText "file" file writer
+    message "compiled" [
+        writeInteger "id" id
+        writeFlag "isMade" isMade
+        writeObjects "diagnostics" (List.truncate itemLimit (errors @ others)) writeSaid
     ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]

@@ -127,11 +127,19 @@ mod tests {
         let (builds, project) = (Builds::locked_in(PathBuf::new()), Path::new("/code/Shop.fsproj"));
         let [before, after] =
             [1, 2].map(|s| Some(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(s)));
-        let failed = BuildReport { built: Err("it has 1 error".to_owned()), diagnostics: Vec::new() };
+        let failed = BuildReport {
+            built: Err("it has 1 error".to_owned()),
+            diagnostics: Vec::new(),
+            by_warm_compiler: false,
+        };
         builds.ended(project, before, &failed);
         assert_eq!(builds.failed_before(project, before), Some(failed));
         assert_eq!(builds.failed_before(project, after), None);
-        builds.ended(project, before, &BuildReport { built: Ok(()), diagnostics: Vec::new() });
+        builds.ended(
+            project,
+            before,
+            &BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false },
+        );
         assert_eq!(builds.failed_before(project, before), None);
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct FsharpKernel {
     /// The folder of the workers' sockets.
     sockets: PathBuf,
     builds: Arc<Builds>,
+    /// The folder of the daemon's sockets, where its warm compilers are asked.
+    compilers: PathBuf,
     /// Whether a new worker has what was saved last, and not what was built last.
     builds_newest: bool,
     /// Which names of projects are opened.
@@ -70,6 +72,7 @@ impl FsharpKernel {
             search: mainstay_home::search::fsharp_sdks(home, config),
             home: home.folder().to_owned(),
             copies: home.copies(),
+            compilers: home.run_folder().unwrap_or_default(),
             sockets,
             builds: Arc::new(Builds::locked_in(home.builds())),
             arguments,
@@ -91,8 +94,7 @@ impl FsharpKernel {
         if let Some(program) = crate::scripted::worker(sdk) {
             return Ok(program);
         }
-        let progress = |progress| tracing::info!(?progress, "F# is prepared");
-        build(&self.search.home, sdk, kernel_file, &progress).await.map_err(unavailable)
+        program(&self.search.home, sdk).await
     }
 
     fn copies_of(&self, session: SessionId) -> PathBuf {
@@ -109,6 +111,7 @@ impl FsharpKernel {
             environment: &spec.environment,
             report,
             builds: &self.builds,
+            compilers: &self.compilers,
             builds_newest: self.builds_newest,
         };
         let project = loading.loadable(&copies, self.project_limit).await;
@@ -140,8 +143,8 @@ impl FsharpKernel {
         let builder = spec.project.clone().map(|project| {
             let search = self.search.of_session(&spec.environment);
             let builds = Arc::clone(&self.builds);
-            let environment = spec.environment.clone();
-            Arc::new(ProjectBuilder { project, search, environment, builds }) as Arc<dyn Builder>
+            let (environment, compilers) = (spec.environment.clone(), self.compilers.clone());
+            Arc::new(ProjectBuilder { project, search, environment, builds, compilers }) as Arc<dyn Builder>
         });
         let plan = Plan::of(&launch, &spec.environment, self.arguments.clone());
         let ahead = self.standby.lock().await.take();
@@ -275,6 +278,12 @@ impl RunnerFactory for FsharpKernel {
         // What stays behind is found again at the next collection.
         tokio::fs::remove_dir_all(self.copies_of(session)).await.ok();
     }
+}
+
+/// The worker of an SDK, which is built where it is not there yet.
+pub(crate) async fn program(home: &Path, sdk: &Sdk) -> Result<WorkerProgram, Error> {
+    let progress = |progress| tracing::info!(?progress, "F# is prepared");
+    build(home, sdk, kernel_file, &progress).await.map_err(unavailable)
 }
 
 /// Says the same, and tells which of the profile's scripts runs; none before the first.

@@ -11,6 +11,7 @@ mod announcement;
 pub mod background;
 mod builds;
 mod certificates;
+mod compilers;
 mod default_kind;
 mod fsharp;
 mod jupyter;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
+use mainstay_kernel::fsharp::project::{self, BuildWay, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, select};
 use mainstay_kernel::{Builder, OpenedNames, Project, ShadowCopy};
 use mainstay_model::{
@@ -15,6 +15,7 @@ use mainstay_runner::{Environment, Report, WarmUpPhase, WarmUpProgress};
 use tokio::time::timeout;
 
 use crate::builds::Builds;
+use crate::compilers::{BuiltProject, client};
 
 /// The script of a user's that runs in every session, in Mainstay's home.
 const PROFILE: &str = "init.fsx";
@@ -22,6 +23,8 @@ const PROFILE: &str = "init.fsx";
 const PROJECT_PROFILE: &str = ".mainstayrc.fsx";
 /// How many lines are told of what a build printed that did not succeed: its last.
 const LINES: usize = 100;
+/// What is told of a build that the warm compiler did.
+const COMPILED: &str = "compiled by the warm compiler";
 /// How many errors of a build are told of at a session's start.
 const ERRORS: usize = 5;
 
@@ -50,6 +53,8 @@ pub(crate) struct Loading<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) report: &'a Report,
     pub(crate) builds: &'a Builds,
+    /// The folder of the daemon's sockets, where its warm compilers are asked.
+    pub(crate) compilers: &'a Path,
     /// Whether it is built too where its sources were written since: what a session is to run is what was saved.
     pub(crate) builds_newest: bool,
 }
@@ -82,6 +87,7 @@ impl Loading<'_> {
         let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
         let is_older = || !written_since(&made_of, &resolved.assemblies).is_empty();
         if resolved.unbuilt.is_empty() && !(self.builds_newest && is_older()) {
+            client::note_built(self.compilers, self.built_project()).await;
             return Ok((resolved, Vec::new()));
         }
         let made_of = newest(resolved.projects.iter().chain(&resolved.sources));
@@ -89,10 +95,9 @@ impl Loading<'_> {
             Some(failed) => failed,
             None => {
                 self.report.say(WarmUpProgress::begun(WarmUpPhase::Build));
-                let report = build((self.file, self.sdk, self.environment), self.builds, &|line| {
-                    tracing::info!(line, "a build")
-                })
-                .await;
+                let say = |line| tracing::info!(line, "a build");
+                let report =
+                    build((self.file, self.sdk, self.environment), self.builds, self.compilers, &say).await;
                 self.builds.ended(self.file, made_of, &report);
                 report
             }
@@ -111,8 +116,15 @@ impl Loading<'_> {
         }
     }
 
+    fn built_project(&self) -> BuiltProject {
+        BuiltProject::new(self.file, self.environment)
+    }
+
     async fn resolved(&self, limit: Duration) -> Result<Resolved, String> {
         self.report.say(WarmUpProgress::begun(WarmUpPhase::Project));
+        if let Some(resolved) = client::resolved(self.compilers, self.built_project()).await {
+            return Ok(resolved);
+        }
         let say = |step| tracing::debug!(step, "a project is read");
         within(limit, project::resolve(self.file, self.sdk, self.environment, &say)).await
     }
@@ -197,6 +209,8 @@ pub(crate) struct ProjectBuilder {
     pub(crate) search: Search,
     pub(crate) environment: Environment,
     pub(crate) builds: Arc<Builds>,
+    /// The folder of the daemon's sockets, where its warm compilers are asked.
+    pub(crate) compilers: PathBuf,
 }
 
 #[async_trait]
@@ -206,20 +220,31 @@ impl Builder for ProjectBuilder {
             Ok(Selected { sdk, .. }) => sdk,
             Err(none) => return failed(none.to_string()),
         };
-        build((&self.project, &sdk, &self.environment), &self.builds, say).await
+        build((&self.project, &sdk, &self.environment), &self.builds, &self.compilers, say).await
     }
 }
 
-/// Builds a project once no other session does.
+/// Builds a project once no other session does: by a warm compiler where one knows how, else by msbuild.
 async fn build(
     (project, sdk, environment): (&Path, &Sdk, &Environment),
     builds: &Builds,
+    compilers: &Path,
     say: OnStep<'_>,
 ) -> BuildReport {
     let _turn = builds.turn(project, say).await;
+    let known = || BuiltProject::new(project, environment);
+    if let Some(built) = client::recompile(compilers, known(), say).await {
+        if built.success {
+            say(COMPILED.to_owned());
+        }
+        return report(built);
+    }
     match project::build(project, sdk, environment, say).await {
         Ok(built) => {
             last_words(&built).into_iter().for_each(|line| say(line.to_owned()));
+            if built.success {
+                client::note_built(compilers, known()).await;
+            }
             report(built)
         }
         Err(error) => failed(format!("{error}. {}", error.next_step())),
@@ -227,7 +252,7 @@ async fn build(
 }
 
 fn failed(reason: String) -> BuildReport {
-    BuildReport { built: Err(reason), diagnostics: Vec::new() }
+    BuildReport { built: Err(reason), diagnostics: Vec::new(), by_warm_compiler: false }
 }
 
 /// What is told of what a build printed: of one that did not succeed the last lines, beside its diagnostics.
@@ -237,7 +262,7 @@ fn last_words(built: &Built) -> Vec<&str> {
 }
 
 fn report(built: Built) -> BuildReport {
-    let Built { success, diagnostics, output, .. } = built;
+    let Built { success, diagnostics, output, way, .. } = built;
     let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
     let reason = || match (diagnostics.iter().filter(is_error).count(), output.lines().last()) {
         (0, Some(line)) => line.to_owned(),
@@ -245,7 +270,8 @@ fn report(built: Built) -> BuildReport {
         (1, _) => "the build has 1 error".to_owned(),
         (count, _) => format!("the build has {count} errors"),
     };
-    BuildReport { built: if success { Ok(()) } else { Err(reason()) }, diagnostics }
+    let by_warm_compiler = way == BuildWay::WarmCompiler;
+    BuildReport { built: if success { Ok(()) } else { Err(reason()) }, diagnostics, by_warm_compiler }
 }
 
 #[cfg(test)]
@@ -288,6 +314,7 @@ mod tests {
             output: format!("{printed}A.fs(1,1): error FS0039: not defined\n"),
             milliseconds: 0,
             road: Road::Msbuild,
+            way: BuildWay::Build,
         };
         let failed = built(false);
         let told = last_words(&failed);

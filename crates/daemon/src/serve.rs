@@ -30,7 +30,7 @@ use crate::kinds::known_kinds;
 use crate::listeners::Listeners;
 use crate::runners::RunnerSettings;
 use crate::telemetry::Telemetry;
-use crate::{logging, shims, watcher};
+use crate::{compilers, logging, shims, watcher};
 
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
@@ -142,6 +142,12 @@ async fn run(
     earlier.retain(|shim| !adopted.contains(&shim.session));
     mainstay_shim::end_all(earlier).await;
     let mut tasks = JoinSet::new();
+    tasks.spawn(compilers::serve(
+        home.clone(),
+        config.fsharp.clone(),
+        listeners.folder.clone(),
+        activity.clone(),
+    ));
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     tasks.spawn(watcher::watch(engine.clone(), watch, config.fsharp.on_obstacle, config.limits));
     let record = record_of(&listeners);

@@ -159,6 +159,17 @@ pub struct FsharpConfig {
     /// How much memory the machine must have available (`MemAvailable`) before a standby is made, in bytes. One that is there ends where
     /// less than half of it is available.
     pub standby_memory_bytes: u64,
+    /// How many compilers are kept warm, one for each SDK in use; with 0 none is. One is started once a project was built and nothing was
+    /// waited for during `standby-rest-ms`, and builds the project again where nothing but its sources has changed since. It takes some
+    /// 350 to 500 MB.
+    pub warm_compilers: u64,
+    /// How long nothing may have been compiled before a warm compiler ends, in milliseconds.
+    pub warm_compiler_idle_ms: u64,
+    /// How much memory a warm compiler may take, in bytes: one that has more ends, and another is started. 0 means no limit.
+    pub warm_compiler_bytes: u64,
+    /// How much memory the machine must have available (`MemAvailable`) before a compiler is warmed, in bytes. One that is there ends where
+    /// less than half of it is available.
+    pub warm_compiler_memory_bytes: u64,
 }
 
 impl Default for FsharpConfig {
@@ -176,6 +187,10 @@ impl Default for FsharpConfig {
             standby: true,
             standby_rest_ms: 2_000,
             standby_memory_bytes: 2 * 1024 * 1024 * 1024,
+            warm_compilers: 1,
+            warm_compiler_idle_ms: 30 * 60 * 1000,
+            warm_compiler_bytes: 1536 * 1024 * 1024,
+            warm_compiler_memory_bytes: 2 * 1024 * 1024 * 1024,
         }
     }
 }

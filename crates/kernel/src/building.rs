@@ -91,7 +91,7 @@ async fn build(builder: Arc<dyn Builder>, job: JobId, notices: mpsc::Sender<Runn
 }
 
 async fn tell_end(notices: &mpsc::Sender<RunnerNotice>, job: JobId, reason: String) {
-    let report = BuildReport { built: Err(reason), diagnostics: Vec::new() };
+    let report = BuildReport { built: Err(reason), diagnostics: Vec::new(), by_warm_compiler: false };
     notices.send(RunnerNotice::Built { job, report }).await.ok();
 }
 
@@ -115,7 +115,7 @@ mod tests {
             if !self.ends {
                 std::future::pending::<()>().await;
             }
-            BuildReport { built: Ok(()), diagnostics: Vec::new() }
+            BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false }
         }
     }
 

@@ -149,6 +149,7 @@ pub(crate) async fn greet(
             FromWorker::Attach { .. }
             | FromWorker::Ready { .. }
             | FromWorker::StandsBy { .. }
+            | FromWorker::Compiled { .. }
             | FromWorker::Result(_)
             | FromWorker::Diagnostics { .. }
             | FromWorker::Completions { .. }

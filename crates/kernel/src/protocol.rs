@@ -46,6 +46,8 @@ pub(crate) enum ToWorker {
     },
     /// Get ready for a session that is not known yet, and is likely to have these arguments.
     StandBy { id: u64, arguments: Vec<String> },
+    /// Make an assembly in this folder, as the compiler's program does with these arguments.
+    Compile { id: u64, folder: String, arguments: Vec<String> },
     /// Run code in the worker.
     Eval {
         id: u64,
@@ -117,6 +119,8 @@ pub(crate) enum FromWorker {
     },
     /// It is ready for a session that is not known yet.
     StandsBy { id: u64, pid: u32 },
+    /// The answer to a compilation.
+    Compiled { id: u64, is_made: bool, diagnostics: Vec<Diagnostic> },
     /// An eval has ended with this result.
     Result(WorkerResult),
     /// The answer to what codes do when they run.
@@ -309,6 +313,7 @@ impl FromWorker {
             | Self::Ending { .. } => None,
             Self::Ready { id, .. }
             | Self::StandsBy { id, .. }
+            | Self::Compiled { id, .. }
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }
             | Self::Members { id, .. }

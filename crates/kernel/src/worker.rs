@@ -4,6 +4,7 @@
 //! that all the job printed comes before it.
 
 mod calls;
+mod compiler;
 mod reader;
 mod report;
 
@@ -24,6 +25,8 @@ use mainstay_runner::{
 };
 use tokio::process::Child;
 use tokio::sync::mpsc;
+
+pub use self::compiler::{CompilerProcess, launch_compiler};
 
 use self::calls::{Calls, SharedOutgoing, send};
 use self::reader::Reader;

@@ -184,6 +184,9 @@ pub struct BuildReport {
     pub built: Result<(), String>,
     /// What the compiler said.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether the warm compiler did it, and no build.
+    #[serde(default)]
+    pub by_warm_compiler: bool,
 }
 
 /// What came of a job.

@@ -158,7 +158,11 @@ fn each_notice_is_read_back_as_it_was() {
         RunnerNotice::Finished { job, report },
         RunnerNotice::Built {
             job,
-            report: BuildReport { built: Err("no".to_owned()), diagnostics: Vec::new() },
+            report: BuildReport {
+                built: Err("no".to_owned()),
+                diagnostics: Vec::new(),
+                by_warm_compiler: false,
+            },
         },
         RunnerNotice::Exited { exit: WorkerExit::Signal(9), last_words: Some(last_words) },
     ] {

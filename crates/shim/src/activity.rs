@@ -22,7 +22,7 @@ impl Activity {
     }
 
     /// Waits until nobody has waited for anything for so long, or nothing has begun or ended for [`LONG`].
-    pub(crate) async fn rests_for(&self, time: Duration) {
+    pub async fn rests_for(&self, time: Duration) {
         let mut count = self.0.subscribe();
         loop {
             let is_at_rest = *count.borrow_and_update() == 0;

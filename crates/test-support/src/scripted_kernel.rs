@@ -154,8 +154,9 @@ impl Kernel for Handle {
             true => BuildReport {
                 built: Err("1 error".to_owned()),
                 diagnostics: vec![Diagnostic { file: Some("/code/Shop.fs".to_owned()), ..undefined("pric") }],
+                by_warm_compiler: false,
             },
-            false => BuildReport { built: Ok(()), diagnostics: Vec::new() },
+            false => BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false },
         };
         self.0.notices.send(RunnerNotice::Built { job, report }).await.unwrap();
     }

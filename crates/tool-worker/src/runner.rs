@@ -202,7 +202,7 @@ impl Kernel for ToolWorker {
 
     async fn build(&self, job: JobId) {
         let built = Err("there is nothing to build here".to_owned());
-        let report = BuildReport { built, diagnostics: Vec::new() };
+        let report = BuildReport { built, diagnostics: Vec::new(), by_warm_compiler: false };
         self.shared.wake.send(vec![Output::Tell(RunnerNotice::Built { job, report })]).ok();
     }
 

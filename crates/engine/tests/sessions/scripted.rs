@@ -469,13 +469,19 @@ impl Process {
         self.print(job, OutputStream::Stdout, "building").await;
         let next = self.builds.lock().unwrap().pop_front();
         match next {
-            None => BuildReport { built: Ok(()), diagnostics: Vec::new() },
-            Some(Build::Fails(diagnostic)) => {
-                BuildReport { built: Err("1 error".to_owned()), diagnostics: vec![diagnostic] }
-            }
+            None => BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false },
+            Some(Build::Fails(diagnostic)) => BuildReport {
+                built: Err("1 error".to_owned()),
+                diagnostics: vec![diagnostic],
+                by_warm_compiler: false,
+            },
             Some(Build::Loops) => {
                 interrupted.notified().await;
-                BuildReport { built: Err("it was interrupted".to_owned()), diagnostics: Vec::new() }
+                BuildReport {
+                    built: Err("it was interrupted".to_owned()),
+                    diagnostics: Vec::new(),
+                    by_warm_compiler: false,
+                }
             }
         }
     }

@@ -32,10 +32,18 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// The range of the setting of this name, which says by its end whether it is a time, a size or a count.
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
-        "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
-        "outcomes" | "history-lines" | "snapshot-bytes" | "standby-memory-bytes" | "mirror-memory-bytes" => {
-            ANY
-        }
+        "session-commands-per-minute"
+        | "commands-per-minute"
+        | "breaker-failures"
+        | "observer-lag"
+        | "warm-compilers" => RATE,
+        "outcomes"
+        | "history-lines"
+        | "snapshot-bytes"
+        | "standby-memory-bytes"
+        | "warm-compiler-bytes"
+        | "warm-compiler-memory-bytes"
+        | "mirror-memory-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         "mirrors" => FEW,
@@ -92,6 +100,10 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         ("application-stop-ms", config.fsharp.application_stop_ms),
         ("standby-rest-ms", config.fsharp.standby_rest_ms),
         ("standby-memory-bytes", config.fsharp.standby_memory_bytes),
+        ("warm-compilers", config.fsharp.warm_compilers),
+        ("warm-compiler-idle-ms", config.fsharp.warm_compiler_idle_ms),
+        ("warm-compiler-bytes", config.fsharp.warm_compiler_bytes),
+        ("warm-compiler-memory-bytes", config.fsharp.warm_compiler_memory_bytes),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value));
     let limits = match serde_json::to_value(&config.limits) {

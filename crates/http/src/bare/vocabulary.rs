@@ -103,7 +103,7 @@ choice!(Severity { Error, Warning, Info, Hidden });
 choice!(OutputStream { Stdout, Stderr });
 choice!(WarmUpPhase { Project, Assemblies, Namespaces, Profile, Replay; Build as Project });
 choice!(PartRole { System, User, Assistant, Thinking, ToolCall, ToolResult });
-choice!(YieldReason { EndTurn, MaxTokens });
+choice!(YieldReason { EndTurn, MaxTokens; WarmCompiler as EndTurn });
 choice!(CommandState { Waits, Runs, Ended });
 choice!(SessionState { Uninitialized, WarmingUp, Ready, Evaluating, Waiting(_), Faulted });
 choice!(Action {

@@ -200,6 +200,9 @@ impl std::fmt::Display for WorkEnding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Done { reason: YieldReason::EndTurn, .. } => write!(f, "done"),
+            Self::Done { reason: YieldReason::WarmCompiler, .. } => {
+                write!(f, "compiled by the warm compiler")
+            }
             Self::Done { reason: YieldReason::MaxTokens, .. } => write!(f, "cut short: as long as it may be"),
             Self::Failed { message, .. } => write!(f, "failed: {message}"),
             Self::Cancelled { by: CancelEnding::Yielded } => write!(f, "cancelled"),

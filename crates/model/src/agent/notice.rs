@@ -109,7 +109,7 @@ pub enum Note {
     },
 }
 
-/// Why an agent has nothing to do any more. Source: seed 003, yield reasons.
+/// Why a runner has nothing to do any more. Source: seed 003, yield reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum YieldReason {
@@ -117,6 +117,8 @@ pub enum YieldReason {
     EndTurn,
     /// It has said as much as it may.
     MaxTokens,
+    /// The project was compiled by the warm compiler: nothing but its sources had changed since its last build.
+    WarmCompiler,
 }
 
 /// What an agent says by itself.

@@ -22,7 +22,7 @@ impl Draft<'_> {
 
     /// Nothing has happened to the session yet; where there is something new, a new worker has it.
     pub(super) fn built(&mut self, running: &RunningJob, report: BuildReport) {
-        let BuildReport { built, diagnostics } = report;
+        let BuildReport { built, diagnostics, by_warm_compiler } = report;
         match built {
             // Also where the build was done before it heard of it: who cancels it wants to keep what there is.
             Ok(()) | Err(_) if running.cancel_requested => {
@@ -31,7 +31,8 @@ impl Draft<'_> {
             }
             Ok(()) => {
                 let value = serde_json::to_value(&diagnostics).unwrap_or_default();
-                let done = WorkEnding::Done { reason: YieldReason::EndTurn, value };
+                let reason = if by_warm_compiler { YieldReason::WarmCompiler } else { YieldReason::EndTurn };
+                let done = WorkEnding::Done { reason, value };
                 self.work_ended(running, Source::Worker, done);
                 let metadata = of_job(Source::System, running);
                 let reason = if running.kind == JobKind::Build {

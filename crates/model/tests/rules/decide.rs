@@ -222,7 +222,11 @@ fn any_report() -> impl Strategy<Value = JobReport> {
 
 fn any_build() -> impl Strategy<Value = BuildReport> {
     let built = prop_oneof![Just(Ok(())), any_text().prop_map(Err)];
-    (built, vec(any_diagnostic(), 0..2)).prop_map(|(built, diagnostics)| BuildReport { built, diagnostics })
+    (built, vec(any_diagnostic(), 0..2)).prop_map(|(built, diagnostics)| BuildReport {
+        built,
+        diagnostics,
+        by_warm_compiler: false,
+    })
 }
 
 fn any_blame() -> impl Strategy<Value = Blame> {
@@ -665,7 +669,7 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
 }
 
 fn failed_build() -> BuildReport {
-    BuildReport { built: Err("it has an error".to_owned()), diagnostics: Vec::new() }
+    BuildReport { built: Err("it has an error".to_owned()), diagnostics: Vec::new(), by_warm_compiler: false }
 }
 
 /// How a session becomes idle.
@@ -1020,8 +1024,10 @@ fn what_is_saved_and_does_not_run_is_told_with_its_reason_until_it_does() {
         Step::Swapped(Swap { files, obstacles: obstacle.into_iter().collect(), ..Swap::default() })
     };
     let build = Step::Command(SessionCommand::Work(JobSpec::Build));
-    let built =
-        Step::Built { of_running: true, report: BuildReport { built: Ok(()), diagnostics: Vec::new() } };
+    let built = Step::Built {
+        of_running: true,
+        report: BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false },
+    };
     let mut story = after(ready());
     for (step, words) in [
         (swap(b, Some("Item\nchanged")), Some("b.fs; Item changed (b.fs:3)")),
@@ -1044,8 +1050,10 @@ fn what_is_saved_and_does_not_run_is_told_with_its_reason_until_it_does() {
 fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
     let [a, b] = SOURCES;
     let build = || Step::Command(SessionCommand::Work(JobSpec::Build));
-    let built =
-        |built| Step::Built { of_running: true, report: BuildReport { built, diagnostics: Vec::new() } };
+    let built = |built| Step::Built {
+        of_running: true,
+        report: BuildReport { built, diagnostics: Vec::new(), by_warm_compiler: false },
+    };
     let mut story = after(ready());
     let mut told = Vec::new();
     for step in [
@@ -1081,8 +1089,10 @@ fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
 fn what_was_written_before_a_build_began_is_built_by_it_whenever_that_is_noticed() {
     let [a, b] = SOURCES;
     let build = || Step::Command(SessionCommand::Work(JobSpec::Build));
-    let built =
-        |built| Step::Built { of_running: true, report: BuildReport { built, diagnostics: Vec::new() } };
+    let built = |built| Step::Built {
+        of_running: true,
+        report: BuildReport { built, diagnostics: Vec::new(), by_warm_compiler: false },
+    };
     let unbuilt = |steps: Vec<Step>| {
         let mut story = after(ready());
         let began = i64::try_from(story.steps).unwrap() + 1;
@@ -1108,7 +1118,7 @@ fn what_was_written_before_a_build_began_is_built_by_it_whenever_that_is_noticed
 #[test]
 fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
     for work in [JobSpec::Rebuild, JobSpec::Build] {
-        let report = BuildReport { built: Ok(()), diagnostics: Vec::new() };
+        let report = BuildReport { built: Ok(()), diagnostics: Vec::new(), by_warm_compiler: false };
         let story = after(ready().into_iter().chain([
             Step::Command(SessionCommand::Work(work)),
             Step::Command(SessionCommand::Cancel(command::Cancel { target: None, grace_ms: None })),

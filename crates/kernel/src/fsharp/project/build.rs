@@ -49,6 +49,19 @@ pub struct Built {
     pub milliseconds: u64,
     /// The way in which the project was built.
     pub road: Road,
+    /// By what it was built.
+    pub way: BuildWay,
+}
+
+/// By what a project was built.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BuildWay {
+    /// By a build of the SDK's, or of ours where the SDK's msbuild does not run.
+    #[default]
+    Build,
+    /// By a compiler that was warm, since nothing but sources had changed.
+    WarmCompiler,
 }
 
 /// Builds `project`, an `.fsproj`, `.sln` or `.slnx`, and all it refers to, after restoring their packages where msbuild runs, for a session whose
@@ -80,8 +93,15 @@ pub async fn build(
 }
 
 impl Built {
-    fn by(road: Road) -> Self {
-        Self { success: true, diagnostics: Vec::new(), output: String::new(), milliseconds: 0, road }
+    pub(super) fn by(road: Road) -> Self {
+        Self {
+            success: true,
+            diagnostics: Vec::new(),
+            output: String::new(),
+            milliseconds: 0,
+            road,
+            way: BuildWay::Build,
+        }
     }
 
     /// Runs `command` as a part of this build. Tells whether it did its work.

@@ -3,18 +3,23 @@
 //! files are read here (`fallback`). Nothing is loaded here: that is the worker's.
 
 mod build;
+mod compilation;
 mod condition;
 mod document;
 mod evaluation;
 mod fallback;
 mod folder;
 mod framework;
+mod guard;
 mod legacy;
 mod msbuild;
 mod notes;
 mod options;
 mod order;
 mod packages;
+mod plain;
+mod plan;
+mod recompile;
 mod remarks;
 mod runtimes;
 mod shadow;
@@ -43,8 +48,10 @@ use self::toolchain::{Msbuild, Toolchain, unavailable};
 use super::recipe::assemblies_in;
 use super::sdk::Sdk;
 
-pub use build::{Built, build};
+pub use build::{BuildWay, Built, build};
 pub use folder::{InFolder, named};
+pub use plan::Plan;
+pub use recompile::{Compiled, WarmCompiler};
 pub use shadow::shadow;
 
 /// Is told, for people, what is done next. It is called from the task that does the work, so it must not block.
@@ -70,7 +77,8 @@ async fn telling<T>(what: String, progress: OnStep<'_>, work: impl Future<Output
 }
 
 /// What a session needs of a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Resolved {
     /// What was built of the projects themselves, each after those it refers to. One that was not built is in `notes`.
     pub assemblies: Vec<PathBuf>,
@@ -107,7 +115,7 @@ pub struct Resolved {
 }
 
 /// A file that a build puts beside the assemblies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
     /// The file in the project.
     pub origin: PathBuf,
