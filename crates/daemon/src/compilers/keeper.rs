@@ -173,9 +173,13 @@ impl Keeper {
             sleep(LOOK).await;
             self.activity.rests_for(self.terms.rest).await;
         }
+        let mut warmed = None;
         let known = match self.plan(&project).await {
             Ok((plan, sdk)) => match self.warmed(&plan, &sdk).await {
-                Ok(()) => Known::Planned(Arc::new(plan), sdk),
+                Ok(process) => {
+                    warmed = process.pid();
+                    Known::Planned(Arc::new(plan), sdk)
+                }
                 Err(reason) => {
                     self.state().deaths += 1;
                     Known::Unplanned(reason)
@@ -192,6 +196,9 @@ impl Keeper {
         let surplus = (state.plans.len() + 1).saturating_sub(PLANS);
         state.plans.drain(..surplus);
         state.plans.push((project, known));
+        if let Some(process) = warmed {
+            tracing::info!("a compiler is warm process={process}");
+        }
     }
 
     async fn plan(&self, project: &BuiltProject) -> Result<(Plan, Sdk), String> {
@@ -203,7 +210,7 @@ impl Keeper {
     }
 
     /// Sees to it that the compiler of this SDK is there and has done this work before.
-    async fn warmed(&self, plan: &Plan, sdk: &Sdk) -> Result<(), String> {
+    async fn warmed(&self, plan: &Plan, sdk: &Sdk) -> Result<Arc<CompilerProcess>, String> {
         let (process, rounds) = match self.compiler(sdk) {
             Some(process) => (process, 1),
             None => (self.start(sdk).await?, ROUNDS),
@@ -219,7 +226,7 @@ impl Keeper {
             kept.is_warm = true;
             kept.used = Instant::now();
         }
-        Ok(())
+        Ok(process)
     }
 
     fn compiler(&self, sdk: &Sdk) -> Option<Arc<CompilerProcess>> {
@@ -236,7 +243,6 @@ impl Keeper {
             environment: program.environment,
         };
         let process = launch_compiler(&launch, &self.sockets).await.map_err(|error| error.to_string())?;
-        tracing::info!(process = process.pid(), "a compiler is warmed");
         let process = Arc::new(process);
         let mut state = self.state();
         while state.compilers.len() >= self.terms.most {

@@ -36,6 +36,8 @@ mod swapping_values;
 
 mod testing;
 
+mod warm_compiler;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

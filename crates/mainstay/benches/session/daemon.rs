@@ -25,8 +25,9 @@ impl Daemon {
             .args(["serve", "--announce", "--port", "0"])
             .env("MAINSTAY_HOME", home)
             .env("MAINSTAY_ENVIRONMENT", "inherited")
-            // A build that tests were made with has no standby otherwise.
+            // A build that tests were made with has no standby and no warm compiler otherwise.
             .env("MAINSTAY_TEST_STANDBY", "1")
+            .env("MAINSTAY_TEST_WARM_COMPILERS", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

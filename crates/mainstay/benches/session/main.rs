@@ -1,6 +1,6 @@
 //! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, evals and questions by each road, and shims,
-//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims`, `swaps`, `tests` or `standby` as its argument it measures
-//! those alone. `cargo xtask bench` runs it with the release build.
+//! beside the bare worker, `dotnet fsi` of the same SDK and the bare disk. With `shims`, `slow`, `swaps`, `tests` or `standby` as its argument it
+//! measures those alone. `cargo xtask bench` runs it with the release build.
 
 mod bare_worker;
 mod daemon;
@@ -10,6 +10,7 @@ mod live_tests;
 mod mcp;
 mod roads;
 mod shims;
+mod slow;
 mod spread;
 mod standby;
 mod swaps;
@@ -62,6 +63,12 @@ async fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "standby") {
         return beside_a_standby(&ahead, folder.path()).await;
     }
+    let warm = folder.path().join("warm");
+    std::fs::create_dir(&warm)?;
+    std::fs::write(warm.join("config.toml"), slow::SETTINGS)?;
+    if std::env::args().any(|argument| argument == "slow") {
+        return slow::slow(&Daemon::start(&warm)?, folder.path()).await;
+    }
     // The other figures are of sessions that start their workers.
     std::fs::write(home.join("config.toml"), "[fsharp]\nstandby = false\n")?;
     if std::env::args().any(|argument| argument == "swaps") {
@@ -91,6 +98,8 @@ async fn main() -> Result<(), Failure> {
     live_fork(&Daemon::start(&fresh)?, folder.path()).await?;
     std::fs::rename(fresh.join("kernels"), ahead.join("kernels"))?;
     beside_a_standby(&ahead, folder.path()).await?;
+    std::fs::rename(ahead.join("kernels"), warm.join("kernels"))?;
+    slow::slow(&Daemon::start(&warm)?, folder.path()).await?;
     shims::beside_the_daemon(&beside).await
 }
 

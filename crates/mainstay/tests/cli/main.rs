@@ -74,6 +74,7 @@ mod tool_workers;
 mod transcript_commands;
 mod uninstall;
 mod upgrade;
+mod warm_compiler;
 mod warm_up;
 mod watch;
 mod web;

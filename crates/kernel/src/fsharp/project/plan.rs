@@ -131,7 +131,7 @@ fn finished(
         .collect();
     for one in &compilations {
         let name = one.output.display();
-        if one.compiler != compiler {
+        if !is_same_file(&one.compiler, compiler) {
             return Err(format!("{name}: its compiler is {}", one.compiler.display()));
         }
         known(one).map_err(|reason| format!("{name}: {reason}"))?;
@@ -148,6 +148,11 @@ fn finished(
         None => Ok(Plan { resolved, compilations, guard }),
         Some(reason) => Err(reason),
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one == other
+        || one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// Whether all of how a project is compiled is known here.

@@ -35,6 +35,7 @@ pub struct World {
     worker: Option<PathBuf>,
     /// Whether its daemon starts workers ahead.
     stands_by: bool,
+    warms_compilers: bool,
 }
 
 /// What a finished command left.
@@ -51,7 +52,7 @@ impl World {
         for folder in ["home", "work"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        let world = Self { root, jupyter: None, worker: None, stands_by: false };
+        let world = Self { root, jupyter: None, worker: None, stands_by: false, warms_compilers: false };
         // All tests share the compiled worker; building it is tested where it is built.
         let (shared, own) = (tools().join("kernels/fsharp"), world.home().join("kernels"));
         std::fs::create_dir_all(&shared).unwrap();
@@ -72,6 +73,15 @@ impl World {
     pub fn standing_by(mut self) -> Self {
         self.stands_by = true;
         let settings = "[fsharp]\nstandby-rest-ms = 0\nstandby-memory-bytes = 0\n";
+        std::fs::write(self.home().join("config.toml"), settings).unwrap();
+        self
+    }
+
+    /// The same with a daemon that warms a compiler as soon as nobody waits for anything, whatever memory there is.
+    #[must_use]
+    pub fn with_warm_compilers(mut self) -> Self {
+        self.warms_compilers = true;
+        let settings = "[fsharp]\nwatch = \"mark\"\nstandby-rest-ms = 0\nwarm-compiler-memory-bytes = 0\n";
         std::fs::write(self.home().join("config.toml"), settings).unwrap();
         self
     }
@@ -139,6 +149,9 @@ impl World {
         }
         if let Some(worker) = &self.worker {
             command.env("MAINSTAY_TEST_WORKER", worker);
+        }
+        if self.warms_compilers {
+            command.env("MAINSTAY_TEST_WARM_COMPILERS", "1");
         }
         if self.stands_by {
             command.env("MAINSTAY_TEST_STANDBY", "1");
