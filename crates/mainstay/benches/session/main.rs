@@ -70,7 +70,7 @@ async fn main() -> Result<(), Failure> {
         return slow::slow(&Daemon::start(&warm)?, folder.path()).await;
     }
     // The other figures are of sessions that start their workers.
-    std::fs::write(home.join("config.toml"), "[fsharp]\nstandby = false\n")?;
+    std::fs::write(home.join("config.toml"), "[fsharp]\nstandby = false\nwarm-compilers = 0\n")?;
     if std::env::args().any(|argument| argument == "swaps") {
         return swaps::swaps(&Daemon::start(&home)?, folder.path()).await;
     }

@@ -74,12 +74,14 @@ async fn changed(
     client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
     let mut tries = 0;
     while rebuilt(&client, &session).await? != Some(YieldReason::WarmCompiler) {
+        client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
         tries += 1;
         if tries == TRIES {
             return Err("no compiler is warm".into());
         }
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
+    client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
     let (mut all, mut compiled) = (Vec::new(), Vec::new());
     for number in 1..=CHANGES {
         // The next standby is made meanwhile.
@@ -106,7 +108,6 @@ async fn rebuilt(client: &Client, session: &str) -> Result<Option<YieldReason>, 
     let sent = Sent::default();
     let built =
         client.call(DoWork { session: session.to_owned(), work, admission: Admission::Queue, sent }).await?;
-    client.call(SettleSession { session: session.to_owned(), timeout_ms: 120_000 }).await?;
     Ok(built.reason)
 }
 

@@ -29,7 +29,6 @@ const LIB: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
     <Compile Include="Money.fs" />
     <Compile Include="Cart.fs" />
     <EmbeddedResource Include="words.txt" />
-    <EmbeddedResource Include="Texts.resx" />
     <InternalsVisibleTo Include="App" />
   </ItemGroup>
 </Project>"#;
