@@ -21,7 +21,7 @@ let private placed (folder: string) (message: CompilerMessage) : string option *
     fileOf folder message,
     { Severity = message.Severity
       Code = message.Code
-      Message = message.Text
+      Message = message.Text.Replace('\u001d', '\n') // The compiler parts its suggestions by this.
       Start = place message.StartLine message.StartColumn
       End = place message.EndLine message.EndColumn }
 

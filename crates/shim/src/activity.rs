@@ -12,18 +12,39 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// How much users wait for. Its clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub struct Activity(Arc<watch::Sender<usize>>);
+pub struct Activity {
+    waits: Arc<watch::Sender<usize>>,
+    /// How much of that is builds.
+    builds: Arc<watch::Sender<usize>>,
+}
 
 impl Activity {
     /// Somebody waits until the guard is dropped.
     pub fn begins(&self) -> Busy {
-        self.0.send_modify(|count| *count += 1);
-        Busy(self.clone())
+        Busy::of(&[&self.waits])
+    }
+
+    /// The same for a build, after which a runner is started.
+    fn begins_build(&self) -> Busy {
+        Busy::of(&[&self.waits, &self.builds])
+    }
+
+    /// Waits until builds have gone on for so long: msbuild is at it then, and not the warm compiler.
+    pub(crate) async fn builds_for(&self, time: Duration) {
+        let mut count = self.builds.subscribe();
+        // The sender lives as long as this.
+        while count.wait_for(|count| *count > 0).await.is_ok() {
+            tokio::select! {
+                biased;
+                _ = count.wait_for(|count| *count == 0) => {}
+                () = sleep(time) => return,
+            }
+        }
     }
 
     /// Waits until nobody has waited for anything for so long, or nothing has begun or ended for [`LONG`].
     pub async fn rests_for(&self, time: Duration) {
-        let mut count = self.0.subscribe();
+        let mut count = self.waits.subscribe();
         loop {
             let is_at_rest = *count.borrow_and_update() == 0;
             tokio::select! {
@@ -38,11 +59,18 @@ impl Activity {
 
 /// Somebody waits, until this is dropped.
 #[derive(Debug)]
-pub struct Busy(Activity);
+pub struct Busy(Vec<Arc<watch::Sender<usize>>>);
+
+impl Busy {
+    fn of(counts: &[&Arc<watch::Sender<usize>>]) -> Self {
+        counts.iter().for_each(|count| count.send_modify(|count| *count += 1));
+        Self(counts.iter().map(|&count| Arc::clone(count)).collect())
+    }
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.send_modify(|count| *count = count.saturating_sub(1));
+        self.0.iter().for_each(|count| count.send_modify(|count| *count = count.saturating_sub(1)));
     }
 }
 
@@ -61,6 +89,11 @@ impl Work {
     /// The runner was given a job.
     pub(crate) fn begins(&self, job: JobId) {
         *self.running() = Some((job, self.activity.begins()));
+    }
+
+    /// The runner's project is built for a job.
+    pub(crate) fn builds(&self, job: JobId) {
+        *self.running() = Some((job, self.activity.begins_build()));
     }
 
     /// The runner has said something, which may be the end of the job.
@@ -116,6 +149,26 @@ mod tests {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(rest.as_mut().now_or_never(), None);
         rest.await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_build_that_goes_on_is_told_from_a_short_one_and_from_other_jobs() {
+        let activity = Activity::default();
+        let (one, other) = (Work::of(&activity), Work::of(&activity));
+        let [first, second] = [1, 2].map(|number| JobId::from_uuid(Uuid::from_u128(number)));
+        let mut long = Box::pin(activity.builds_for(Duration::from_secs(2)));
+        other.begins(second);
+        assert_eq!(long.as_mut().now_or_never(), None);
+        sleep(Duration::from_secs(9)).await;
+        one.builds(first);
+        assert_eq!(long.as_mut().now_or_never(), None);
+        sleep(Duration::from_secs(1)).await;
+        one.ends(first);
+        assert_eq!(long.as_mut().now_or_never(), None);
+        one.builds(second);
+        let began = tokio::time::Instant::now();
+        long.await;
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
     }
 
     #[tokio::test(start_paused = true)]

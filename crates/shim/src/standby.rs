@@ -25,6 +25,9 @@ const PREPARING: Duration = Duration::from_secs(120);
 /// How often it is looked how much memory there is.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// What has been built for so long will be for longer: a process that is started now is ready when its runner is due.
+const LONG_BUILD: Duration = Duration::from_millis(1500);
+
 /// So many standbys may end unused before none is made any more, until a session is started again.
 const DEATHS: u32 = 3;
 
@@ -162,14 +165,22 @@ async fn make(
     wanted: &Option<(SessionKind, Value)>,
 ) -> Result<Standby, Error> {
     let Some((kind, plan)) = wanted else { return pending().await };
-    settings.activity.rests_for(terms.rest).await;
+    is_time(settings, terms).await;
     while has_less_than(terms.memory_bytes) {
         sleep(LOOK).await;
-        settings.activity.rests_for(terms.rest).await;
+        is_time(settings, terms).await;
     }
     let late =
         |_| Error::WorkerFailed { reason: "a process that stands by was not ready in time".to_owned() };
     timeout(PREPARING, start(settings, kind, plan)).await.map_err(late)?
+}
+
+/// Waits until nobody waits for anything, or for a build that takes so long that a process can be made meanwhile: its session takes that.
+async fn is_time(settings: &ShimSettings, terms: StandbyTerms) {
+    tokio::select! {
+        () = settings.activity.rests_for(terms.rest) => {}
+        () = settings.activity.builds_for(LONG_BUILD) => {}
+    }
 }
 
 /// Starts a shim of no session, and has it start a process ahead.

@@ -167,6 +167,13 @@ impl Link {
         self.tell(message);
     }
 
+    /// Has the runner's project built for a job.
+    pub(super) fn build(&self, job: JobId) {
+        *lock(&self.last_job) = Some(job);
+        self.work.builds(job);
+        self.tell(&ToShim::Build { job });
+    }
+
     /// Tells the shim something, without waiting for it.
     pub(super) fn tell(&self, message: &ToShim) {
         match encode(message) {

@@ -111,7 +111,7 @@ impl Kernel for Proxy {
     }
 
     async fn build(&self, job: JobId) {
-        self.link.begin(job, &ToShim::Build { job });
+        self.link.build(job);
     }
 
     async fn take_comm(&self, job: JobId, message: CommMessage) {

@@ -261,15 +261,21 @@ fn put(one: &Compilation, staging: &Path, at: SystemTime) -> io::Result<()> {
 fn copy_all(compilations: &[Compilation]) -> io::Result<()> {
     let folders: BTreeSet<&Path> = compilations.iter().filter_map(|one| one.output.parent()).collect();
     for one in compilations {
-        if let (Some(from), Some(to)) = (one.option("--doc:"), &one.documentation) {
-            copy_newer(&one.folder.join(from), to)?;
-        }
+        let documentation = one.option("--doc:").map(|path| one.folder.join(path));
         for folder in &folders {
             let to = folder.join(one.output.file_name().unwrap_or_default());
-            if to == one.output || to.is_file() {
-                copy_newer(&one.made.with_extension(SYMBOLS), &to.with_extension(SYMBOLS))?;
-                copy_newer(&one.made, &to)?;
+            let is_own = to == one.output;
+            if !is_own && !to.is_file() {
+                continue;
             }
+            if let Some(from) = &documentation {
+                let to = folder.join(from.file_name().unwrap_or_default());
+                if one.documentation.as_ref() == Some(&to) || to.is_file() {
+                    copy_newer(from, &to)?;
+                }
+            }
+            copy_newer(&one.made.with_extension(SYMBOLS), &to.with_extension(SYMBOLS))?;
+            copy_newer(&one.made, &to)?;
         }
     }
     Ok(())
