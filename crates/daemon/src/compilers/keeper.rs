@@ -31,7 +31,7 @@ const PLANS: usize = 32;
 /// So many compilers may end by themselves before none is started any more, until a project was built.
 const DEATHS: u32 = 3;
 
-/// Keeps compilers warm.
+/// Keeps compilers warm, and knows how projects are built again.
 pub(super) struct Keeper {
     search: Search,
     /// The folder of the workers' sockets.

@@ -32,11 +32,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// The range of the setting of this name, which says by its end whether it is a time, a size or a count.
 pub fn range_of(name: &str) -> RangeInclusive<u64> {
     match name {
-        "session-commands-per-minute"
-        | "commands-per-minute"
-        | "breaker-failures"
-        | "observer-lag"
-        | "warm-compilers" => RATE,
+        "session-commands-per-minute" | "commands-per-minute" | "breaker-failures" | "observer-lag" => RATE,
         "outcomes"
         | "history-lines"
         | "snapshot-bytes"
@@ -46,7 +42,7 @@ pub fn range_of(name: &str) -> RangeInclusive<u64> {
         | "mirror-memory-bytes" => ANY,
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
-        "mirrors" => FEW,
+        "mirrors" | "warm-compilers" => FEW,
         "buffer-test-ms" => TEST_TIME,
         "leeway-sec" => LEEWAY,
         _ if name.ends_with("-ms") => TIME,
@@ -154,6 +150,6 @@ mod tests {
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 18);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 22);
     }
 }
