@@ -22,6 +22,8 @@ const TYPE_PROVIDER: &[u8] = b"TypeProviderAssemblyAttribute";
 const COMPILER_VARIABLES: [&str; 3] = ["FCS_", "FSHARP_", "FSharp_"];
 /// Options of which the effect on a build is not known here.
 const UNKNOWN_OPTIONS: [&str; 6] = ["--sig:", "--allsigs", "--pathmap:", "--out:", "--compressmetadata", "@"];
+/// What each build writes anew beside what it makes, and puts into nothing that is compiled here.
+const REWRITTEN: &str = "ILLink.Substitutions.xml";
 /// The fewest characters of a folder beside which another of the same length is made.
 const SHORTEST_NAME: usize = 4;
 
@@ -135,7 +137,7 @@ fn finished(
             return Err(format!("{name}: its compiler is {}", one.compiler.display()));
         }
         known(one).map_err(|reason| format!("{name}: {reason}"))?;
-        guard.add(one.inputs.iter().cloned());
+        guard.add(one.inputs.iter().filter(|input| !input.ends_with(REWRITTEN)).cloned());
         guard.add(one.named());
         guard.add(one.sources().filter(|source| is_made(one, source)));
         guard.add(restored_beside(one));
