@@ -18,11 +18,11 @@ use crate::spread::{print_row, spread};
 pub(crate) const SETTINGS: &str = "[fsharp]\nwatch = \"mark\"\nstandby-rest-ms = 0\nstandby-memory-bytes = 0\nwarm-compiler-memory-bytes = 0\n";
 
 /// How often a type is changed.
-const CHANGES: usize = 10;
+const CHANGES: usize = 5;
 /// How often the project is built.
-const BUILDS: usize = 5;
+const BUILDS: usize = 3;
 /// How often a rebuild is tried until the warm compiler does it.
-const TRIES: usize = 60;
+const TRIES: usize = 10;
 
 /// A type that four files use, and one that twenty do.
 pub(crate) async fn slow(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
@@ -73,13 +73,14 @@ async fn changed(
     let session = client.call(create).await?.session.to_string();
     client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
     let mut tries = 0;
+    // Each try gives up what is done ahead, so there is time between them.
     while rebuilt(&client, &session).await? != Some(YieldReason::WarmCompiler) {
         client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
         tries += 1;
         if tries == TRIES {
             return Err("no compiler is warm".into());
         }
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(Duration::from_secs(45)).await;
     }
     client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
     let (mut all, mut compiled) = (Vec::new(), Vec::new());
