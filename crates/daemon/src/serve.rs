@@ -142,12 +142,7 @@ async fn run(
     earlier.retain(|shim| !adopted.contains(&shim.session));
     mainstay_shim::end_all(earlier).await;
     let mut tasks = JoinSet::new();
-    tasks.spawn(compilers::serve(
-        home.clone(),
-        config.fsharp.clone(),
-        listeners.folder.clone(),
-        activity.clone(),
-    ));
+    keep_warm(&mut tasks, home, &config, &listeners, &activity);
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     tasks.spawn(watcher::watch(engine.clone(), watch, config.fsharp.on_obstacle, config.limits));
     let record = record_of(&listeners);
@@ -206,6 +201,18 @@ fn buffer_terms(config: &TestsConfig) -> BufferTerms {
         available_bytes: mainstay_os::system::available_bytes,
         policies: config.policies(),
     }
+}
+
+/// Keeps compilers warm, as part of the daemon's tasks.
+fn keep_warm(
+    tasks: &mut JoinSet<()>,
+    home: &Home,
+    config: &Config,
+    listeners: &Listeners,
+    activity: &mainstay_shim::Activity,
+) {
+    let sockets = listeners.folder.clone();
+    tasks.spawn(compilers::serve(home.clone(), config.fsharp.clone(), sockets, activity.clone()));
 }
 
 /// What is known of this daemon to its clients.
