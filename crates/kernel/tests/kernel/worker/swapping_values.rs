@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::swapping::{Shop, codes};
-use super::*;
 
 /// Files that have something to make, in the place of `let value`: each time it is made, a line is added to a file.
 fn noted(shop: &Shop, value: &str) -> String {

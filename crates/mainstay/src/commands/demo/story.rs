@@ -19,7 +19,7 @@ pub(super) enum Step {
     Run { arguments: &'static [&'static str], answer: Option<&'static str> },
     /// The process that runs the session's code is killed.
     KillWorker,
-    /// The daemon is.
+    /// The daemon is killed likewise.
     KillDaemon,
     /// A client of MCP runs code, as an agent would.
     Agent { code: &'static str, answer: &'static str },
