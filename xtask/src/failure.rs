@@ -45,6 +45,15 @@ pub(crate) enum Failure {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// Something cannot go into a package.
+    Unpackable {
+        /// What cannot be packed.
+        what: String,
+        /// The reason why it cannot be packed.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// A soak, which has said what it found.
     Unsound {
         /// How many faults were found.
@@ -69,6 +78,7 @@ impl Failure {
             | Self::Failed { .. }
             | Self::File { .. }
             | Self::Sdk { .. }
+            | Self::Unpackable { .. }
             | Self::Unsound { .. } => ExitCode::FAILURE,
         }
     }
@@ -84,6 +94,9 @@ impl fmt::Display for Failure {
             Self::File { path, source } => write!(f, "`{}` cannot be used: {source}", path.display()),
             Self::Unsound { faults, home } => {
                 write!(f, "the soak has found faults: {faults}; the home is left in `{}`", home.display())
+            }
+            Self::Unpackable { what, reason, remedy } => {
+                write!(f, "{what} cannot be packed: {reason}; {remedy}")
             }
             Self::Sdk { reason, remedy } => write!(f, "{reason}; {remedy}"),
         }

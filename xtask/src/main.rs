@@ -8,6 +8,7 @@ mod beside_fsi;
 mod ci;
 mod clients;
 mod command;
+mod dist;
 mod failure;
 mod fuzz;
 mod kills;
@@ -49,6 +50,11 @@ const TASKS: &[Task] = &[
         name: "clients",
         purpose: "run the stories in the real coding agents (codex, claude, opencode, gemini, qwen), all or those that are named",
         run: clients::run,
+    },
+    Task {
+        name: "dist",
+        purpose: "make the packages of a release in target/dist, of a release build or of each --binary TRIPLE=PATH",
+        run: dist::run,
     },
     Task {
         name: "fuzz",

@@ -1,0 +1,190 @@
+//! `cargo xtask dist`: the packages of a release, from the program's binaries.
+//!
+//! Each kind of package has a module that returns the package's bytes from [`facts`] and programs; [`archive`] is what they share. The same
+//! binaries give the same packages, byte by byte. Files are read and written here, in [`dependencies`] and [`release_build`].
+
+mod archive;
+mod binary;
+mod dependencies;
+mod facts;
+mod licences;
+mod nuget;
+mod options;
+mod platform;
+mod release_build;
+mod sbom;
+mod wheel;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+use crate::command::{output, step};
+use crate::failure::Failure;
+use archive::Style;
+use facts::{Facts, Package, Program, Shell, Texts};
+use options::Options;
+use platform::Platform;
+
+/// The package of the workspace that has the program.
+const PROGRAM: &str = "mainstay";
+/// The list of the packages with their hashes.
+const CHECKSUMS: &str = "SHA256SUMS";
+const PLATFORM_REMEDY: &str = "give the binary of a platform that has packages: `--binary TRIPLE=PATH`";
+
+/// Makes the packages of the binaries that the arguments give; without any, of a release build for this machine.
+pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
+    let mut options = Options::of(arguments)?;
+    if options.binaries.is_empty() {
+        let platform = this_machine()?;
+        let build = || release_build::build(PROGRAM, platform);
+        options.binaries.push((platform, step("release build", build)?));
+    }
+    let (facts, programs) = step("what is packed", || read(&options))?;
+    let mut shelf = Shelf::empty(&options.out)?;
+    step("packages", || pack(&facts, &programs, &mut shelf))?;
+    shelf.finish()
+}
+
+/// Writes every package.
+fn pack(facts: &Facts, programs: &[Program], shelf: &mut Shelf) -> Result<(), Failure> {
+    shelf.put("the .NET tool", nuget::tool(facts, programs))?;
+    for program in programs {
+        let of = |what: &str| format!("{what} for {}", program.platform.triple);
+        shelf.put(&of("the .NET tool"), nuget::tool_for_platform(facts, program))?;
+        shelf.put(&of("the wheel"), wheel::wheel(facts, program))?;
+        let name = format!("{}.cdx.json", facts.archive_name(program.platform));
+        shelf.put(
+            &of("the bill of materials"),
+            Ok(Package { name, bytes: program.sbom.clone().into_bytes() }),
+        )?;
+    }
+    let third_party = facts.texts.third_party.clone().into_bytes();
+    shelf.put("the licences", Ok(Package { name: "THIRD-PARTY.txt".to_owned(), bytes: third_party }))
+}
+
+/// Reads the binaries, and what packages say of them.
+fn read(options: &Options) -> Result<(Facts, Vec<Program>), Failure> {
+    let style = Style { time: facts::time()?, level: options.level };
+    let mut all = BTreeMap::new();
+    let mut programs = Vec::new();
+    let mut facts = None;
+    for (platform, path) in &options.binaries {
+        let bytes = fs::read(path).map_err(Failure::at(path))?;
+        let needs = binary::needs(&bytes, platform).map_err(|reason| Failure::Unpackable {
+            what: path.display().to_string(),
+            reason,
+            remedy: PLATFORM_REMEDY,
+        })?;
+        let metadata = facts::metadata(platform)?;
+        let facts = match &facts {
+            Some(facts) => facts,
+            None => facts.insert(Facts::of(&metadata, PROGRAM, style)?),
+        };
+        let dependencies = dependencies::of_program(PROGRAM, platform, &metadata)?;
+        let sbom = sbom::sbom(facts, platform, &dependencies);
+        all.extend(dependencies);
+        programs.push(Program { platform, bytes, needs, sbom });
+    }
+    let mut facts = facts.ok_or_else(|| Failure::Usage("there is no binary to pack".to_owned()))?;
+    let third_party = licences::third_party(&facts, &all).map_err(|crates| Failure::Unpackable {
+        what: crates.join(", "),
+        reason: "no licence is known".to_owned(),
+        remedy: "ask the authors for one, or leave out what needs it",
+    })?;
+    facts.texts = texts(options, third_party)?;
+    Ok((facts, programs))
+}
+
+/// Reads the texts that go along. The program itself prints its completions, so one of the binaries must run here.
+fn texts(options: &Options, third_party: String) -> Result<Texts, Failure> {
+    let here = this_machine()?;
+    let runs = options.binaries.iter().find(|(platform, _)| *platform == here);
+    let (_, program) = runs.ok_or_else(|| {
+        Failure::Usage(format!("the program prints its completions: give the binary of {} too", here.triple))
+    })?;
+    // A path without a folder would be looked for on the `PATH`.
+    let program = std::path::absolute(program).map_err(Failure::at(program))?;
+    let ask = |arguments: &[&str]| output(Command::new(&program).args(arguments), PLATFORM_REMEDY);
+    let completions = Shell::ALL.map(|shell| Ok((shell, ask(&["completions", shell.name()])? + "\n")));
+    let text = |name: &str| {
+        let path = crate::root().join(name);
+        fs::read_to_string(&path).map_err(Failure::at(&path))
+    };
+    let licences = ["LICENSE-APACHE", "LICENSE-MIT"].map(|name| Ok((name.to_owned(), text(name)?)));
+    Ok(Texts {
+        licences: licences.into_iter().collect::<Result<_, Failure>>()?,
+        third_party,
+        changelog: text("CHANGELOG.md")?,
+        completions: completions.into_iter().collect::<Result<_, Failure>>()?,
+        man_pages: Vec::new(),
+    })
+}
+
+fn this_machine() -> Result<&'static Platform, Failure> {
+    Platform::of_this_machine().ok_or_else(|| Failure::Unpackable {
+        what: "this machine".to_owned(),
+        reason: "it is of none of the platforms that have packages".to_owned(),
+        remedy: PLATFORM_REMEDY,
+    })
+}
+
+/// The folder of the packages, with the hash of each.
+struct Shelf {
+    folder: PathBuf,
+    hashes: BTreeMap<String, String>,
+}
+
+impl Shelf {
+    /// Opens a folder and removes the packages of an earlier run, which are those that its list of hashes names.
+    fn empty(folder: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(folder).map_err(Failure::at(folder))?;
+        let list = folder.join(CHECKSUMS);
+        let earlier = match fs::read_to_string(&list) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(Failure::at(&list))?,
+        };
+        for name in earlier.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| name) {
+            let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name);
+            match fs::remove_file(folder.join(name)) {
+                Err(error) if is_plain && error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Failure::at(&folder.join(name))(error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), hashes: BTreeMap::new() })
+    }
+
+    /// Writes a package. `what` names it where it could not be made.
+    fn put(&mut self, what: &str, package: io::Result<Package>) -> Result<(), Failure> {
+        let Package { name, bytes } = package.map_err(|error| Failure::Unpackable {
+            what: what.to_owned(),
+            reason: error.to_string(),
+            remedy: "see docs/contributing.md",
+        })?;
+        let path = self.folder.join(&name);
+        fs::write(&path, &bytes).map_err(Failure::at(&path))?;
+        eprintln!("{:>12}  {name}", bytes.len());
+        self.hashes.insert(name, hash(&bytes));
+        Ok(())
+    }
+
+    /// Writes the list of hashes, which `sha256sum --check` reads.
+    fn finish(self) -> Result<(), Failure> {
+        let list: String = self.hashes.iter().map(|(name, hash)| format!("{hash}  {name}\n")).collect();
+        let path = self.folder.join(CHECKSUMS);
+        fs::write(&path, list).map_err(Failure::at(&path))?;
+        println!("{}", self.folder.display());
+        Ok(())
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,100 @@
+//! What `cargo xtask dist` is told on its command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::platform::{PLATFORMS, Platform};
+use crate::failure::Failure;
+
+/// What to pack, and where the packages go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The binaries that were given, each with its platform; none where this machine's is to be built.
+    pub(crate) binaries: Vec<(&'static Platform, PathBuf)>,
+    /// The folder of the packages.
+    pub(crate) out: PathBuf,
+    /// The level of compression, 1 to 9.
+    pub(crate) level: u32,
+}
+
+const USAGE: &str = "Usage: cargo xtask dist [--binary TRIPLE=PATH]... [--out FOLDER, else target/dist] [--level 1 to 9, else 9]";
+
+impl Options {
+    /// Reads the arguments.
+    pub(crate) fn of(arguments: &[OsString]) -> Result<Self, Failure> {
+        let mut options = Self { binaries: Vec::new(), out: crate::root().join("target/dist"), level: 9 };
+        let mut rest = arguments.iter();
+        while let Some(option) = rest.next() {
+            let value = rest.next().ok_or_else(|| Failure::Usage(USAGE.to_owned()))?;
+            match option.to_str() {
+                Some("--binary") => options.binaries.push(binary(value)?),
+                Some("--out") => options.out = PathBuf::from(value),
+                Some("--level") => options.level = level(value)?,
+                _ => {
+                    return Err(Failure::Usage(format!("`{}` is not understood\n{USAGE}", option.display())));
+                }
+            }
+        }
+        options.binaries.sort_by_key(|(platform, _)| platform.triple);
+        let mut pairs = options.binaries.windows(2);
+        match pairs.find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(Failure::Usage(format!("{} is given twice", pair[0].0.triple))),
+            None => Ok(options),
+        }
+    }
+}
+
+fn binary(value: &OsString) -> Result<(&'static Platform, PathBuf), Failure> {
+    let text = value.to_string_lossy();
+    let (triple, path) =
+        text.split_once('=').ok_or_else(|| Failure::Usage(format!("`{text}` is no TRIPLE=PATH\n{USAGE}")))?;
+    let platform = Platform::of_triple(triple).ok_or_else(|| {
+        let known: Vec<_> = PLATFORMS.iter().map(|platform| platform.triple).collect();
+        Failure::Usage(format!("there are no packages for `{triple}`, but for {}", known.join(", ")))
+    })?;
+    Ok((platform, PathBuf::from(path)))
+}
+
+fn level(value: &OsString) -> Result<u32, Failure> {
+    let level = value.to_str().and_then(|value| value.parse().ok()).filter(|level| (1..=9).contains(level));
+    level.ok_or_else(|| Failure::Usage(format!("`{}` is no level of compression\n{USAGE}", value.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(arguments: &[&str]) -> Result<Options, String> {
+        let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
+        Options::of(&arguments).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn binaries_are_sorted_by_platform_whatever_order_they_are_given_in() {
+        let given =
+            ["--binary", "x86_64-unknown-linux-gnu=a", "--binary", "aarch64-apple-darwin=b", "--out", "o"];
+        let options = of(&given).unwrap();
+        let told: Vec<_> =
+            options.binaries.iter().map(|(platform, path)| (platform.rid, path.to_str())).collect();
+        assert_eq!(told, [("osx-arm64", Some("b")), ("linux-x64", Some("a"))]);
+        assert_eq!((options.out, options.level), (PathBuf::from("o"), 9));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (arguments, expected) in [
+            (&["--binary", "sparc=x"][..], "there are no packages for `sparc`"),
+            (&["--binary", "x"], "is no TRIPLE=PATH"),
+            (&["--level", "10"], "is no level of compression"),
+            (&["--out"], "Usage:"),
+            (&["--quick", "x"], "`--quick` is not understood"),
+            (
+                &["--binary", "x86_64-apple-darwin=a", "--binary", "x86_64-apple-darwin=b"],
+                "x86_64-apple-darwin is given twice",
+            ),
+        ] {
+            let said = of(arguments).unwrap_err();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+}
