@@ -54,6 +54,11 @@ impl<'a> Files<'a> {
         self.0.iter().map(|(path, file)| (path.as_str(), file))
     }
 
+    /// Returns the files below a folder, which ends with a slash.
+    pub(crate) fn below(self, folder: &str) -> Self {
+        Self(self.0.into_iter().map(|(path, file)| (format!("{folder}{path}"), file)).collect())
+    }
+
     /// Returns a zip archive of the files.
     pub(crate) fn zip(&self, style: Style) -> io::Result<Vec<u8>> {
         let options = SimpleFileOptions::default()

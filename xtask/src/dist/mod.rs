@@ -5,14 +5,18 @@
 
 mod archive;
 mod binary;
+mod deb;
 mod dependencies;
 mod facts;
 mod licences;
+mod manifests;
+mod npm;
 mod nuget;
 mod options;
 mod platform;
 mod release_build;
 mod sbom;
+mod tarball;
 mod wheel;
 
 use std::collections::BTreeMap;
@@ -29,7 +33,7 @@ use crate::failure::Failure;
 use archive::Style;
 use facts::{Facts, Package, Program, Shell, Texts};
 use options::Options;
-use platform::Platform;
+use platform::{Format, Platform};
 
 /// The package of the workspace that has the program.
 const PROGRAM: &str = "mainstay";
@@ -54,18 +58,44 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
 /// Writes every package.
 fn pack(facts: &Facts, programs: &[Program], shelf: &mut Shelf) -> Result<(), Failure> {
     shelf.put("the .NET tool", nuget::tool(facts, programs))?;
+    shelf.put("the npm package", npm::launcher(facts, programs))?;
+    let mut archives = Vec::new();
     for program in programs {
-        let of = |what: &str| format!("{what} for {}", program.platform.triple);
-        shelf.put(&of("the .NET tool"), nuget::tool_for_platform(facts, program))?;
-        shelf.put(&of("the wheel"), wheel::wheel(facts, program))?;
-        let name = format!("{}.cdx.json", facts.archive_name(program.platform));
-        shelf.put(
-            &of("the bill of materials"),
-            Ok(Package { name, bytes: program.sbom.clone().into_bytes() }),
-        )?;
+        archives.push((program, pack_for_platform(facts, program, shelf)?));
     }
+    let archives: Vec<_> =
+        archives.iter().map(|(program, (name, hash))| (*program, (name.as_str(), hash.as_str()))).collect();
+    shelf.put("the formula", Ok(manifests::formula(facts, &archives)))?;
+    for (program, archive) in
+        archives.into_iter().filter(|(program, _)| program.platform.format == Format::Pe)
+    {
+        for file in manifests::winget(facts, program, archive) {
+            shelf.put("the manifest", Ok(file))?;
+        }
+    }
+    shelf.put("the recipe of an image", Ok(manifests::containerfile(facts)))?;
     let third_party = facts.texts.third_party.clone().into_bytes();
-    shelf.put("the licences", Ok(Package { name: "THIRD-PARTY.txt".to_owned(), bytes: third_party }))
+    shelf.put("the licences", Ok(Package { name: "THIRD-PARTY.txt".to_owned(), bytes: third_party }))?;
+    Ok(())
+}
+
+/// Writes the packages of a platform; returns the name and hash of its archive.
+fn pack_for_platform(
+    facts: &Facts,
+    program: &Program,
+    shelf: &mut Shelf,
+) -> Result<(String, String), Failure> {
+    let of = |what: &str| format!("{what} for {}", program.platform.triple);
+    shelf.put(&of("the .NET tool"), nuget::tool_for_platform(facts, program))?;
+    shelf.put(&of("the wheel"), wheel::wheel(facts, program))?;
+    shelf.put(&of("the npm package"), npm::for_platform(facts, program))?;
+    if let Some(package) = deb::deb(facts, program) {
+        shelf.put(&of("Debian's package"), package)?;
+    }
+    let name = format!("{}.cdx.json", facts.archive_name(program.platform));
+    let bytes = program.sbom.clone().into_bytes();
+    shelf.put(&of("the bill of materials"), Ok(Package { name, bytes }))?;
+    shelf.put(&of("the archive"), tarball::tarball(facts, program))
 }
 
 /// Reads the binaries, and what packages say of them.
@@ -161,8 +191,8 @@ impl Shelf {
         Ok(Self { folder: folder.to_owned(), hashes: BTreeMap::new() })
     }
 
-    /// Writes a package. `what` names it where it could not be made.
-    fn put(&mut self, what: &str, package: io::Result<Package>) -> Result<(), Failure> {
+    /// Writes a package; returns its name and hash. `what` names it where it could not be made.
+    fn put(&mut self, what: &str, package: io::Result<Package>) -> Result<(String, String), Failure> {
         let Package { name, bytes } = package.map_err(|error| Failure::Unpackable {
             what: what.to_owned(),
             reason: error.to_string(),
@@ -171,8 +201,9 @@ impl Shelf {
         let path = self.folder.join(&name);
         fs::write(&path, &bytes).map_err(Failure::at(&path))?;
         eprintln!("{:>12}  {name}", bytes.len());
-        self.hashes.insert(name, hash(&bytes));
-        Ok(())
+        let hash = hash(&bytes);
+        self.hashes.insert(name.clone(), hash.clone());
+        Ok((name, hash))
     }
 
     /// Writes the list of hashes, which `sha256sum --check` reads.

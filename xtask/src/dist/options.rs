@@ -23,16 +23,18 @@ impl Options {
     /// Reads the arguments.
     pub(crate) fn of(arguments: &[OsString]) -> Result<Self, Failure> {
         let mut options = Self { binaries: Vec::new(), out: crate::root().join("target/dist"), level: 9 };
-        let mut rest = arguments.iter();
-        while let Some(option) = rest.next() {
-            let value = rest.next().ok_or_else(|| Failure::Usage(USAGE.to_owned()))?;
-            match option.to_str() {
-                Some("--binary") => options.binaries.push(binary(value)?),
-                Some("--out") => options.out = PathBuf::from(value),
-                Some("--level") => options.level = level(value)?,
-                _ => {
-                    return Err(Failure::Usage(format!("`{}` is not understood\n{USAGE}", option.display())));
-                }
+        let mut rest = arguments.iter().map(|argument| argument.to_string_lossy());
+        while let Some(argument) = rest.next() {
+            let (option, value) = match argument.split_once('=').filter(|_| argument.starts_with("--")) {
+                Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
+                None => (argument.into_owned(), rest.next().map(Into::into)),
+            };
+            let value = value.ok_or_else(|| Failure::Usage(USAGE.to_owned()))?;
+            match option.as_str() {
+                "--binary" => options.binaries.push(binary(&value)?),
+                "--out" => options.out = PathBuf::from(value),
+                "--level" => options.level = level(&value)?,
+                _ => return Err(Failure::Usage(format!("`{option}` is not understood\n{USAGE}"))),
             }
         }
         options.binaries.sort_by_key(|(platform, _)| platform.triple);
@@ -44,8 +46,7 @@ impl Options {
     }
 }
 
-fn binary(value: &OsString) -> Result<(&'static Platform, PathBuf), Failure> {
-    let text = value.to_string_lossy();
+fn binary(text: &str) -> Result<(&'static Platform, PathBuf), Failure> {
     let (triple, path) =
         text.split_once('=').ok_or_else(|| Failure::Usage(format!("`{text}` is no TRIPLE=PATH\n{USAGE}")))?;
     let platform = Platform::of_triple(triple).ok_or_else(|| {
@@ -55,9 +56,9 @@ fn binary(value: &OsString) -> Result<(&'static Platform, PathBuf), Failure> {
     Ok((platform, PathBuf::from(path)))
 }
 
-fn level(value: &OsString) -> Result<u32, Failure> {
-    let level = value.to_str().and_then(|value| value.parse().ok()).filter(|level| (1..=9).contains(level));
-    level.ok_or_else(|| Failure::Usage(format!("`{}` is no level of compression\n{USAGE}", value.display())))
+fn level(value: &str) -> Result<u32, Failure> {
+    let level = value.parse().ok().filter(|level| (1..=9).contains(level));
+    level.ok_or_else(|| Failure::Usage(format!("`{value}` is no level of compression\n{USAGE}")))
 }
 
 #[cfg(test)]
@@ -85,7 +86,7 @@ mod tests {
         for (arguments, expected) in [
             (&["--binary", "sparc=x"][..], "there are no packages for `sparc`"),
             (&["--binary", "x"], "is no TRIPLE=PATH"),
-            (&["--level", "10"], "is no level of compression"),
+            (&["--level=10"], "is no level of compression"),
             (&["--out"], "Usage:"),
             (&["--quick", "x"], "`--quick` is not understood"),
             (

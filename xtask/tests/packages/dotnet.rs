@@ -1,8 +1,8 @@
 //! The .NET tool, from a folder as its source: SDK 10, without the network.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::support::{Newcomer, VERSION, packages, provided, skip};
+use crate::support::{Newcomer, PLATFORM, VERSION, packages, provided, skip};
 
 /// A user with the SDK and folders of packages of their own; nothing where there is no SDK that knows such tools.
 fn user() -> Option<(Newcomer, PathBuf)> {
@@ -53,8 +53,6 @@ fn dnx_runs_the_tool_without_installing_it() {
     assert_eq!(dnx(&["eval", "6 * 7"]), "val it: int = 42\n");
     dnx(&["stop"]);
     let downloaded = user.files("dotnet/packages");
-    let is_program = |file: &String| {
-        Path::new(file).ends_with("tools/any/linux-x64/mainstay") || file.contains("linux-arm64")
-    };
-    assert!(downloaded.iter().any(is_program), "{downloaded:?}");
+    let program = format!("tools/any/{}/mainstay", PLATFORM.rid);
+    assert!(downloaded.iter().any(|file| file.ends_with(&program)), "{downloaded:?}");
 }

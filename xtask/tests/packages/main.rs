@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
+mod archives;
+mod container;
+mod debian;
 mod dotnet;
+mod node;
 mod python;
+mod reproducible;
 mod support;

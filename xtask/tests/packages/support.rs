@@ -11,8 +11,22 @@ use std::time::SystemTime;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The target triple of the packages.
-pub(crate) const TRIPLE: &str =
-    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
+pub(crate) const TRIPLE: &str = PLATFORM.triple;
+
+/// This machine in the words of registries.
+pub(crate) struct Platform {
+    pub(crate) triple: &'static str,
+    pub(crate) npm: &'static str,
+    pub(crate) deb: &'static str,
+    pub(crate) rid: &'static str,
+}
+
+/// The platform of this machine, for which the tests have a program.
+pub(crate) const PLATFORM: Platform = if cfg!(target_arch = "aarch64") {
+    Platform { triple: "aarch64-unknown-linux-gnu", npm: "linux-arm64", deb: "arm64", rid: "linux-arm64" }
+} else {
+    Platform { triple: "x86_64-unknown-linux-gnu", npm: "linux-x64", deb: "amd64", rid: "linux-x64" }
+};
 
 /// Says that a test cannot run here. In CI nothing is left out.
 pub(crate) fn skip(reason: &str) {
@@ -40,16 +54,21 @@ pub(crate) fn packages() -> Option<PathBuf> {
     }
     let stripped = place.join("mainstay");
     succeed(Command::new("strip").arg("-o").arg(&stripped).arg(&program));
-    make_packages(&stripped, &out);
+    succeed(dist(&out).arg(format!("--binary={TRIPLE}={}", stripped.display())));
     fs::write(&done, made_from).unwrap();
     Some(out)
 }
 
-/// Makes the packages of a binary in a folder.
-pub(crate) fn make_packages(binary: &Path, out: &Path) {
+/// `cargo xtask dist` with packages in a folder, which are not compressed much.
+pub(crate) fn dist(out: &Path) -> Command {
     let mut dist = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    dist.args(["dist", "--level", "1", "--binary", &format!("{TRIPLE}={}", binary.display()), "--out"]);
-    succeed(dist.arg(out));
+    dist.args(["dist", "--level=1"]).arg(format!("--out={}", out.display())).env_remove("SOURCE_DATE_EPOCH");
+    dist
+}
+
+/// Whether the machine has a program.
+pub(crate) fn is_here(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 fn modified(path: &Path) -> std::io::Result<SystemTime> {
