@@ -85,8 +85,10 @@ impl<'a> Files<'a> {
         for (path, file) in entries {
             let mut header = tar::Header::new_gnu();
             header.set_mtime(style.time.as_second().try_into().unwrap_or(0));
-            (header.set_uid(0), header.set_gid(0));
-            (header.set_username("root")?, header.set_groupname("root")?);
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_username("root")?;
+            header.set_groupname("root")?;
             header.set_entry_type(if file.is_some() {
                 tar::EntryType::Regular
             } else {

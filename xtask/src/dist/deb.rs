@@ -3,6 +3,7 @@
 use std::io;
 
 use jiff::fmt::rfc2822;
+use jiff::tz::TimeZone;
 use md5::{Digest, Md5};
 
 use super::archive::{Files, ar, gzip};
@@ -86,6 +87,7 @@ fn sums(data: &Files) -> String {
 
 fn copyright(facts: &Facts) -> String {
     let holder = facts.maintainer.split(" <").next().unwrap_or_default();
+    let year = facts.style.time.to_zoned(TimeZone::UTC).year();
     let mut text = format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: {}
@@ -94,23 +96,26 @@ Comment: The program contains crates of others. THIRD-PARTY.txt.gz, beside
  this file, has their names and licences.
 
 Files: *
-Copyright: {holder}
+Copyright: {year} {holder}
 License: MIT or Apache-2.0
+
+License: Apache-2.0
+ On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
+
+License: MIT
 ",
         facts.name, facts.repository
     );
-    for (name, licence) in &facts.texts.licences {
-        text.push_str(&format!(" .\n {name}:\n .\n"));
-        for line in licence.lines() {
-            let line = line.trim_end();
-            text.push_str(&format!(" {}\n", if line.is_empty() { "." } else { line }));
-        }
+    // Debian has the text of Apache's licence once for all packages.
+    let own = facts.texts.licences.iter().filter(|(name, _)| name.contains("MIT"));
+    for line in own.flat_map(|(_, licence)| licence.lines()) {
+        text.push_str(&format!(" {}\n", if line.trim().is_empty() { "." } else { line.trim_end() }));
     }
     text
 }
 
 fn changelog(facts: &Facts, version: &str) -> String {
-    let date = rfc2822::to_string(&facts.style.time.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default();
+    let date = rfc2822::to_string(&facts.style.time.to_zoned(TimeZone::UTC)).unwrap_or_default();
     format!(
         "{} ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz for what changed.\n\n -- {}  {date}\n",
         facts.name, facts.maintainer

@@ -42,7 +42,7 @@ fn the_wheel_brings_the_program_and_kernels_of_jupyter() {
     };
     pip(&["install", "--no-index", "--find-links", packages.to_str().unwrap(), "mainstay"]);
     let shown = pip(&["show", "mainstay"]);
-    assert!(shown.contains("\nSummary: Keeps sessions"), "{shown}");
+    assert!(shown.contains("\nSummary: Keeps F#, Jupyter"), "{shown}");
     let program = environment.join("bin/mainstay");
     user.try_out(&program, "python", "42\n");
 
