@@ -33,6 +33,13 @@ fn dpkg_installs_verifies_and_purges_the_package() {
     let control = user.run("dpkg-deb", ["--field", &package]);
     assert!(control.contains("\nDepends: libc6 (>= 2."), "{control}");
     look_at_files(&user, &root);
+    match is_here("lintian") {
+        true => {
+            let judged = user.run("lintian", ["--allow-root", "--fail-on", "error", &package]);
+            assert!(!judged.contains("E: "), "{judged}");
+        }
+        false => eprintln!("skipped: there is no lintian on this machine"),
+    }
     dpkg(&["--purge", "mainstay"]);
     assert_eq!(user.files("root/usr"), before);
     assert!(
