@@ -30,6 +30,8 @@ pub(crate) struct Dependency {
     pub(crate) is_own: bool,
     /// The crates that it uses, of those that the program is made of.
     pub(crate) uses: BTreeSet<CrateId>,
+    /// The names of the authors.
+    pub(crate) authors: Vec<String>,
     /// The licences in the crate: names of files and their texts.
     pub(crate) texts: Vec<(String, String)>,
 }
@@ -66,6 +68,7 @@ pub(crate) fn of_program(
             is_part: parts.contains(&id),
             is_own,
             uses: used.map(|used| id_of(used)).filter(|used| all.contains(used)).collect(),
+            authors: strings(&package["authors"]),
             texts: if is_own { Vec::new() } else { licence_texts(folder)? },
         };
         dependencies.insert(id, dependency);
@@ -128,6 +131,10 @@ fn licence_texts(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
 fn entries<'a>(list: &'a Value, key: &str) -> BTreeMap<&'a str, &'a Value> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|entry| Some((entry[key].as_str()?, entry))).collect()
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().map(text).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -25,7 +25,11 @@ pub(crate) fn third_party(
     let mut crates_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (id, dependency) in &parts {
         let licence = dependency.licence.as_deref().unwrap_or_default();
-        let note = if dependency.texts.is_empty() { " (the crate has no text of it)" } else { "" };
+        let note = match dependency.texts.is_empty() {
+            true if dependency.authors.is_empty() => " (the crate has no text of it)".to_owned(),
+            true => format!(" (the crate has no text of it; by {})", dependency.authors.join(", ")),
+            false => String::new(),
+        };
         text.push_str(&format!("{}: {licence}{note}\n", titled(id)));
         for (_, licence_text) in &dependency.texts {
             crates_of.entry(licence_text).or_default().push(titled(id));
@@ -51,6 +55,7 @@ mod tests {
             is_part: true,
             is_own: false,
             uses: BTreeSet::new(),
+            authors: vec!["Ada".to_owned()],
             texts: vec![("LICENSE".to_owned(), text.to_owned())],
         }
     }
@@ -68,6 +73,14 @@ mod tests {
         assert!(text.contains("a 1.0.0: MIT\nb 1.0.0: MIT\n"), "{text}");
         assert!(text.contains("a 1.0.0, b 1.0.0\n"), "{text}");
         assert_eq!((text.matches("may be used").count(), text.matches("other").count()), (1, 0), "{text}");
+    }
+
+    #[test]
+    fn a_crate_without_a_text_is_listed_with_its_authors() {
+        let bare = Dependency { texts: Vec::new(), ..dependency(Some("MIT"), "") };
+        let text =
+            third_party(&sample(), &BTreeMap::from([(("a".to_owned(), "1.0.0".to_owned()), bare)])).unwrap();
+        assert!(text.ends_with("a 1.0.0: MIT (the crate has no text of it; by Ada)\n"), "{text}");
     }
 
     #[test]

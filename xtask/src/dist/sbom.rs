@@ -88,6 +88,7 @@ mod tests {
             is_part: true,
             is_own,
             uses: uses.iter().map(|name| id(name)).collect::<BTreeSet<_>>(),
+            authors: Vec::new(),
             texts: Vec::new(),
         };
         let all = BTreeMap::from([(id("mainstay"), one(&["serde"], true)), (id("serde"), one(&[], false))]);

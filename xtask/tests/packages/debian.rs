@@ -53,7 +53,7 @@ fn dpkg_installs_verifies_and_purges_the_package() {
 fn look_at_files(user: &Newcomer, root: &Path) {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
     let unit = read("usr/lib/systemd/user/mainstay.service");
-    assert!(unit.contains("\nExecStart=/usr/bin/mainstay serve\n"), "{unit}");
+    assert!(unit.contains("\nExecStart=\"/usr/bin/mainstay\" serve\n"), "{unit}");
     assert!(unit.contains("\nKillMode=process\n"), "code that runs outlives the daemon: {unit}");
     let copyright = read("usr/share/doc/mainstay/copyright");
     assert!(copyright.contains("\nLicense: MIT or Apache-2.0\n"), "{copyright}");

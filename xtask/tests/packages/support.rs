@@ -149,8 +149,8 @@ impl Newcomer {
         succeed(self.command(program).args(arguments))
     }
 
-    /// Tries what is installed: its version, code of a kind, and what an agent is told to start, which must be there.
-    pub(crate) fn try_out(&self, program: &Path, kind: &str, sum: &str) {
+    /// Tries what is installed: its version, code of a kind, and what an agent is told to start, which is returned.
+    pub(crate) fn try_out(&self, program: &Path, kind: &str, sum: &str) -> PathBuf {
         assert_eq!(self.run(program, ["--version"]), format!("mainstay {VERSION}\n"));
         let _daemon = StopAtEnd { user: self, program };
         assert_eq!(self.run(program, ["eval", "--kind", kind, "6 * 7"]), sum);
@@ -160,6 +160,7 @@ impl Newcomer {
             settings.lines().find_map(|line| line.strip_prefix("command = \"")?.strip_suffix('"')).unwrap();
         assert_eq!(self.run(started, ["--version"]), format!("mainstay {VERSION}\n"), "{settings}");
         self.run(started, ["mcp", "uninstall", "codex", "--yes"]);
+        PathBuf::from(started)
     }
 
     /// The files below one of the user's folders, sorted.
