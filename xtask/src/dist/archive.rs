@@ -44,7 +44,7 @@ impl<'a> Files<'a> {
         self.add(path, text.into().into_bytes());
     }
 
-    /// Adds a program.
+    /// Adds a file that can be run as a program.
     pub(crate) fn add_program(&mut self, path: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) {
         self.0.insert(path.into(), File { bytes: bytes.into(), is_executable: true });
     }

@@ -20,7 +20,7 @@ pub(crate) struct Options {
 const USAGE: &str = "Usage: cargo xtask dist [--binary TRIPLE=PATH]... [--out FOLDER, else target/dist] [--level 1 to 9, else 9]";
 
 impl Options {
-    /// Reads the arguments.
+    /// Reads the arguments of the command line.
     pub(crate) fn of(arguments: &[OsString]) -> Result<Self, Failure> {
         let mut options = Self { binaries: Vec::new(), out: crate::root().join("target/dist"), level: 9 };
         let mut rest = arguments.iter().map(|argument| argument.to_string_lossy());
