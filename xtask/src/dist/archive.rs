@@ -75,7 +75,7 @@ impl<'a> Files<'a> {
 
     /// Returns a compressed tar archive of the files and the folders above them. `root`, which ends with a slash, stands before each path.
     pub(crate) fn tar_gz(&self, root: &str, style: Style) -> io::Result<Vec<u8>> {
-        let mut archive = tar::Builder::new(gzip_writer(style));
+        let mut archive = tar::Builder::new(gzip_writer(style.level));
         // Sorted with the files, a folder stands before what is in it.
         let folders = self.folders();
         let above = folders.iter().map(String::as_str).chain([""]);
@@ -130,16 +130,16 @@ impl File<'_> {
     }
 }
 
-/// Returns bytes compressed by gzip, without a name or a time in them.
-pub(crate) fn gzip(bytes: &[u8], style: Style) -> io::Result<Vec<u8>> {
-    let mut writer = gzip_writer(style);
+/// Returns a text compressed by gzip, without a name or a time in it, and as well as can be: Debian wants that, and texts are short.
+pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = gzip_writer(9);
     writer.write_all(bytes)?;
     writer.finish()
 }
 
-fn gzip_writer(style: Style) -> GzEncoder<Vec<u8>> {
+fn gzip_writer(level: u32) -> GzEncoder<Vec<u8>> {
     // The byte that names the operating system says that it is not known.
-    GzBuilder::new().operating_system(255).write(Vec::new(), Compression::new(style.level))
+    GzBuilder::new().operating_system(255).write(Vec::new(), Compression::new(level))
 }
 
 /// Returns an archive of the format of `ar`, in the order given, as Debian has it.
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn gzip_has_no_time_of_its_own() {
-        let bytes = gzip(b"text", style()).unwrap();
+        let bytes = gzip(b"text").unwrap();
         assert_eq!(bytes[4..8], [0; 4], "the time in the header");
         let mut text = String::new();
         flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();

@@ -32,7 +32,7 @@ fn package(facts: &Facts, program: &Program, architecture: &str) -> io::Result<P
 /// Returns the files that the package installs.
 fn data<'a>(facts: &'a Facts, program: &'a Program, version: &str) -> io::Result<Files<'a>> {
     let name = &facts.name;
-    let compressed = |text: &str| gzip(text.as_bytes(), facts.style);
+    let compressed = |text: &str| gzip(text.as_bytes());
     let mut files = Files::default();
     files.add_program(format!("usr/bin/{name}"), &program.bytes[..]);
     files.add_text(format!("usr/lib/systemd/user/{name}.service"), unit("/usr/bin"));

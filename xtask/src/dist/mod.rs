@@ -28,7 +28,7 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-use crate::command::{output, step};
+use crate::command::{output, run as run_command, step};
 use crate::failure::Failure;
 use archive::Style;
 use facts::{Facts, Package, Program, Shell, Texts};
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     shelf.finish()
 }
 
-/// Writes every package.
+/// Writes the packages of all platforms.
 fn pack(facts: &Facts, programs: &[Program], shelf: &mut Shelf) -> Result<(), Failure> {
     shelf.put("the .NET tool", nuget::tool(facts, programs))?;
     shelf.put("the npm package", npm::launcher(facts, programs))?;
@@ -131,12 +131,12 @@ fn read(options: &Options) -> Result<(Facts, Vec<Program>), Failure> {
     Ok((facts, programs))
 }
 
-/// Reads the texts that go along. The program itself prints its completions, so one of the binaries must run here.
+/// Reads the texts that go along. The program itself makes its completions and man pages, so one of the binaries must run here.
 fn texts(options: &Options, third_party: String) -> Result<Texts, Failure> {
     let here = this_machine()?;
     let runs = options.binaries.iter().find(|(platform, _)| *platform == here);
     let (_, program) = runs.ok_or_else(|| {
-        Failure::Usage(format!("the program prints its completions: give the binary of {} too", here.triple))
+        Failure::Usage(format!("the program makes its man pages: give the binary of {} too", here.triple))
     })?;
     // A path without a folder would be looked for on the `PATH`.
     let program = std::path::absolute(program).map_err(Failure::at(program))?;
@@ -152,8 +152,23 @@ fn texts(options: &Options, third_party: String) -> Result<Texts, Failure> {
         third_party,
         changelog: text("CHANGELOG.md")?,
         completions: completions.into_iter().collect::<Result<_, Failure>>()?,
-        man_pages: Vec::new(),
+        man_pages: man_pages(&program)?,
     })
+}
+
+/// Returns the man pages that the program writes, in the order of their names.
+fn man_pages(program: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let scratch = std::env::temp_dir();
+    let folder = tempfile::tempdir().map_err(Failure::at(&scratch))?;
+    run_command(Command::new(program).arg("man-pages").arg(folder.path()), PLATFORM_REMEDY)?;
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder.path()).map_err(Failure::at(&scratch))? {
+        let path = entry.map_err(Failure::at(&scratch))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        pages.push((name, fs::read_to_string(&path).map_err(Failure::at(&path))?));
+    }
+    pages.sort();
+    Ok(pages)
 }
 
 fn this_machine() -> Result<&'static Platform, Failure> {
@@ -179,11 +194,12 @@ impl Shelf {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read.map_err(Failure::at(&list))?,
         };
-        for name in earlier.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| name) {
-            let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name);
-            match fs::remove_file(folder.join(name)) {
-                Err(error) if is_plain && error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Failure::at(&folder.join(name))(error));
+        let names = earlier.lines().filter_map(|line| Some(line.split_once("  ")?.1));
+        for name in names.filter(|name| Path::new(name).file_name().is_some_and(|plain| plain == *name)) {
+            let path = folder.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Failure::at(&path)(error));
                 }
                 Ok(()) | Err(_) => {}
             }

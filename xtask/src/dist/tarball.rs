@@ -40,7 +40,7 @@ fn below_prefix<'a>(facts: &'a Facts, program: &'a Program) -> io::Result<Files<
             files.add(shell.completion_path(&facts.name), script.as_bytes());
         }
         for (page, text) in &facts.texts.man_pages {
-            files.add(format!("share/man/man1/{page}.gz"), gzip(text.as_bytes(), facts.style)?);
+            files.add(format!("share/man/man1/{page}.gz"), gzip(text.as_bytes())?);
         }
     }
     if program.platform.has_glibc() {

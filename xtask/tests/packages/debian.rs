@@ -61,6 +61,12 @@ fn look_at_files(user: &Newcomer, root: &Path) {
     for document in documents {
         succeed(user.command("gzip").arg("--test").arg(root.join("usr/share/doc/mainstay").join(document)));
     }
+    // Each command has a page, which names it as `whatis` shows it.
+    for page in ["mainstay", "mainstay-session-fork"] {
+        let packed = root.join(format!("usr/share/man/man1/{page}.1.gz"));
+        let text = succeed(user.command("gzip").args(["--decompress", "--stdout"]).arg(packed));
+        assert!(text.contains(&format!("\n{} \\- ", page.replace('-', "\\-"))), "{text}");
+    }
     let script = root.join("usr/share/bash-completion/completions/mainstay");
     let complete = format!(". '{}'; complete -p mainstay", script.display());
     assert!(user.run("bash", ["-c", &complete]).contains("-F _mainstay"));

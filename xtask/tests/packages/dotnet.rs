@@ -32,7 +32,8 @@ fn the_tool_is_installed_from_a_folder_and_removed() {
         )
     };
     change(&["install", "--source", packages.to_str().unwrap()]);
-    user.try_out(&tools.join("mainstay"), "fsharp", "val it: int = 42\n");
+    let started = user.try_out(&tools.join("mainstay"), "fsharp", "val it: int = 42\n");
+    assert_eq!(started, tools.join("mainstay"), "the link, which leads to the next version too");
     change(&["uninstall"]);
     assert_eq!(user.files("tools"), [""; 0]);
     assert!(

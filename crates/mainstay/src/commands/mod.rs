@@ -36,6 +36,7 @@ mod kernel;
 mod kernel_doctor;
 mod label;
 mod lineage;
+mod man_pages;
 mod mcp;
 mod merge;
 mod pi;
@@ -210,6 +211,8 @@ enum Command {
     /// Print a completion script for a shell
     Completions(completions::Completions),
     #[command(hide = true)]
+    ManPages(man_pages::ManPages),
+    #[command(hide = true)]
     Environment(environment::Environment),
     #[command(hide = true)]
     Shim(shim::Shim),
@@ -257,6 +260,7 @@ impl Cli {
         match self.command {
             Some(Command::Explain(explain)) => explain.run(),
             Some(Command::Completions(completions)) => Ok(completions.run()),
+            Some(Command::ManPages(man_pages)) => man_pages.run(),
             Some(Command::Environment(environment)) => environment.run(),
             Some(Command::Shim(shim)) => shim.run(),
             Some(Command::Uninstall(uninstall)) => uninstall.run(&Home::open()?),
@@ -318,6 +322,7 @@ impl Command {
             Self::Uninstall(uninstall) => uninstall.run(home),
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
+            Self::ManPages(man_pages) => man_pages.run(),
             Self::Environment(environment) => environment.run(),
             Self::Shim(shim) => shim.run(),
         }

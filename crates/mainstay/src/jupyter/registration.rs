@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mainstay_formats::notebook::OWN_KERNELS;
-use mainstay_home::{HOME_VARIABLE, Home};
+use mainstay_home::{HOME_VARIABLE, Home, lasting_program};
 use mainstay_kernel::jupyter::kernelspec::METADATA;
 use mainstay_model::{Error, SessionKind};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ impl Registration {
             argument: folder.display().to_string(),
             reason: error.to_string(),
         };
-        let program = std::env::current_exe().map_err(unwritable)?;
+        let program = lasting_program().map_err(unwritable)?;
         std::fs::create_dir_all(&folder).map_err(unwritable)?;
         let spec = self.spec(&program, home.folder());
         std::fs::write(folder.join("kernel.json"), format!("{spec:#}\n")).map_err(unwritable)?;

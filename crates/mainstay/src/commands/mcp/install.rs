@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use mainstay_home::{HOME_VARIABLE, Home};
+use mainstay_home::{HOME_VARIABLE, Home, lasting_program};
 use mainstay_model::Error;
 use mainstay_terminal::{Enter, Paint, agrees, confirm, note};
 use mainstay_terminal_client::paths::working_directory;
@@ -147,7 +147,7 @@ pub(in crate::commands) fn configured() -> Result<Vec<Configured>, Error> {
 
 /// How this user starts this program in this home.
 fn own_entry(home: &Home) -> Result<Entry, Error> {
-    let program = std::env::current_exe().ok().and_then(|program| program.to_str().map(str::to_owned));
+    let program = lasting_program().ok().and_then(|program| program.to_str().map(str::to_owned));
     let command = program.ok_or_else(|| Error::InvalidArgument {
         argument: "mainstay".to_owned(),
         reason: "the path of this program is not known, or no text; `--print` elsewhere says what to add"
