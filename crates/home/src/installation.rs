@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 pub struct Installation {
     /// The name of the package manager, for people; none where nothing is known of it.
     pub by: Option<&'static str>,
-    /// The command that gets the newest version, or what to do.
+    /// The command that puts a newer version in its place, or what to do. `dist` stands for the folder with the newer packages: of no registry
+    /// is it sure that what it calls `mainstay` is this.
     pub upgrade: String,
     /// The command that takes the program away, or what to do.
     pub uninstall: String,
@@ -36,31 +37,51 @@ const RULES: &[Rule] = &[
     rule(
         "dotnet tool",
         &[".dotnet", "tools", ".store"],
-        "dotnet tool update -g mainstay",
+        "dotnet tool update -g mainstay --source dist",
         "dotnet tool uninstall -g mainstay",
     ),
     rule(
         "dnx",
         &[".nuget", "packages"],
-        "dnx mainstay --yes",
+        "dnx mainstay --source dist",
         "nothing is installed: `dnx` keeps it among the packages of NuGet",
     ),
-    rule("uv", &["uv", "tools", "mainstay"], "uv tool upgrade mainstay", "uv tool uninstall mainstay"),
+    rule(
+        "uv",
+        &["uv", "tools", "mainstay"],
+        "uv tool install --upgrade --no-index --find-links dist mainstay",
+        "uv tool uninstall mainstay",
+    ),
     rule(
         "uvx",
         &["uv", "archive-v0"],
-        "uvx mainstay@latest",
+        "uvx --no-index --find-links dist mainstay",
         "nothing is installed: `uv cache clean mainstay` empties what uvx keeps",
     ),
-    rule("pipx", &["pipx", "venvs", "mainstay"], "pipx upgrade mainstay", "pipx uninstall mainstay"),
+    rule(
+        "pipx",
+        &["pipx", "venvs", "mainstay"],
+        "pipx install --force --pip-args='--no-index --find-links dist' mainstay",
+        "pipx uninstall mainstay",
+    ),
     rule(
         "npx",
         &["_npx"],
-        "npx mainstay@latest",
+        "npx --package dist/mainstay-VERSION.tgz --package dist/mainstay-linux-x64-VERSION.tgz mainstay",
         "nothing is installed: `npm cache clean --force` empties what npx keeps",
     ),
-    rule("npm", &["lib", "node_modules"], "npm install -g mainstay@latest", "npm uninstall -g mainstay"),
-    rule("npm", &["node_modules"], "npm install mainstay@latest", "npm uninstall mainstay"),
+    rule(
+        "npm",
+        &["lib", "node_modules"],
+        "npm install -g dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
+        "npm uninstall -g mainstay @mainstay/linux-x64",
+    ),
+    rule(
+        "npm",
+        &["node_modules"],
+        "npm install dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
+        "npm uninstall mainstay @mainstay/linux-x64",
+    ),
     rule("Homebrew", &["Cellar", "mainstay"], "brew upgrade mainstay", "brew uninstall mainstay"),
     rule("cargo", &[".cargo", "bin"], "cargo install --path crates/mainstay", "cargo uninstall mainstay"),
 ];
@@ -84,7 +105,7 @@ impl Installation {
             let place = format!("--tool-path {} mainstay", tools.display());
             return Self {
                 by: Some("dotnet tool"),
-                upgrade: format!("dotnet tool update {place}"),
+                upgrade: format!("dotnet tool update {place} --source dist"),
                 uninstall: format!("dotnet tool uninstall {place}"),
             };
         }
@@ -94,7 +115,7 @@ impl Installation {
             let pip = format!("{} -m pip", environment.join("bin/python").display());
             return Self {
                 by: Some("pip"),
-                upgrade: format!("{pip} install --upgrade mainstay"),
+                upgrade: format!("{pip} install --upgrade --no-index --find-links dist mainstay"),
                 uninstall: format!("{pip} uninstall mainstay"),
             };
         }
@@ -102,7 +123,7 @@ impl Installation {
         {
             return Self {
                 by: Some("apt"),
-                upgrade: "sudo apt install ./mainstay_VERSION_amd64.deb".to_owned(),
+                upgrade: "sudo apt install ./dist/mainstay_VERSION_amd64.deb".to_owned(),
                 uninstall: "sudo apt remove mainstay".to_owned(),
             };
         }
@@ -145,34 +166,43 @@ mod tests {
     fn each_package_manager_is_told_from_the_programs_path() {
         let store = ".store/mainstay.linux-x64/0.1.0/mainstay.linux-x64/0.1.0/tools/any/linux-x64/mainstay";
         let table = [
-            (format!("/home/ada/.dotnet/tools/{store}"), "dotnet tool update -g mainstay"),
-            (format!("/opt/bin/{store}"), "dotnet tool update --tool-path /opt/bin mainstay"),
+            (format!("/home/ada/.dotnet/tools/{store}"), "dotnet tool update -g mainstay --source dist"),
+            (format!("/opt/bin/{store}"), "dotnet tool update --tool-path /opt/bin mainstay --source dist"),
             (
                 "/home/ada/.nuget/packages/mainstay.linux-x64/0.1.0/tools/any/linux-x64/mainstay".to_owned(),
-                "dnx mainstay --yes",
+                "dnx mainstay --source dist",
             ),
-            ("/home/ada/.local/share/uv/tools/mainstay/bin/mainstay".to_owned(), "uv tool upgrade mainstay"),
-            ("/home/ada/.cache/uv/archive-v0/Xy/bin/mainstay".to_owned(), "uvx mainstay@latest"),
-            ("/home/ada/.local/share/pipx/venvs/mainstay/bin/mainstay".to_owned(), "pipx upgrade mainstay"),
+            (
+                "/home/ada/.local/share/uv/tools/mainstay/bin/mainstay".to_owned(),
+                "uv tool install --upgrade --no-index --find-links dist mainstay",
+            ),
+            (
+                "/home/ada/.cache/uv/archive-v0/Xy/bin/mainstay".to_owned(),
+                "uvx --no-index --find-links dist mainstay",
+            ),
+            (
+                "/home/ada/.local/share/pipx/venvs/mainstay/bin/mainstay".to_owned(),
+                "pipx install --force --pip-args='--no-index --find-links dist' mainstay",
+            ),
             (
                 "/home/ada/shop/.venv/bin/mainstay".to_owned(),
-                "/home/ada/shop/.venv/bin/python -m pip install --upgrade mainstay",
+                "/home/ada/shop/.venv/bin/python -m pip install --upgrade --no-index --find-links dist mainstay",
             ),
             (
                 "/usr/local/lib/node_modules/mainstay/node_modules/mainstay-linux-x64/bin/mainstay"
                     .to_owned(),
-                "npm install -g mainstay@latest",
+                "npm install -g dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
             ),
             (
                 "/home/ada/shop/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
-                "npm install mainstay@latest",
+                "npm install dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
             ),
             (
                 "/home/ada/.npm/_npx/1f/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
-                "npx mainstay@latest",
+                "npx --package dist/mainstay-VERSION.tgz --package dist/mainstay-linux-x64-VERSION.tgz mainstay",
             ),
             ("/opt/homebrew/Cellar/mainstay/0.1.0/bin/mainstay".to_owned(), "brew upgrade mainstay"),
-            ("/usr/bin/mainstay".to_owned(), "sudo apt install ./mainstay_VERSION_amd64.deb"),
+            ("/usr/bin/mainstay".to_owned(), "sudo apt install ./dist/mainstay_VERSION_amd64.deb"),
             ("/home/ada/.cargo/bin/mainstay".to_owned(), "cargo install --path crates/mainstay"),
             (
                 "/usr/local/bin/mainstay".to_owned(),
