@@ -294,10 +294,14 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let isModules (item: Item) = match item.Kind with Function | Value -> true | Member _ -> false
         let changed = [ for change in changes do for item, isAdded in change.Items do if isModules item && not isAdded then change, item ]
         let isSaid (item: Item) = obstacles |> List.exists (fun one -> one.Code = "signature" && one.Name = item.Shown && one.Line = item.Line)
+        let users = [ for change in changes do for user, _ in change.Items -> change.Source.Path, user ]
+        let isComplained (path: string, user: Item) =
+            obstacles |> List.exists (fun one -> one.Code = "not_compiled" && one.File = path && user.Line <= one.Line && one.Line <= user.EndLine)
+        // Those who are not compiled with the older signature; where it is not known which, anybody may be.
+        let users = match List.filter isComplained users with [] -> users | complained -> complained
         let isMentioned (change: Change, item: Item) =
             let names = namesOf change.After item
-            changes |> List.exists (fun other ->
-                other.Items |> List.exists (fun (user, _) -> (other.Source.Path <> change.Source.Path || user.Key <> item.Key) && List.exists (canMeanWithin user) names))
+            users |> List.exists (fun (path, user) -> (path <> change.Source.Path || user.Key <> item.Key) && List.exists (canMeanWithin user) names)
         let has code = obstacles |> List.exists (fun one -> one.Code = code)
         if obstacles |> List.exists (fun one -> not (List.contains one.Code [ "signature"; "not_compiled" ])) then Set.empty
         else Set.ofList [ for change, item in changed do if isSaid item || (has "not_compiled" && isMentioned (change, item)) then keyOf change.Source.Path item ]

@@ -73,6 +73,9 @@ let private selfAware = Set.ofList [ "GetExecutingAssembly"; "GetCallingAssembly
 /// Attributes that a function has only for its compiler.
 let private ofCompiler = Set.ofList [ "CompiledName"; "MethodImpl"; "TailCall"; "Struct" ]
 
+/// Attributes that only compilers and tools read, of code that uses what has them.
+let private ofTools = Set.ofList [ "Obsolete"; "EditorBrowsable"; "CompilerMessage"; "Experimental" ]
+
 /// What stands somewhere in a file, whatever a declaration has in it.
 type private Standing =
     | Declaration of Key
@@ -193,7 +196,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
         if List.isEmpty ofRest && (inBoth sequence <> inBoth sequenceAfter || isMoved) then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
     let ofAttributes (what: string) (finds: string) (items: Item list) =
         items |> List.choose (fun item ->
-            item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name)) |> Option.map (fun (name, _) ->
+            item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name || ofTools.Contains name)) |> Option.map (fun (name, _) ->
                 obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
     let reopened =
         let ofItem (item: Item) =
@@ -247,7 +250,8 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
         @ ofOrder
         @ (changed @ List.map fst affected @ added |> List.collect obstaclesOf)
         @ (changed |> List.choose (fun item ->
-            if known.[item.Key].Attributes = item.Attributes then None
+            let lasting (item: Item) = item.Attributes |> List.filter (fun (name, _) -> not (ofTools.Contains name))
+            if lasting known.[item.Key] = lasting item then None
             else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
         @ ofAttributes "new" "does not find it" added
         @ ofAttributes "gone" "still finds it" removed

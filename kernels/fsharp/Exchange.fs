@@ -30,9 +30,11 @@ let whileAtGates (work: Assembly -> unit) (run: unit -> 'T) : 'T =
             raise e
     AppDomain.CurrentDomain.SetData(Place, Action<Assembly> atGate)
     try
-        try
-            run ()
-        with _ when raised.Value.IsSome -> raise raised.Value.Value
+        let result = try Ok(run ()) with e -> Error e
+        match raised.Value, result with
+        | Some e, _ -> raise e // whatever the compiler's service made of it
+        | None, Ok result -> result
+        | None, Error e -> raise e
     finally
         AppDomain.CurrentDomain.SetData(Place, null)
 

@@ -114,6 +114,22 @@ let private messagesOf (logger: obj) : CompilerMessage[] =
             create.Invoke(null, create.GetParameters() |> Array.map given) |> unbox |> messageOf
     call logger "GetDiagnostics" [] :?> Collections.IEnumerable |> Seq.cast<obj> |> Seq.map worded |> Array.ofSeq
 
+/// Does work whose code is compiled without optimization, as the project's is: a function that changes later must not have been compiled
+/// into what calls it.
+let private unoptimized (configuration: obj) (work: unit -> 'T) : 'T =
+    let property = configuration.GetType().GetProperty("optSettings", anyAccess)
+    if isNull property then missing (configuration.GetType()) "optSettings"
+    let kept = property.GetValue configuration
+    let isChoice (name: string) = name = "localOptUser" || name = "crossAssemblyOptimizationUser"
+    let fields = FSharpType.GetRecordFields(kept.GetType(), anyAccess)
+    if not (fields |> Array.exists (fun field -> field.Name = "localOptUser")) then missing (kept.GetType()) "localOptUser"
+    let values = fields |> Array.map (fun field -> if isChoice field.Name then box (Some false) else field.GetValue kept)
+    property.SetValue(configuration, FSharpValue.MakeRecord(kept.GetType(), values, anyAccess))
+    try
+        work ()
+    finally
+        property.SetValue(configuration, kept)
+
 /// The submissions of one session that are beside its own. They start from what the session is when this is made.
 type Isolated(session: Session) =
     let steps = Steps session
@@ -146,7 +162,8 @@ type Isolated(session: Session) =
               "defs", fieldOfCase "defns" definitions ]
         try
             Some (parts (call steps.Compiler "EvalParsedDefinitions" arguments)).[0]
-        with _ when not (steps.SaysNothing logger) -> None
+        // What it raises after it has said something is about that. Warnings are no reason.
+        with _ when messagesOf logger |> Array.exists (fun message -> message.Severity = "error") -> None
 
     /// Does work whose code has the rights of code that stands there; it is given what puts the usual rights into another environment.
     let entitled (standings: Standing list) (work: (obj -> unit) -> 'T) : 'T =
@@ -174,7 +191,7 @@ type Isolated(session: Session) =
         entitled standings (fun withUsualRights ->
             steps.Logging(fun logger ->
                 let isError (message: CompilerMessage) = message.Severity = "error"
-                let after = steps.Parse(anonymousFile, text, logger) |> Option.bind (evaluate logger)
+                let after = unoptimized steps.Configuration (fun () -> steps.Parse(anonymousFile, text, logger) |> Option.bind (evaluate logger))
                 let messages = messagesOf logger
                 match after with
                 | Some after when not (Array.exists isError messages) ->

@@ -443,7 +443,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Fixed = why }
 
     /// A member that can be replaced alone; None where it is a part of its type.
-    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, hidden: Set<string>, part: Placed) : Item option =
+    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, (hidden: Set<string>, hiddenOfType: Set<string>), part: Placed) : Item option =
         match nodes "SynBinding" part, part.Case with
         | [ binding ], "Member" when hasItsLines part.Place ->
             let attributes = attributesOf binding
@@ -483,7 +483,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                               TakesUnit = takesUnit
                               Self = (match self with Some "__" | None -> "_" | Some name -> name)
                               Ordinal = 0
-                              Hidden = hidden
+                              Hidden = (if isInstance then hidden else hiddenOfType)
                               AfterName = afterName }
                       Names = [ name ]
                       CompiledNames = [ compiledName attributes name ]
@@ -517,19 +517,22 @@ type private Reader(lines: string[], inString: Set<int>) =
             |> List.distinct
         let parts = part.Parts @ (nodes "SynTypeDefnRepr" part |> List.collect (fun one -> one.Parts))
         let definitions = parts |> List.filter (fun one -> one.Union = "SynMemberDefn")
+        let namesIn (patterns: seq<Placed>) = patterns |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
         let ofConstructor = definitions |> List.filter (fun one -> one.Case = "ImplicitCtor") |> Seq.collect below |> Seq.filter (fun inner -> inner.Union = "SynPat")
-        let ofLets =
-            definitions
-            |> List.filter (fun one -> one.Case = "LetBindings")
+        let isStatic (bindings: Placed) = match flags bindings with isStatic :: _ -> isStatic | [] -> false
+        let ofLets (lets: Placed list) =
+            lets
             |> List.collect (nodes "SynBinding")
             |> List.choose patternOf
             |> Seq.collect (fun pattern -> if pattern.Case = "LongIdent" then Seq.singleton pattern else below pattern)
             |> Seq.filter (fun inner -> inner.Union = "SynPat")
-        let hidden = Seq.append ofConstructor ofLets |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+        let lets = definitions |> List.filter (fun one -> one.Case = "LetBindings")
+        let hiddenOfType = lets |> List.filter isStatic |> ofLets |> namesIn
+        let hidden = Seq.append ofConstructor (ofLets lets) |> namesIn
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
             definitions @ ofInterfaces |> List.choose (fun one ->
-                reader.Member(scope, openings, isRecursive, name, parameters, hidden, one) |> Option.map (fun item -> one, item))
+                reader.Member(scope, openings, isRecursive, name, parameters, (hidden, hiddenOfType), one) |> Option.map (fun item -> one, item))
         // Overloads have one name; which is which is told by their order.
         let counted = Dictionary<string, int>()
         for _, item in members do

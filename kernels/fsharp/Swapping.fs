@@ -208,8 +208,13 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             else
                 match attempt saved (attempts - 1) (resigned + more) with
                 | again, Ok swapped -> again, Ok swapped
-                | _ when obstacles |> List.exists (fun one -> one.Code = "not_compiled") -> changes, Error obstacles
-                | _, Error others -> changes, Error(List.distinct (obstacles @ others))
+                | again, Error others ->
+                    let isCompiled = obstacles |> List.forall (fun one -> one.Code <> "not_compiled")
+                    let stays = obstacles |> List.exists (fun one -> List.contains one others)
+                    // What is right with the new signatures is no error, and what is not is one.
+                    if isCompiled then changes, Error(List.distinct (obstacles @ others))
+                    elif stays then changes, Error obstacles
+                    else again, Error others
         | result -> changes, result
 
     /// What was made earlier, with its place in the sources.

@@ -114,3 +114,52 @@ async fn what_was_handed_over_between_two_saves_calls_what_was_saved_last() {
         "(63, [21; 21])"
     );
 }
+
+#[tokio::test]
+async fn what_was_made_with_a_function_that_a_save_added_is_named_when_that_changes() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    let added = |twice: &str| {
+        let table = "let table = [ for i in 1 .. 3 -> twice i ]";
+        shop.save("Early.fs", "let helper", &format!("{twice}\n    {table}\n    let helper"));
+    };
+    added("let twice (x: int) = x * 2");
+    assert!(shop.swap(&session, &["Early.fs"]).await.is_applied());
+    shop.save("Later.fs", "Basics.plain x", "List.sum Early.table + x");
+    assert!(shop.swap(&session, &["Later.fs"]).await.is_applied());
+    assert_eq!(session.value("Later.callsPlain 0").await, "12");
+    added("let twice (x: int) = x * 20");
+    let swap = shop.swap(&session, &["Early.fs"]).await;
+    let named: Vec<_> = swap.outdated.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(named, ["Shop.Early.table"], "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 0").await, "12");
+}
+
+#[tokio::test]
+async fn a_refusal_is_the_same_where_the_compiler_warns() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    let warned = "let plain (x: int) (y: int) = (match x with 1 -> y)";
+    shop.save("Shop.fs", "let plain (x: int) = x + 1", warned);
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(codes(&swap).contains(&"signature"), "{swap:?}");
+
+    // What is wrong is told of the code that is wrong, and only what that mentions counts as of another signature.
+    let text = Shop::original("Shop.fs")
+        .replace("let plain (x: int) = x + 1", "let plain (x: float) = int x")
+        .replace(
+            "let usesSecret (x: int) = secret x + inner x",
+            "let usesSecret (x: int) = plain 1.5 + secret x",
+        );
+    fs::write(
+        shop.path("Shop.fs"),
+        text.replace("let functions = [ plain ]", "let functions = [ fun (x: int) -> x ]"),
+    )
+    .unwrap();
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(swap.obstacles.iter().all(|one| one.file.ends_with("Later.fs")), "{swap:?}");
+    shop.save("Later.fs", "Basics.plain x", "Basics.plain (float x)");
+    let swap = shop.swap(&session, &["Shop.fs", "Later.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 1").await, "1");
+}
