@@ -666,7 +666,11 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    let private secret (x: int) = x * 2\n", "", "name"),
     ("    let plain (x: int) = x + 1\n", "", "name"),
     ("[<CompiledName \"Renamed\">]", "[<CompiledName \"Other\">]", "attribute"),
-    ("    let generic", "    [<ComponentModel.Description \"a\">]\n    let fresh (x: int) = x\n    let generic", "attribute"),
+    (
+        "    let generic",
+        "    [<ComponentModel.Description \"a\">]\n    let fresh (x: int) = x\n    let generic",
+        "attribute",
+    ),
     ("let absolute (x: int) = Math.Abs x", "let absolute (x: int) = Math.Abs x + 1", "ambiguous"),
     ("let plain (x: int) = x + 1", "let plain (x: int) = plain x + 1", "own_name"),
     ("let operated a b", "let (+!) (a: int) (b: int) = a\n    let operated a b", "name"),
