@@ -110,8 +110,10 @@ enum Question {
     Recompile(BuiltProject),
     /// What does it consist of, where that is known?
     Resolve(BuiltProject),
-    /// It is built, and likely to be built again.
+    /// It was built now, and is likely to be built again.
     Built(BuiltProject),
+    /// It is loaded as it was built, and may be built again.
+    Loaded(BuiltProject),
 }
 
 /// What the warm compilers say, each a line of JSON. The last ends the conversation.

@@ -87,7 +87,7 @@ impl Loading<'_> {
         let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
         let is_older = || !written_since(&made_of, &resolved.assemblies).is_empty();
         if resolved.unbuilt.is_empty() && !(self.builds_newest && is_older()) {
-            client::note_built(self.compilers, self.built_project()).await;
+            client::note_loaded(self.compilers, self.built_project()).await;
             return Ok((resolved, Vec::new()));
         }
         let made_of = newest(resolved.projects.iter().chain(&resolved.sources));

@@ -58,9 +58,18 @@ pub(crate) async fn resolved(sockets: &Path, project: BuiltProject) -> Option<Re
     }
 }
 
-/// Tells that a project is built: it will be built again.
+/// Tells that a project was built: it will be built again.
 pub(crate) async fn note_built(sockets: &Path, project: BuiltProject) {
-    if let Some(mut conversation) = Conversation::begin(sockets, &Question::Built(project)).await {
+    note(sockets, &Question::Built(project)).await;
+}
+
+/// Tells that a project is loaded as it was built: it may be built again.
+pub(crate) async fn note_loaded(sockets: &Path, project: BuiltProject) {
+    note(sockets, &Question::Loaded(project)).await;
+}
+
+async fn note(sockets: &Path, question: &Question) {
+    if let Some(mut conversation) = Conversation::begin(sockets, question).await {
         conversation.next().await;
     }
 }

@@ -136,6 +136,23 @@ impl Keeper {
         self.changed.notify_waiters();
     }
 
+    /// The same where that is not known already, with a compiler that is warm: one that is warmed once more builds nothing meanwhile.
+    pub(super) fn want_unless_ready(&self, project: BuiltProject) {
+        let is_ready = {
+            let state = self.state();
+            match state.plan(&project) {
+                Some(Known::Planned(_, sdk)) => state
+                    .compilers
+                    .get(&sdk.root)
+                    .is_some_and(|kept| kept.is_warm && !kept.process.has_ended()),
+                Some(Known::Unplanned(_)) | None => false,
+            }
+        };
+        if !is_ready {
+            self.want(project);
+        }
+    }
+
     /// Makes what is wanted, once nobody waits for anything, and lets go of what is used no more.
     pub(super) async fn run(&self) {
         let mut changed = pin!(self.changed.notified());

@@ -64,6 +64,10 @@ async fn answer(stream: UnixStream, keeper: &Keeper) -> std::io::Result<()> {
                 keeper.want(project);
                 Answer::Noted
             }
+            Question::Loaded(project) => {
+                keeper.want_unless_ready(project);
+                Answer::Noted
+            }
         }
     };
     tokio::pin!(answered);
