@@ -15,7 +15,7 @@ use mainstay_runner::{
     StartObserver, StartedRunner,
 };
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock, mpsc, watch};
 
 /// What an agent is given.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub struct ScriptedAgents {
     started: Arc<AtomicU32>,
     /// What the next start says before it hangs; none where it does not.
     hangs: Arc<Mutex<Option<String>>>,
+    /// Held by a test for as long as no start may go on.
+    starts: Arc<RwLock<()>>,
     /// The newest notice of the agent that was started last that was acknowledged.
     acknowledged: watch::Sender<NoticeNumber>,
 }
@@ -61,6 +63,7 @@ pub struct Script {
     /// How many messages that has added, and how many bytes it has said of the next.
     said: (u32, u64),
     hangs: Arc<Mutex<Option<String>>>,
+    starts: Arc<RwLock<()>>,
     /// How many notices the agent has given that was started last.
     noticed: AtomicU64,
     acknowledged: watch::Receiver<NoticeNumber>,
@@ -72,12 +75,14 @@ impl ScriptedAgents {
         let (given, told) = mpsc::unbounded_channel();
         let notices = Arc::<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>::default();
         let hangs = Arc::<Mutex<Option<String>>>::default();
+        let starts = Arc::<RwLock<()>>::default();
         let (acknowledged, acknowledgements) = watch::channel(NoticeNumber::default());
         let agents = Self {
             given,
             notices: Arc::clone(&notices),
             started: Arc::default(),
             hangs: Arc::clone(&hangs),
+            starts: Arc::clone(&starts),
             acknowledged,
         };
         let script = Script {
@@ -86,6 +91,7 @@ impl ScriptedAgents {
             job: None,
             said: (0, 0),
             hangs,
+            starts,
             noticed: AtomicU64::new(0),
             acknowledged: acknowledgements,
         };
@@ -113,6 +119,7 @@ impl RunnerFactory for ScriptedAgents {
             observer.last_lines.keep((!said.is_empty()).then_some(said));
             std::future::pending::<()>().await;
         }
+        let _may_start = self.starts.read().await;
         let (said, notices) = mpsc::channel(64);
         self.notices.lock().unwrap().push(said);
         let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
@@ -193,6 +200,11 @@ impl Script {
     /// Has the next start say this, and hang.
     pub fn next_start_hangs(&self, said: &str) {
         *self.hangs.lock().unwrap() = Some(said.to_owned());
+    }
+
+    /// Lets no start go on before what is returned is dropped.
+    pub async fn hold_starts(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.starts).write_owned().await
     }
 
     /// What an agent is given next.

@@ -374,6 +374,7 @@ async fn an_abort_that_comes_before_its_turn_has_begun_takes_it_back() {
     let mut client = home.client().await;
     client.session("main").await;
     // The session is idle: the prompt waits for its agent.
+    let held = script.hold_starts().await;
     client.send(prompt("p1", "hello")).await;
     client.send(json!({ "id": "a1", "type": "abort", "sessionId": "main" })).await;
     let mut answers = client.until(|frame| frame["type"] == "response").await;
@@ -381,6 +382,7 @@ async fn an_abort_that_comes_before_its_turn_has_begun_takes_it_back() {
     let answer = |id: &str| answers.iter().find(|frame| frame["id"] == id).unwrap();
     assert_eq!(answer("a1")["success"], true);
     assert_eq!(answer("p1")["success"], false, "{answers:?}");
+    drop(held);
     // The next one is carried out.
     client.send(prompt("p2", "again")).await;
     let work = script.work().await;
