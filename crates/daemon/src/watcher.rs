@@ -201,8 +201,11 @@ impl WatcherTask {
             let due = self.changes.due;
             tokio::select! {
                 event = events.next() => {
-                    event?;
+                    let event = event?;
                     self.take_in().await?;
+                    if event.body.kind() == "warmUpCompleted" {
+                        self.look_at_unbuilt(event.session).await;
+                    }
                 }
                 Some(told) = told.recv() => {
                     let anew = self.folders.hear(&told);
@@ -257,6 +260,21 @@ impl WatcherTask {
             if !matches!(self.doing(session).await, Ok(SessionActivity::Other)) {
                 self.questions.withdraw(&self.client(), session);
             }
+        }
+    }
+
+    /// Compares what a session with a new worker holds to be unbuilt with what its worker runs. It may have been taken back while nobody watched.
+    async fn look_at_unbuilt(&mut self, session: SessionId) {
+        // A session that is gone by now has nothing to be looked at.
+        let Ok(status) = self.client().status(session).await else { return };
+        if self.how != Watch::Swap {
+            return;
+        }
+        let unbuilt = status.session.unbuilt.keys();
+        let code: BTreeSet<String> = unbuilt.filter(|path| is_code(path)).cloned().collect();
+        if !code.is_empty() {
+            let files = code.iter().map(|path| self.written_file(path)).collect();
+            self.swaps.begin(&self.engine, session, code, files);
         }
     }
 

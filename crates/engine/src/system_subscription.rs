@@ -1,6 +1,8 @@
 //! What happens in all sessions, for the daemon itself: nobody is attached by it.
 
-use mainstay_model::{Error, EventFilter, Notice, SessionId, WrittenFile};
+use std::sync::Arc;
+
+use mainstay_model::{Error, Event, EventFilter, Notice, SessionId, WrittenFile};
 
 use crate::engine::Engine;
 use crate::hub::{Cursor, Subscription};
@@ -18,9 +20,7 @@ impl Engine {
         let after = self.shared.log.last_position().await?;
         Ok(SystemSubscription(self.follow(Cursor::Log { after }, filter)))
     }
-}
 
-impl Engine {
     /// Tells a session that files were written, which its project may be made of.
     ///
     /// # Errors
@@ -36,11 +36,11 @@ impl Engine {
 }
 
 impl SystemSubscription {
-    /// Waits until something of it happens.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn next(&mut self) -> Result<(), Error> {
-        self.0.next().await.map(drop)
+    pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
+        self.0.next().await
     }
 }

@@ -132,6 +132,31 @@ fn what_is_saved_runs_at_once_or_is_told_and_no_loss_brings_older_code_back() {
     assert!(events.stdout.contains("runs as saved: Shop.fs"), "{events:?}");
 }
 
+#[test]
+fn what_was_refused_and_taken_back_while_nothing_ran_is_told_no_more() {
+    let world = World::new();
+    std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
+    let built = source("count * 10", "Name: string");
+    save(&world, &built);
+    let made = world.run(["session", "new", "--project", "Shop.fsproj"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "30");
+    let mut follower = world.follow(last_seq(&world));
+    save(&world, &source("count * 8", "Name: string; Price: int"));
+    follower.wait_for("sourcesSwapped");
+    let told = world.session()["startup"]["unbuilt"].clone();
+    assert_eq!(told, "saved and not what runs: Shop.fs; the type `Item` changed (Shop.fs:3)");
+    let seen = last_seq(&world);
+
+    world.kill_everything();
+    save(&world, &built);
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "30");
+    let mut follower = world.follow(0);
+    follower.wait_until(|event| event["kind"] == "sourcesSwapped" && event["seq"].as_u64() > Some(seen));
+    assert_eq!(world.session()["startup"]["unbuilt"], Value::Null);
+}
+
 /// A file of a project, whose function depends on what its project defines.
 fn conditional(module: &str, sum: &str) -> String {
     format!(
