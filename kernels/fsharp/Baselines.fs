@@ -86,11 +86,9 @@ type Baseline(path: string, sources: (string * string) list) =
     /// The names of values of modules that can be changed in place: other code sees a copy of one.
     member val ChangedInPlace =
         lazy
-            (let isReadOnly (kind: Type) = kind.GetCustomAttributesData() |> Seq.exists (fun one -> one.AttributeType.Name = "IsReadOnlyAttribute")
-             let canChange (kind: Type) = kind.IsValueType && not kind.IsPrimitive && not kind.IsEnum && not (isReadOnly kind)
-             let values (kind: Type) =
+            (let values (kind: Type) =
                 kind.GetProperties(BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic)
-                |> Array.filter (fun property -> property.CanWrite && canChange property.PropertyType)
+                |> Array.filter (fun property -> property.CanWrite && Replaced.canChangeInPlace property.PropertyType)
              assembly.Value.GetTypes() |> Seq.collect values |> Seq.map (fun property -> property.Name) |> Set.ofSeq)
 
     /// Whether it can change; if not, why.

@@ -134,7 +134,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             | Some names -> meets one.Words names || one.After |> List.exists (fun later -> meets (wordsIn later) names)
             | None -> true
         let found = [ for one in difference.Reopened do match one.Opens |> List.filter (isMeant one) with [] -> () | opens -> one, List.map snd opens ]
-        let ofItem (one: Reopened, opens: string list) = match one.Item with Some item when item.Kind <> Value -> Some(item, opens) | _ -> None
+        let ofItem (one: Reopened, opens: string list) = match one.Item with Some item when item.Kind <> Value && not item.IsInline -> Some(item, opens) | _ -> None
         let refused (one: Reopened, opens: string list) =
             match ofItem (one, opens) with
             | Some _ -> None
@@ -245,7 +245,10 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                 |> Map.ofList
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
             let due, restored = toCompile source version.Now difference (difference.News @ List.map snd elsewhere @ List.collect newsOf paths) remade
-            Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
+            let ofState (item: Item) = Replaced.stateObstacle source.Baseline.Assembly item |> Option.map (refusal path "constructor_state" item.Shown item.Line)
+            match List.choose ofState due with
+            | _ :: _ as all -> Error all
+            | [] -> Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all
 
     member _.Baselines = baselines

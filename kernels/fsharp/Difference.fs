@@ -89,13 +89,12 @@ let private sequenceOf (outline: Outline) : (int * Standing) list =
 /// Why one declaration of the new version cannot replace that of the old one.
 let obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
-    let hidden = match item.Kind with Member one -> Set.intersect item.Words one.Hidden | Function | Value -> Set.empty
+    let hidden = match item.Kind with Member one -> one.Hidden | Function | Value -> None
     let isMember = match item.Kind with Member _ -> true | Function | Value -> false
     [ item.Fixed |> Option.bind (at "fixed")
       (if item.HasAnonymous then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
-      (if Set.isEmpty hidden then None
-       else at "constructor_state" ("it uses `" + Seq.head hidden + "`, which only the type's own code can see"))
+      hidden |> Option.bind (fun name -> at "constructor_state" ("it uses `" + name + "`, which only the type's own code can see"))
       (if isMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None) ]
     |> List.choose id
 
@@ -140,7 +139,7 @@ let affectedIn (outline: Outline) (isCompiled: Item -> bool) (news: News list) :
                 match news |> List.filter (fun one -> canMeanWithin item one.Name) with
                 | [] -> ()
                 | names -> item, names ]
-    let isFixed (item: Item) = item.Kind = Value || not (List.isEmpty (obstaclesOf item))
+    let isFixed (item: Item) = item.Kind = Value || item.IsInline || not (List.isEmpty (obstaclesOf item))
     let affected = found |> List.filter (fst >> isFixed >> not) |> List.map (fun (item, names) -> item, names |> List.map (fun one -> one.Name.Name))
     let inItems = found |> List.filter (fst >> isFixed) |> List.map (fun (item, names) -> names.Head, ofName names.Head item.Shown)
     let inRest = [ for part in outline.Rest do for one in news do if canMeanInRest part one.Name then one, ofName one part.What ]
@@ -164,19 +163,31 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     // What others see or see no more is for them as what is new or gone.
     let isShownOtherwise (old: Item) (item: Item) = old.Reach <> item.Reach && (match item.Kind with Function | Value -> true | Member _ -> false)
-    let isResigned (old: Item) (item: Item) = isResigned item.Key || isShownOtherwise old item
+    let isResigned (old: Item) (item: Item) = isResigned item.Key || isShownOtherwise old item || old.IsInline || item.IsInline
     let changed =
         after.Items |> List.filter (fun item ->
             match known.TryFind item.Key with
             | Some old -> old.Text <> item.Text && not (isResigned old item)
             | None -> false)
-    let added =
+    let changedAs =
         after.Items |> List.filter (fun item ->
             match known.TryFind item.Key with
             | Some old -> old.Text <> item.Text && isResigned old item
             | None -> true)
     let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey item.Key))
-    let staying = after.Items |> List.filter (fun item -> match known.TryFind item.Key with Some old -> old.Text = item.Text | None -> false)
+    let newsOf (added: Item list) =
+        [ for item in added do for name in namesOf after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
+          for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
+    // What contains something that is another function now is another one itself.
+    let rec withContaining (added: Item list) (staying: Item list) =
+        let news = newsOf added
+        match staying |> List.partition (fun one -> one.IsInline && news |> List.exists (fun news -> canMeanWithin one news.Name)) with
+        | [], _ -> added, staying
+        | more, others -> withContaining (added @ more) others
+    let added, staying =
+        after.Items
+        |> List.filter (fun item -> match known.TryFind item.Key with Some old -> old.Text = item.Text | None -> false)
+        |> withContaining changedAs
     let ofRest =
         let texts (outline: Outline) = outline.Rest |> List.map (fun one -> one.What, one.Text) |> Set.ofList
         let old, current = texts before, texts after
@@ -215,9 +226,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             match openedOtherwise old current with
             | [], _ -> ()
             | opens, later -> { Item = None; What = part.What; Line = part.Line; Words = wordsIn part.Text; Opens = opens; After = later } ]
-    let news =
-        [ for item in added do for name in namesOf after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
-          for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
+    let news = newsOf added
     let isOperator (item: Item) = item.Names |> List.exists (fun name -> name.StartsWith("op_", StringComparison.Ordinal))
     let ofNames =
         news |> List.groupBy (fun one -> one.Novelty, one.Of.Key) |> List.choose (fun (_, all) ->

@@ -16,7 +16,9 @@ type Standing =
     { Assembly: Referenced
       Path: string list
       /// Whether the code is that of members of the type at this path, and nothing else: it names the type's cases and fields as it likes.
-      IsOfType: bool }
+      IsOfType: bool
+      /// The fields of the type at this path, with what its constructor keeps, that the code uses by name.
+      State: Set<string> }
 
 /// The entity of each name along a path. A namespace is none.
 let private along (standing: Standing) : Entity list =
@@ -96,6 +98,25 @@ let private shown (entity: Entity) : unit -> unit =
             let kept = field.GetValue data
             field.SetValue(data, caseWith [ "compilationPaths", listLike (fieldOfCase "compilationPaths" kept) [] ] kept)
             fun () -> field.SetValue(data, kept)
+
+/// Has code name a field that a type's constructor has made for itself. Gives what hides it again.
+let private named (field: obj) : unit -> unit =
+    let kind = field.GetType()
+    // A field that cannot be set would be compiled under another name.
+    let flags = [ "rfield_secret@", false; "rfield_mutable@", true ] |> List.map (fun (name, value) ->
+        match kind.GetField(name, anyAccess) with
+        | null -> missing kind name
+        | flag -> flag, value)
+    let kept = [ for flag, _ in flags -> flag, flag.GetValue field ]
+    for flag, value in flags do flag.SetValue(field, value)
+    fun () -> for flag, value in kept do flag.SetValue(field, value)
+
+/// The fields of a type with these names that its constructor has made for itself.
+let private fieldsOf (entity: Entity) (names: Set<string>) : obj list =
+    let isSecret (field: obj) = get "rfield_secret" field :?> bool
+    get "AllFieldsArray" (get "Deref" (get "Entity" entity))
+    |> itemsOf
+    |> List.filter (fun field -> isSecret field && names.Contains(string (get "LogicalName" field)))
 
 /// What was said to a logger.
 let private messagesOf (logger: obj) : CompilerMessage[] =
@@ -181,6 +202,10 @@ type Isolated(session: Session) =
                 undo.Add(withoutAttributes entity)
             for entity in hidden do
                 undo.Add(shown entity)
+            for one, along in standing do
+                match List.tryLast along with
+                | Some kind when not (Set.isEmpty one.State) -> for found in fieldsOf kind one.State do undo.Add(named found)
+                | _ -> ()
             work (fun environment -> (pathsField environment).SetValue(environment, kept))
         finally
             for one in Seq.rev undo do try one () with _ -> ()

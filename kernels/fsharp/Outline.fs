@@ -29,8 +29,10 @@ type MemberOf =
       Self: string
       /// Which of the members of that name it is, from 0.
       Ordinal: int
-      /// The names that only the type's own code can see: arguments of its constructor, and what `let` binds in it.
-      Hidden: Set<string>
+      /// What it uses of what is built with each object: arguments of the type's constructor, and values that `let` binds in it.
+      State: Set<string>
+      /// A name that it uses and that only the type's own code can see, otherwise than as such state; none where it uses none.
+      Hidden: string option
       /// Where what follows the member's name begins: a line, and a column from 0.
       AfterName: int * int }
 
@@ -79,7 +81,7 @@ type Item =
       Line: int
       EndLine: int
       Column: int
-      /// The text by which two versions are compared.
+      /// The text by which two versions are compared; of what is not to be replaced for its layout, without that.
       Text: string
       /// The words in it.
       Words: Set<string>
@@ -98,6 +100,8 @@ type Item =
       Openings: Opening list
       /// Whether names declared further down are visible to it anyway.
       IsRecursiveScope: bool
+      /// Whether its callers contain it, so that another version is for them as another function.
+      IsInline: bool
       Reach: Reach
       /// Why it cannot be replaced, whatever changes in it.
       Fixed: string option }
@@ -119,6 +123,7 @@ type Rest =
       Line: int
       /// From which line on it is seen: of types that are declared together, that of the first.
       From: int
+      /// The text by which two versions are compared, without its layout.
       Text: string
       /// What makes names visible to it, as for a declaration; empty where it mentions none.
       Openings: Opening list }
@@ -195,6 +200,15 @@ let private linesInStrings (roots: Placed list) : Set<int> =
     |> Seq.collect (fun part -> seq { part.Place.Line + 1 .. part.Place.EndLine })
     |> Set.ofSeq
 
+/// The names that only a type's own code can see.
+type private TypeScope =
+    { /// All of them.
+      Hidden: Set<string>
+      /// Those of values that each object may keep: arguments of the constructor, and what `let` binds.
+      State: Set<string>
+      /// Those of these that can be set.
+      Mutable: Set<string> }
+
 /// Reads one file.
 type private Reader(lines: string[], inString: Set<int>) =
     let items = List<Item>()
@@ -234,11 +248,14 @@ type private Reader(lines: string[], inString: Set<int>) =
             declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line; IsExtension = false }
 
     let addRest what (place: Place) text =
-        rest.Add { What = what; Line = place.Line; From = place.Line; Text = text; Openings = [] }
+        rest.Add { What = what; Line = place.Line; From = place.Line; Text = Layout.without (fun _ -> false) text []; Openings = [] }
 
     /// Adds what mentions names. `from` is the line from which on it is seen.
-    let addRestIn openings from what (place: Place) text =
-        rest.Add { What = what; Line = place.Line; From = from; Text = text; Openings = openings }
+    let addRestIn openings from what (part: Placed) text =
+        rest.Add { What = what; Line = part.Place.Line; From = from; Text = text; Openings = openings }
+
+    /// All of a part, without its layout.
+    let wholeOf (part: Placed) = Layout.without (fun _ -> false) (textOf part.Place) [ part ]
 
     /// The names of attributes, which stand flat among the parts of what they are on, and the text that each was given.
     let attributesOf (part: Placed) =
@@ -330,12 +347,12 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// Why a binding is fixed in the assembly, as far as its own declaration tells.
     let fixedBy (binding: Placed) (attributes: (string * string) list) : string option =
         let has name = attributes |> List.exists (fst >> (=) name)
-        match flags binding with
-        | true :: _ -> Some "it is inline, so its callers contain it"
-        | _ when has "Literal" -> Some "it is a literal, so its users contain it"
-        | _ when has "DllImport" -> Some "it is external"
-        | _ when has "ReflectedDefinition" -> Some "its definition is stored as data"
-        | _ -> None
+        if has "Literal" then Some "it is a literal, so its users contain it"
+        elif has "DllImport" then Some "it is external"
+        elif has "ReflectedDefinition" then Some "its definition is stored as data"
+        else None
+
+    let isInline (binding: Placed) = match flags binding with isInline :: _ -> isInline | [] -> false
 
     /// The argument of where the program begins has a type that the compiler knows there alone.
     let entryArgument (attributes: (string * string) list) (argument: Placed) : Rewriting list =
@@ -376,6 +393,47 @@ type private Reader(lines: string[], inString: Set<int>) =
 
     let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
 
+    /// Where a member's code uses names that only its type sees: each with its place, and whether a value is set. An error is a name that is
+    /// used otherwise.
+    let usesOf (names: Set<string>) (binding: Placed) : Result<(string * Place * bool) list, string> =
+        let isOther (part: Placed) = match part.Word with Some word when names.Contains word -> [ Error word ] | _ -> []
+        let first isSet (part: Placed) =
+            match part.Parts |> List.tryFind (fun one -> one.Word.IsSome) with
+            | Some word when names.Contains word.Word.Value -> [ Ok(word.Word.Value, word.Place, isSet) ]
+            | _ -> []
+        let isNameOf (named: Placed) = match named.Case, named.Parts with "Ident", [ word ] -> word.Word | _ -> None
+        // `name = value` in parentheses may name an argument.
+        let namedArgument (part: Placed) =
+            match part.Case, nodes "SynExpr" part with
+            | "App", [ inner; _ ] when inner.Case = "App" ->
+                (match nodes "SynExpr" inner with
+                 | [ equals; name ] when (below equals |> Seq.exists (fun one -> one.Word = Some "op_Equality")) -> isNameOf name |> Option.filter names.Contains
+                 | _ -> None)
+            | _ -> None
+        let rec uses (isArgument: bool) (part: Placed) =
+            match part.Union, part.Case with
+            | "SynType", _ -> []
+            | "SynExpr", "Ident" -> first false part
+            | "SynExpr", ("LongIdent" | "LongIdentSet" | "NamedIndexedPropertySet") ->
+                let isSet (name: Placed) = part.Case = "LongIdentSet" && List.length (words name) = 1
+                part.Parts |> List.collect (fun one -> if isLongName one then first (isSet one) one else uses false one)
+            | "SynExpr", ("DotGet" | "DotSet" | "DotNamedIndexedPropertySet" | "AnonRecd")
+            | "SynExprRecordField", _ -> part.Parts |> List.collect (fun one -> if isLongName one then [] else uses false one)
+            | "SynExpr", _ ->
+                (match namedArgument part with
+                 | Some name when isArgument -> [ Error name ]
+                 | _ -> part.Parts |> List.collect (uses (part.Case = "Paren" || (isArgument && part.Case = "Tuple"))))
+            | _ -> isOther part @ List.collect (uses false) part.Parts
+        // The name of the member itself is no use of another of that name.
+        let ofArguments = patternOf binding |> Option.bind (node "SynArgPats") |> Option.toList
+        List.collect (uses false) (ofArguments @ nodes "SynExpr" binding)
+        |> List.distinct // the tree has the body of a lambda in two forms
+        |> List.fold (fun all one ->
+            match all, one with
+            | Error name, _
+            | _, Error name -> Error name
+            | Ok all, Ok (name, place, isSet) -> if inString.Contains place.Line then Error name else Ok((name, place, isSet) :: all)) (Ok [])
+
     /// Whether nothing else stands in its lines.
     let hasItsLines (place: Place) =
         String.IsNullOrWhiteSpace(lines.[place.Line - 1].Substring(0, min place.Column lines.[place.Line - 1].Length))
@@ -410,7 +468,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             let names = bindings |> Seq.choose patternOf |> Seq.collect below |> Seq.filter (fun one -> one.Union = "SynPat") |> Seq.choose nameIn |> List.ofSeq
             for name, place, _ in names do
                 declare scope name place.Line
-            addRestIn openings whole.Line "a binding of a pattern" whole (textOf whole)
+            addRestIn openings whole.Line "a binding of a pattern" part (wholeOf part)
         | true, (first, _, _) :: _ ->
             let isFunction (binding: Placed) arguments =
                 not (List.isEmpty arguments) || (expressionOf binding |> Option.exists isLambda)
@@ -421,6 +479,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                 if kinds |> List.distinct |> List.length > 1 then Some "it binds functions together with values"
                 elif not kinds.Head && isMutable first then Some "it is a mutable value, which keeps what it holds"
                 else named |> List.tryPick (fun (binding, attributes, _) -> fixedBy binding attributes)
+            let isInline = named |> List.exists (fun (binding, _, _) -> isInline binding)
             items.Add
                 { Scope = scope
                   Kind = (if kinds.Head then Function else Value)
@@ -429,7 +488,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Line = whole.Line
                   EndLine = whole.EndLine
                   Column = whole.Column
-                  Text = text
+                  Text = (if kinds.Head && why.IsNone && not isInline then text else wholeOf part)
                   Words = wordsIn text
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
@@ -439,11 +498,12 @@ type private Reader(lines: string[], inString: Set<int>) =
                   HasAnonymous = hasAnonymous part
                   Openings = openings
                   IsRecursiveScope = isRecursive
+                  IsInline = isInline
                   Reach = (reach, bindings) ||> List.fold (fun strictest binding -> max strictest (reachOf (binding :: (patternOf binding |> Option.map headOf |> Option.toList))))
                   Fixed = why }
 
     /// A member that can be replaced alone; None where it is a part of its type.
-    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, (hidden: Set<string>, hiddenOfType: Set<string>), part: Placed) : Item option =
+    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, sees: TypeScope, part: Placed) : Item option =
         match nodes "SynBinding" part, part.Case with
         | [ binding ], "Member" when hasItsLines part.Place ->
             let attributes = attributesOf binding
@@ -473,6 +533,15 @@ type private Reader(lines: string[], inString: Set<int>) =
                         let rest = lines.[line - 1].Substring(min column lines.[line - 1].Length)
                         if rest.TrimStart().StartsWith(")", StringComparison.Ordinal) && not takesUnit then line, column + rest.IndexOf ')' + 1 else afterName
                     let text = textOf part.Place
+                    let self = match self with Some "__" | None -> "_" | Some name -> name
+                    let isReadable (name, _, isSet) = (if isSet then sees.Mutable else sees.State).Contains name
+                    let state, hidden =
+                        match usesOf (sees.Hidden - argumentsOf pattern) binding with
+                        | Error name -> [], Some name
+                        | Ok uses when isInstance && List.forall isReadable uses -> uses, None
+                        | Ok uses -> [], uses |> List.tryFind (fun one -> not isInstance || not (isReadable one)) |> Option.map (fun (name, _, _) -> name)
+                    let self = if self = "_" && not (List.isEmpty state) then "objectOfSwap" else self
+                    let ofObject = [ for _, place, _ in state -> inserted place.Line place.Column (self + ".") ]
                     { Scope = scope
                       Kind =
                         Member
@@ -481,9 +550,10 @@ type private Reader(lines: string[], inString: Set<int>) =
                               IsStatic = not isInstance
                               IsProperty = List.isEmpty arguments
                               TakesUnit = takesUnit
-                              Self = (match self with Some "__" | None -> "_" | Some name -> name)
+                              Self = self
                               Ordinal = 0
-                              Hidden = (if isInstance then hidden else hiddenOfType)
+                              State = Set.ofList [ for name, _, _ in state -> name ]
+                              Hidden = hidden
                               AfterName = afterName }
                       Names = [ name ]
                       CompiledNames = [ compiledName attributes name ]
@@ -493,15 +563,16 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Text = text
                       Words = wordsIn text
                       Attributes = attributes
-                      Arguments = (match self with Some name -> (argumentsOf pattern).Add name | None -> argumentsOf pattern)
-                      Rewritten = optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
+                      Arguments = (if self = "_" then argumentsOf pattern else (argumentsOf pattern).Add self)
+                      Rewritten = ofObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
                       HandedOver = handedOver part
                       HasComputation = hasComputation part
                       HasAnonymous = hasAnonymous part
                       Openings = openings
                       IsRecursiveScope = isRecursive
+                      IsInline = false
                       Reach = Everywhere
-                      Fixed = fixedBy binding attributes })
+                      Fixed = if isInline binding then Some "it is inline, so its callers contain it" else fixedBy binding attributes })
             | _ -> None
         | _ -> None
 
@@ -527,12 +598,20 @@ type private Reader(lines: string[], inString: Set<int>) =
             |> Seq.collect (fun pattern -> if pattern.Case = "LongIdent" then Seq.singleton pattern else below pattern)
             |> Seq.filter (fun inner -> inner.Union = "SynPat")
         let lets = definitions |> List.filter (fun one -> one.Case = "LetBindings")
-        let hiddenOfType = lets |> List.filter isStatic |> ofLets |> namesIn
-        let hidden = Seq.append ofConstructor (ofLets lets) |> namesIn
+        let isValue (binding: Placed) =
+            match patternOf binding |> Option.bind nameIn with
+            | Some (_, _, arguments) -> List.isEmpty arguments
+            | None -> false
+        let values = lets |> List.filter (isStatic >> not) |> List.collect (nodes "SynBinding") |> List.filter isValue
+        let namesOf (bindings: Placed list) = bindings |> Seq.choose patternOf |> namesIn
+        let sees =
+            { Hidden = Seq.append ofConstructor (ofLets lets) |> namesIn
+              State = namesIn ofConstructor + namesOf values
+              Mutable = values |> List.filter isMutable |> namesOf }
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
             definitions @ ofInterfaces |> List.choose (fun one ->
-                reader.Member(scope, openings, isRecursive, name, parameters, (hidden, hiddenOfType), one) |> Option.map (fun item -> one, item))
+                reader.Member(scope, openings, isRecursive, name, parameters, sees, one) |> Option.map (fun item -> one, item))
         // Overloads have one name; which is which is told by their order.
         let counted = Dictionary<string, int>()
         for _, item in members do
@@ -560,7 +639,8 @@ type private Reader(lines: string[], inString: Set<int>) =
             for _, item in members do
                 declare scope item.Names.Head part.Place.Line
                 declared.[declared.Count - 1] <- { declared.[declared.Count - 1] with IsExtension = true }
-        addRestIn openings from ("the type `" + name + "`") part.Place shape
+        let isMember (one: Placed) = one.Union = "SynMemberDefn" && one.Place.IsKnown && List.contains one.Place covered
+        addRestIn openings from ("the type `" + name + "`") part (Layout.without isMember shape [ part ])
 
     /// The declarations of a module or namespace.
     member reader.Declarations(scope: Scope, outer: Opening list, isRecursive: bool, reach: Reach, parts: Placed list) =
@@ -590,7 +670,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                     autoOpen.Add(scope.Path @ [ name ]) |> ignore
                 let first = part.Parts |> List.tryFind (fun one -> one.Union = "SynModuleDecl")
                 let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
-                addRestIn (opens @ own) part.Place.Line ("the module `" + name + "`") part.Place (textOf header)
+                addRestIn (opens @ own) part.Place.Line ("the module `" + name + "`") part (Layout.without (fun _ -> false) (textOf header) [])
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                 reader.Declarations(inner, opens @ own, isInnerRecursive, max reach (ofModule scope (Option.toList information)), part.Parts)
@@ -603,9 +683,9 @@ type private Reader(lines: string[], inString: Set<int>) =
                 let names = below part |> Seq.filter (fun one -> one.Union = "SynUnionCase") |> Seq.collect below |> Seq.choose (fun one -> one.Word) |> Seq.truncate 1 |> List.ofSeq
                 for name in names do
                     declare scope name part.Place.Line
-                addRestIn (opens @ own) part.Place.Line "an exception" part.Place (textOf part.Place)
-            | "Attributes" -> addRestIn (opens @ own) part.Place.Line "an attribute of the assembly" part.Place (textOf part.Place)
-            | _ -> addRestIn (opens @ own) part.Place.Line "code that runs when the program starts" part.Place (textOf part.Place)
+                addRestIn (opens @ own) part.Place.Line "an exception" part (wholeOf part)
+            | "Attributes" -> addRestIn (opens @ own) part.Place.Line "an attribute of the assembly" part (wholeOf part)
+            | _ -> addRestIn (opens @ own) part.Place.Line "code that runs when the program starts" part (wholeOf part)
 
     /// One namespace, or the module that is the whole file.
     member reader.Root(part: Placed) =

@@ -45,6 +45,25 @@ let isExpectoTest (assembly: Assembly) (item: Item) : bool =
     let property (owner: Type) = owner.GetProperty(List.head item.CompiledNames, declared) |> Option.ofObj
     item.Kind = Value && (moduleOf assembly item.Scope |> Option.bind property |> Option.exists (fun found -> found.PropertyType.FullName = "Expecto.Test"))
 
+/// Whether a copy of a value of this type is not that value: it may be changed in place.
+let canChangeInPlace (kind: Type) : bool =
+    let isReadOnly = kind.GetCustomAttributesData() |> Seq.exists (fun one -> one.AttributeType.Name = "IsReadOnlyAttribute")
+    kind.IsValueType && not (kind.IsPrimitive || kind.IsEnum || isReadOnly)
+
+/// Why code beside a type cannot use what a member uses of its object's state; None where it can, or the member uses none.
+let stateObstacle (assembly: Assembly) (item: Item) : string option =
+    match item.Kind with
+    | Member one when not (Set.isEmpty one.State) ->
+        let ofField (kind: Type) (name: string) =
+            match kind.GetField(name, declared) with
+            | null -> Some("it uses `" + name + "`, which the objects that were built do not keep")
+            | field when canChangeInPlace field.FieldType -> Some("it uses `" + name + "`, a structure that changes in place")
+            | _ -> None
+        (match typeOf assembly item.Scope one.Type one.Parameters.Length with
+         | Some kind when not kind.IsValueType -> one.State |> Seq.tryPick (ofField kind)
+         | _ -> Some("it uses `" + Seq.head one.State + "`, which only the type's own code can see"))
+    | _ -> None
+
 /// A type's identity. The parameters of a type with so many count as the first of a method's.
 let rec private identity (ofType: int) (kind: Type) : string =
     if kind.IsGenericParameter then

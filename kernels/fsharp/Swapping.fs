@@ -55,9 +55,12 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         match referenced.Value |> List.tryFind (fun one -> one.SimpleName = source.Baseline.Name) with
         | None -> []
         | Some assembly ->
-            let within = match item.Kind with Member one -> [ item.Scope.Path @ [ one.Type ] ] | Function | Value -> []
-            [ for path in [ item.Scope.Path ] -> { Isolated.Assembly = assembly; Isolated.Path = path; Isolated.IsOfType = false }
-              for path in within -> { Isolated.Assembly = assembly; Isolated.Path = path; Isolated.IsOfType = isOfType } ]
+            let standing path isOfType state = { Isolated.Assembly = assembly; Isolated.Path = path; Isolated.IsOfType = isOfType; Isolated.State = state }
+            [ yield standing item.Scope.Path false Set.empty
+              match item.Kind with
+              | Member one -> yield standing (item.Scope.Path @ [ one.Type ]) isOfType one.State
+              | Function
+              | Value -> () ]
 
     let isStruct (source: Source) (item: Item) (name: string) =
         match item.Kind with
@@ -112,7 +115,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let standings =
             slices
             |> List.collect (fun (change, slice) -> standingsOf isOfType change.Source slice.Item)
-            |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path)
+            |> List.distinctBy (fun one -> one.Assembly.SimpleName, one.Path, one.State)
         let path = (fst slices.Head).Source.Path
         let resolveIn (openings: Slices.Slice -> Opening list) =
             let lines = submissionWith openings |> Array.ofList
@@ -150,7 +153,8 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let keptOf (source: Source) (item: Item) : string option =
         let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
-        if sources.IsResigned(source, item) then Some "signature"
+        if item.IsInline && before.IsSome then Some "inline"
+        elif sources.IsResigned(source, item) then Some "signature"
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
         elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"

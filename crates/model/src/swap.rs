@@ -53,6 +53,8 @@ pub enum KeptVersion {
     Run,
     /// It takes or gives something else than it did: what is no source of the project calls it as it was built.
     Signature,
+    /// It is inline: what is no source of the project contains it as it was built.
+    Inline,
 }
 
 impl KeptVersion {
@@ -63,6 +65,7 @@ impl KeptVersion {
             Self::Closures => "closures that it has handed over run the older code",
             Self::Run => "a run that goes on ends as it began",
             Self::Signature => "with another signature: code of the session calls it as it was",
+            Self::Inline => "inline: code of the session contains it as it was built",
         }
     }
 }

@@ -5,6 +5,7 @@ module Later =
     let callsCurried () = Basics.curried 1 (2, "c")
     let readsValue () = Basics.value
     let fromValue = Basics.value + 1
+    let callsInline () = Inlines.quadruple 1
 
 type Meter() =
     static let held = Basics.making 2

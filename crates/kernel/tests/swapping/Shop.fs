@@ -204,3 +204,35 @@ module InnerUses =
     let internal depth (inner: Inner) = inner.Depth
     let private width (hidden: Hidden) = hidden.Width
     let asks (x: int) = depth { Depth = x }, width { Width = x }
+
+module Inlines =
+    let inline double (x: ^T) = x + x
+    let inline quadruple (x: ^T) = double (double x)
+    let usesQuadruple (x: int) = quadruple x
+    let inline private hiddenly (x: int) = x + 1
+    let usesHiddenly (x: int) = hiddenly x
+    let inline held (x: int) = x
+    let heldValue = held 1
+
+type Account(owner: string, start: int) =
+    let mutable balance = start
+    let history = Collections.Generic.List<int>()
+    let place = { Count = 1 }
+    let note (x: int) = history.Add x
+
+    member _.Owner = owner
+    member _.Put(x: int) =
+        balance <- balance + x
+        history.Add x
+        balance
+
+    member _.Last = history.[history.Count - 1]
+    member _.Local(owner: string) = owner
+    member _.Named() = String.Join(separator = "-", value = [| owner |])
+    member _.Reader = fun () -> balance
+    member _.Place = place.Count
+    member _.Noted(x: int) = note x
+    member _.Plain = 1
+
+    interface IComparable with
+        member _.CompareTo(_: obj) = balance

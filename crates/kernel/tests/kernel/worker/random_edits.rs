@@ -32,15 +32,19 @@ const MODULES: [&str; 3] = ["First", "Second", "Third"];
 const ASKED: [i32; 2] = [3, 60];
 
 /// Random numbers that a seed decides.
-struct Dice(u64);
+struct Dice {
+    state: u64,
+    /// Whether functions may be inline. Then none is private: one that others see may contain no private one.
+    is_inlining: bool,
+}
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
         // Xorshift, after Marsaglia.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % 1_000_003).unwrap() % end
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        usize::try_from(self.state % 1_000_003).unwrap() % end
     }
 
     fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
@@ -55,14 +59,42 @@ impl Dice {
 /// A declaration of a module, with code that takes `x`.
 #[derive(Clone)]
 enum Declaration {
-    Function { name: &'static str, is_private: bool, body: String },
+    Function { name: &'static str, reach: Reach, body: String },
     Value { name: &'static str, number: usize },
     Static { name: &'static str, body: String },
+    /// A type whose objects keep a `p` that they are given and a `q`, where its member mentions them.
+    Object { body: String },
     Module { name: &'static str, opens_itself: bool, inner: Vec<Declaration> },
     Open(&'static str),
 }
 
-use Declaration::{Function, Module, Open, Static, Value as Constant};
+use Declaration::{Function, Module, Object, Open, Static, Value as Constant};
+
+/// Who has a function, and how.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    Public,
+    Private,
+    Inline,
+}
+
+impl Reach {
+    fn of(dice: &mut Dice) -> Self {
+        match (dice.is_inlining, dice.chance(20)) {
+            (_, false) => Self::Public,
+            (true, true) => Self::Inline,
+            (false, true) => Self::Private,
+        }
+    }
+
+    const fn keyword(self) -> &'static str {
+        match self {
+            Self::Public => "",
+            Self::Private => "private ",
+            Self::Inline => "inline ",
+        }
+    }
+}
 
 /// A file with a module of its own.
 #[derive(Clone)]
@@ -101,7 +133,7 @@ fn unused(dice: &mut Dice, names: &[&'static str], declarations: &[Declaration])
     let is_used = |name: &str| {
         declarations.iter().any(|one| match one {
             Function { name: own, .. } | Constant { name: own, .. } => *own == name,
-            Static { .. } | Module { .. } | Open(_) => false,
+            Static { .. } | Object { .. } | Module { .. } | Open(_) => false,
         })
     };
     let free: Vec<_> = names.iter().copied().filter(|name| !is_used(name)).collect();
@@ -110,7 +142,7 @@ fn unused(dice: &mut Dice, names: &[&'static str], declarations: &[Declaration])
 
 fn function(dice: &mut Dice, others: &[Declaration]) -> Option<Declaration> {
     let name = unused(dice, &FUNCTIONS, others)?;
-    Some(Function { name, is_private: dice.chance(20), body: body_of(dice, name) })
+    Some(Function { name, reach: Reach::of(dice), body: body_of(dice, name) })
 }
 
 /// The body of a function. Its name means something else there, and is seldom mentioned.
@@ -128,14 +160,17 @@ fn member_of(dice: &mut Dice, name: &str) -> String {
 fn declarations(dice: &mut Dice, is_nested: bool) -> Vec<Declaration> {
     let mut all = Vec::new();
     for _ in 0..3 + dice.below(2) {
-        let next = match dice.below(10) {
+        let next = match dice.below(11) {
             0 => Some(Open(dice.one_of(&["Given", "Other"]))),
             1 | 2 => unused(dice, &VALUES, &all).map(|name| Constant { name, number: dice.below(99) }),
             3 if !all.iter().any(|one| matches!(one, Static { .. })) => {
                 let name = dice.one_of(&["Kind", "Sort"]);
                 Some(Static { name, body: member_of(dice, name) })
             }
-            4 if !is_nested && !all.iter().any(|one| matches!(one, Module { .. })) => {
+            4 if !all.iter().any(|one| matches!(one, Object { .. })) => {
+                Some(Object { body: expression(dice, 1) })
+            }
+            5 if !is_nested && !all.iter().any(|one| matches!(one, Module { .. })) => {
                 Some(Module { name: "Inner", opens_itself: dice.chance(50), inner: declarations(dice, true) })
             }
             _ => function(dice, &all),
@@ -174,16 +209,18 @@ fn given(space: &str) -> String {
 fn write_declarations(text: &mut String, space: &str, pad: &str, all: &[Declaration]) {
     for one in all {
         let _ = match one {
-            Function { name, is_private, body } => {
-                writeln!(
-                    text,
-                    "{pad}let {}{name} (x: int) : int =\n{pad}    {body}\n",
-                    if *is_private { "private " } else { "" }
-                )
+            Function { name, reach, body } => {
+                writeln!(text, "{pad}let {}{name} (x: int) : int =\n{pad}    {body}\n", reach.keyword())
             }
             Constant { name, number } => writeln!(text, "{pad}let {name} = {number}\n"),
             Static { name, body } => {
                 writeln!(text, "{pad}type {name} =\n{pad}    static member Run(x: int) : int = {body}\n")
+            }
+            Object { body } => {
+                writeln!(
+                    text,
+                    "{pad}type Holder(p: int) =\n{pad}    let q = p * 3\n{pad}    member _.Run(x: int) : int = {body}\n"
+                )
             }
             Module { name, opens_itself, inner } => {
                 let attribute = if *opens_itself { format!("{pad}[<AutoOpen>]\n") } else { String::new() };
@@ -215,11 +252,15 @@ impl Source {
         fn of(path: &str, all: &[Declaration], shown: &mut Vec<(String, bool)>) {
             for one in all {
                 match one {
-                    Function { name, is_private: false, .. } => shown.push((format!("{path}.{name}"), true)),
+                    Function { name, reach: Reach::Public, .. } => {
+                        shown.push((format!("{path}.{name}"), true));
+                    }
                     Constant { name, .. } => shown.push((format!("{path}.{name}"), false)),
                     Static { name, .. } => shown.push((format!("{path}.{name}.Run"), true)),
+                    Object { .. } => shown.push((format!("{path}.Holder(7).Run"), true)),
                     Module { name, inner, .. } => of(&format!("{path}.{name}"), inner, shown),
-                    Function { .. } | Open(_) => {}
+                    // The code that asks would contain an inline function as it was built.
+                    Function { reach: Reach::Private | Reach::Inline, .. } | Open(_) => {}
                 }
             }
         }
@@ -248,7 +289,7 @@ impl Source {
                     all.insert(at, new);
                 }
             }
-            3 if all.len() > 2 && !matches!(all[at], Module { .. } | Static { .. } | Open(_)) => {
+            3 if all.len() > 2 && !matches!(all[at], Module { .. } | Static { .. } | Object { .. } | Open(_)) => {
                 all.remove(at);
             }
             4 => all.insert(at, Open(dice.one_of(&["Given", "Other"]))),
@@ -261,12 +302,15 @@ impl Source {
                 }
             }
             _ => match &mut all[at] {
-                Function { name, body, is_private } => {
+                Function { name, body, reach } => {
                     *body = body_of(dice, name);
-                    *is_private ^= dice.chance(10);
+                    if dice.chance(10) {
+                        *reach = if *reach == Reach::Public { Reach::of(dice) } else { Reach::Public };
+                    }
                 }
                 Constant { number, .. } => *number = dice.below(99),
                 Static { name, body } => *body = member_of(dice, name),
+                Object { body } => *body = expression(dice, 1),
                 Module { .. } | Open(_) => {}
             },
         }
@@ -354,7 +398,8 @@ fn versions(dice: &mut Dice) -> Vec<Vec<Source>> {
 
 /// What is wrong with the saves of a project, and how many were put in.
 async fn wrongs(seed: u64) -> (Vec<String>, usize) {
-    let versions = versions(&mut Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
+    let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let versions = versions(&mut Dice { state, is_inlining: seed % 2 == 0 });
     let (folder, built) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let expected = reference(built.path(), &versions);
     let files: Vec<String> = ["Given"].iter().chain(&MODULES).map(|name| format!("{name}.fs")).collect();
