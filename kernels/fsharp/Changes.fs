@@ -38,8 +38,9 @@ type Change =
 type Addition =
     { Of: Source
       Item: Item
-      /// The module of the submission that it was compiled in.
+      /// The module of the submission that it was compiled in, and the type in that.
       Module: string
+      Kind: Type option
       /// Whether what the build has of it runs this too.
       IsRedirected: bool }
 

@@ -76,6 +76,20 @@ let private ofCompiler = Set.ofList [ "CompiledName"; "MethodImpl"; "TailCall"; 
 /// Attributes that only compilers and tools read, of code that uses what has them.
 let private ofTools = Set.ofList [ "Obsolete"; "EditorBrowsable"; "CompilerMessage"; "Experimental" ]
 
+/// Attributes that make tests of functions, for frameworks whose engines also find tests in what was compiled since the build.
+let private ofTests = Set.ofList [ "Fact"; "Theory"; "Test"; "TestCase"; "Property" ]
+
+/// Attributes that such tests may have besides.
+let private besideTests = Set.ofList [ "InlineData"; "Trait"; "Category"; "Ignore"; "Explicit" ]
+
+/// Whether a declaration is a test that is found also where it was compiled after the build.
+let isTest (item: Item) : bool =
+    let isOther (name: string) = not (ofTests.Contains name || besideTests.Contains name || ofCompiler.Contains name || ofTools.Contains name)
+    item.Kind = Function
+    && List.length item.Names = 1
+    && item.Attributes |> List.exists (fun (name, _) -> ofTests.Contains name)
+    && not (item.Attributes |> List.exists (fun (name, _) -> isOther name))
+
 /// What stands somewhere in a file, whatever a declaration has in it.
 type private Standing =
     | Declaration of Key
@@ -163,7 +177,13 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     // What others see or see no more is for them as what is new or gone.
     let isShownOtherwise (old: Item) (item: Item) = old.Reach <> item.Reach && (match item.Kind with Function | Value -> true | Member _ -> false)
-    let isResigned (old: Item) (item: Item) = isResigned item.Key || isShownOtherwise old item || old.IsInline || item.IsInline
+    let lasting (item: Item) = item.Attributes |> List.filter (fun (name, _) -> not (ofTools.Contains name))
+    // A test that is marked otherwise is another test.
+    let isMarkedOtherwise (old: Item) (item: Item) =
+        let isPlain (one: Item) = one.Kind = Function && List.isEmpty (lasting one)
+        lasting old <> lasting item && (isTest old || isTest item) && (isTest old || isPlain old) && (isTest item || isPlain item)
+    let isResigned (old: Item) (item: Item) =
+        isResigned item.Key || isShownOtherwise old item || isMarkedOtherwise old item || old.IsInline || item.IsInline
     let changed =
         after.Items |> List.filter (fun item ->
             match known.TryFind item.Key with
@@ -206,7 +226,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
         let isMoved = opensBefore |> Map.exists (fun text seen -> match opensAfter.TryFind text with Some now -> now <> seen | None -> false)
         if List.isEmpty ofRest && (inBoth sequence <> inBoth sequenceAfter || isMoved) then [ obstacle "order" "the declarations" 1 "the declarations stand in another order" ] else []
     let ofAttributes (what: string) (finds: string) (items: Item list) =
-        items |> List.choose (fun item ->
+        items |> List.filter (isTest >> not) |> List.choose (fun item ->
             item.Attributes |> List.tryFind (fun (name, _) -> not (ofCompiler.Contains name || ofTools.Contains name)) |> Option.map (fun (name, _) ->
                 obstacle "attribute" item.Shown item.Line ("it is " + what + ", and whoever looks for `" + name + "` " + finds + " in what was built")))
     let reopened =
@@ -259,7 +279,6 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
         @ ofOrder
         @ (changed @ List.map fst affected @ added |> List.collect obstaclesOf)
         @ (changed |> List.choose (fun item ->
-            let lasting (item: Item) = item.Attributes |> List.filter (fun (name, _) -> not (ofTools.Contains name))
             if lasting known.[item.Key] = lasting item then None
             else Some(obstacle "attribute" item.Shown item.Line "its attributes changed, which stay as they were built")))
         @ ofAttributes "new" "does not find it" added

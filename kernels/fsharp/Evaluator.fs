@@ -91,13 +91,13 @@ let private analyse (own: Names) (session: Session) (text: string) : Lazy<Nature
     lazy (thread.Join(); nature)
 
 /// What those who choose tests are told of the project's code.
-let private followed (affected: Affected.Affected) : MainstayDisplay.TestsChosen.Code =
+let private followed (swapping: Swapping.Swapping) (affected: Affected.Affected) : MainstayDisplay.TestsChosen.Code =
     let changes (names: string list, reaching: string list list -> bool list) : MainstayDisplay.TestsChosen.Changes =
         { Names = names; Reaching = reaching }
     { Mark = (fun () -> affected.Mark)
       Since = (fun mark -> affected.Since mark |> Option.map changes)
       Reaching = (fun name -> affected.Reaching name)
-      PlaceOf = (fun roots -> try affected.PlaceOf roots with _ -> None) }
+      PlaceOf = (fun roots -> try List.tryPick swapping.PlaceOfTest roots |> Option.orElseWith (fun () -> affected.PlaceOf roots) with _ -> None) }
 
 let private touchedBy (ran: Ran list) : string list option =
     if ran |> List.exists (fun one -> one.Touched.IsNone) then None
@@ -585,7 +585,14 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             coverage <- Some lines
             swapping.Follow((fun exchanged -> affected.Tell exchanged; lines.Tell exchanged), affected.MadeEarlier)
             affected)
-        MainstayDisplay.TestsChosen.code <- affected |> Option.map followed |> Option.defaultValue MainstayDisplay.TestsChosen.noCode
+        MainstayDisplay.TestsFinding.saved <-
+            match swapping with
+            | Some swapping -> fun () -> swapping.Tests
+            | None -> fun () -> { Added = []; Gone = Set.empty }
+        MainstayDisplay.TestsChosen.code <-
+            match swapping, affected with
+            | Some swapping, Some affected -> followed swapping affected
+            | _ -> MainstayDisplay.TestsChosen.noCode
 
     /// Does once what the first swap would wait for. Only the thread of checks may call this.
     member _.WarmUpSwaps() =

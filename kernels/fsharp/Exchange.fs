@@ -109,9 +109,11 @@ let private pairs (slices: (Change * Slices.Slice) list) (assembly: Assembly) : 
     |> List.map (fun (change, slice) ->
         let kind = compiledOf assembly slice
         let isBuilt = change.Source.Before.Items |> List.exists (fun one -> one.Key = slice.Item.Key)
-        match slice.IsAdded, (if isBuilt || not slice.IsAdded then redirectionsOf change.Source slice kind else Ok []) with
-        | true, Error _ -> Ok []
-        | _, found -> found
+        let ofTest = if slice.IsAdded then SavedTests.obstacle change.Source.Baseline.Assembly slice.Item kind else None
+        match slice.IsAdded, (if isBuilt || not slice.IsAdded then redirectionsOf change.Source slice kind else Ok []), ofTest with
+        | _, _, Some reason -> Error [ refusal change.Source.Path "attribute" slice.Item.Shown slice.Item.Line reason ]
+        | true, Error _, _ -> Ok []
+        | _, found, _ -> found
         |> Result.map (fun redirections -> { Of = change.Source; Slice = slice; Kind = kind; Redirections = redirections }))
     |> allOf
 

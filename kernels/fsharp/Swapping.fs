@@ -36,6 +36,8 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let sources = Sources(session, symbolsOf, assemblies, order, opened)
     let mutable count = 0
     let mutable hear: Affected.Exchanged list -> unit = ignore
+    let mutable tests: MainstayDisplay.TestsFinding.SavedTests = { Added = []; Gone = Set.empty }
+    let mutable testPlaces: Map<string, string * int> = Map.empty
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
     let sliceOf (path: string) (item: Item, isAdded: bool) : Slices.Slice =
@@ -171,7 +173,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 let earlier = match source.Baseline.Current.TryGetValue(keyOf source.Path item) with | true, running -> running.Methods | _ -> []
                 let methods = match [ for one in replaced do for redirection in one.Redirections -> redirection.Old ] with [] -> earlier | methods -> methods
                 source.Baseline.Current.[keyOf source.Path item] <- { Text = change.RunsAs item; Methods = methods }
-        sources.Remember(changes, [ for one in compiled do if one.Slice.IsAdded then { Of = one.Of; Item = one.Slice.Item; Module = one.Slice.Module; IsRedirected = not (List.isEmpty one.Redirections) } ])
+        sources.Remember(changes, [ for one in compiled do if one.Slice.IsAdded then { Of = one.Of; Item = one.Slice.Item; Module = one.Slice.Module; Kind = one.Kind; IsRedirected = not (List.isEmpty one.Redirections) } ])
 
     /// What was exchanged, for those who follow which code runs which other.
     let exchanged (changes: Change list) (compiled: Exchange.Compiled list) : Affected.Exchanged list =
@@ -198,6 +200,9 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
             let exchanged = try exchanged changes compiled with _ -> []
             remember changes compiled
+            let saved, places = SavedTests.read sources
+            tests <- saved
+            testPlaces <- places
             try hear exchanged with _ -> ()
             news @ again)
 
@@ -246,6 +251,12 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     member _.Follow(listener: Affected.Exchanged list -> unit, made: unit -> Affected.MadeEarlier list) =
         hear <- listener
         madeEarlier <- made
+
+    /// What of the project's tests is otherwise than it was built. Any thread may call this.
+    member internal _.Tests : MainstayDisplay.TestsFinding.SavedTests = tests
+
+    /// The file and line of a test that was compiled since the build, by its class and method as they were compiled. Any thread may call this.
+    member _.PlaceOfTest(root: string) : (string * int) option = testPlaces.TryFind root
 
     /// Reads all sources, which the first swap would wait for.
     member _.ReadAhead() =

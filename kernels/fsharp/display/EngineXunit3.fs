@@ -48,7 +48,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
 
     let findAll (take: obj -> unit) =
         let options = optionsWith "Off" "ForDiscovery"
-        if source.Name.IsSome then
+        if source.HasFile then
             use cancel = new CancellationTokenSource()
             let filter = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<bool>)) (fun case -> take case; box true)
             call controller.Value "Find" [ deaf; options; filter; cancel ] |> waitFor |> ignore
@@ -59,7 +59,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
 
     let runAll (explicit: string) (cases: obj) (sink: obj) (token: CancellationToken) =
         let options = optionsWith explicit "ForExecution"
-        if source.Name.IsSome then
+        if source.HasFile then
             use cancel = CancellationTokenSource.CreateLinkedTokenSource token
             call controller.Value "Run" [ sink; options; cases; cancel ] |> waitFor |> ignore
         else

@@ -115,10 +115,11 @@ let private frameworksOf (assembly: Assembly) : string list =
     |> Seq.map folderOf
     |> List.ofSeq
 
-/// The engines of an assembly's tests, where the session refers to these files; the frameworks that have none at hand, each with why.
-let ofAssembly (references: string list) (assembly: Assembly) : Engine list * (string * string) list =
+/// The engines of an assembly's tests, where the session refers to these files; the frameworks that have none at hand, each with why. `isThere`
+/// tells of a class and a method, both by their names, whether its source still has that test.
+let ofAssembly (references: string list) (isThere: string -> string -> bool) (assembly: Assembly) : Engine list * (string * string) list =
     let load = loader references (List.distinct (folderOf assembly :: frameworksOf assembly)) "not in the build's folder"
-    let made = wantedBy assembly |> List.map (made load (compiledSource assembly))
+    let made = wantedBy assembly |> List.map (made load (compiledSource assembly isThere))
     made |> List.choose (function Ok engine -> Some engine | Error _ -> None), made |> List.choose (function Error missing -> Some missing | Ok _ -> None)
 
 /// How a submission's class begins what its framework calls a test, and how what is in it is parted from that.
@@ -138,15 +139,17 @@ type OfSession =
       Framework: string
       Engine: Result<Engine, string> }
 
-/// Who runs the tests that the session's code defined, where it refers to these files.
-let ofSession (references: string list) (all: TestsMarked.Marked list) : OfSession list =
+/// Who runs tests in code that was compiled in the session, where it refers to these files. `name` is the assembly whose tests they are, and
+/// `nameOf` what they are called.
+let private ofMembers (references: string list) (name: string option) (nameOf: string -> string) (all: TestsMarked.Marked list) : OfSession list =
     let load (library: Assembly) = loader references [ folderOf library ] "not among what the session refers to"
     let sourceOf (members: TestsMarked.Marked list) : Source =
         let there = HashSet(members |> List.map (fun one -> (TestsMarked.kindOf one).FullName, one.Member.Name))
         { Assembly = (TestsMarked.kindOf members.Head).Assembly
-          Name = None
+          Name = name
+          HasFile = false
           IsThere = fun kind name -> there.Contains((kind, name))
-          NameOf = nameInSession }
+          NameOf = nameOf }
     let of' (members: TestsMarked.Marked list) (library: Assembly) (wanted: Wanted) =
         let engine = made (load library) (sourceOf members) wanted |> Result.mapError snd
         { Members = members; Framework = fst wanted; Engine = engine }
@@ -165,3 +168,15 @@ let ofSession (references: string list) (all: TestsMarked.Marked list) : OfSessi
         | "Expecto" -> [ of' members library ("Expecto", Ok(EngineExpecto.engineOfMembers (members |> List.map (fun one -> one.Member)))) ]
         | "TUnit.Core" -> without "TUnit" "it generates them from the source of a project"
         | _ -> without "MSTest" "its adapter reads files alone")
+
+/// Who runs the tests that the session's code defined, where it refers to these files.
+let ofSession (references: string list) (all: TestsMarked.Marked list) : OfSession list = ofMembers references None nameInSession all
+
+/// Who runs the tests of an assembly, by its name, that were compiled since that was built. `classOf` gives what the class of a test is called by
+/// its source, of which the name is that of the type that it was compiled in.
+let ofSaved (references: string list) (name: string) (classOf: (string * string) list) (all: TestsMarked.Marked list) : OfSession list =
+    let nameOf (test: string) =
+        match classOf |> List.tryFind (fun (compiled, _) -> test.StartsWith(compiled + ".", StringComparison.Ordinal)) with
+        | Some (compiled, own) -> own + test.Substring compiled.Length
+        | None -> test
+    ofMembers references (Some name) nameOf all

@@ -20,6 +20,25 @@ type Session =
 /// The session whose tests `Mainstay.Tests` finds, as the worker sets it.
 let mutable session: unit -> Session = fun () -> { References = []; Own = []; IsGone = fun _ -> false }
 
+/// A test of an assembly that was saved since that was built.
+type SavedTest =
+    { /// The assembly's name.
+      Assembly: string
+      /// What its class is called in the assembly.
+      Class: string
+      /// Its name, and the type that it was compiled in.
+      Method: string
+      Kind: Type }
+
+/// What of assemblies' tests is otherwise than it was built.
+type SavedTests =
+    { Added: SavedTest list
+      /// The tests that their sources have no more, or have otherwise: each by the assembly, the class and the method.
+      Gone: Set<string * string * string> }
+
+/// What was saved of tests since their assemblies were built, as the worker sets it.
+let mutable saved: unit -> SavedTests = fun () -> { Added = []; Gone = Set.empty }
+
 /// An engine, and the tests that it finds as far as they are declared: those that the session's code defined.
 type FoundEngine =
     { Engine: Engine
@@ -146,6 +165,17 @@ let private fingerprintOf (assembly: Assembly) : string =
         version.ToByteArray() |> Array.iteri (fun index part -> combined.[index] <- combined.[index] ^^^ part)
     Guid(combined).ToString "N"
 
+/// A mark of what of an assembly's tests is otherwise than it was built; empty where nothing is.
+let private markOf (saved: SavedTests) (name: string) : string =
+    let added = [ for one in saved.Added do if one.Assembly = name then one.Kind.FullName + "." + one.Method ]
+    let gone = [ for assembly, owner, method' in saved.Gone do if assembly = name then owner + "." + method' ]
+    match added @ gone with
+    | [] -> ""
+    | all ->
+        use hash = Security.Cryptography.SHA256.Create()
+        let bytes = hash.ComputeHash(Text.Encoding.UTF8.GetBytes(String.Join("\n", all)))
+        "." + String.Join("", bytes |> Seq.truncate 8 |> Seq.map (fun one -> one.ToString "x2"))
+
 /// Those who read tests without an engine, by the framework.
 let private readers = [ "NUnit", TestsNunit.suites; "MSTest", TestsMstest.suites ]
 
@@ -158,13 +188,25 @@ let private withoutEngine (whose: string) (holders: Holder list) (framework: str
         | [] -> [], []
         | some -> some, [ sprintf "the tests of %s %s run without its own engine, so not all of it works: %s" framework whose reason ]
 
-let private ofAssembly (references: string list) (assembly: Assembly) : FoundEngine list * Suite list * string list =
+/// The tests of an assembly that were saved since it was built.
+let private ofSaved (references: string list) (saved: SavedTests) (name: string) : FoundEngine list * string list =
+    let added = saved.Added |> List.filter (fun one -> one.Assembly = name)
+    let holder (kind: Type, tests: SavedTest list) =
+        let names = tests |> List.map (fun one -> one.Method) |> Set.ofList
+        { holderOf (Some name) tests.Head.Class kind with Methods = methodsOf kind |> List.filter (fun one -> names.Contains one.Name); Properties = [] }
+    let marked = added |> List.groupBy (fun one -> one.Kind) |> List.map holder |> TestsMarked.marked
+    let found = Engines.ofSaved references name (added |> List.map (fun one -> one.Kind.FullName, one.Class) |> List.distinct) marked
+    found |> List.choose (fun one -> match one.Engine with Ok engine -> Some { Engine = engine; Declared = [] } | Error _ -> None),
+    found |> List.choose (fun one -> match one.Engine with Error reason -> Some(sprintf "tests of %s that were saved since %s was built cannot be run before it is built again: %s" one.Framework name reason) | Ok _ -> None)
+
+let private ofAssembly (references: string list) (saved: SavedTests) (assembly: Assembly) : FoundEngine list * Suite list * string list =
     let name = assembly.GetName().Name
-    let engines, missing = Engines.ofAssembly references assembly
+    let engines, missing = Engines.ofAssembly references (fun owner method' -> not (saved.Gone.Contains((name, owner, method')))) assembly
     let types, notes = if List.isEmpty missing then [], [] else typesOf assembly
     let holders = types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind)
     let read = missing |> List.map (withoutEngine ("in " + name) holders)
-    engines |> List.map (fun engine -> { Engine = engine; Declared = [] }), List.collect fst read, notes @ List.collect snd read
+    let added, unfound = ofSaved references saved name
+    (engines |> List.map (fun engine -> { Engine = engine; Declared = [] })) @ added, List.collect fst read, notes @ List.collect snd read @ unfound
 
 /// The tests that the session's code defined.
 let private ofSession (references: string list) (holders: Holder list) : FoundEngine list * Suite list * string list =
@@ -185,9 +227,10 @@ let find (known: Map<string, string>) : Found =
     let types = submitted own isGone
     let ownEngines, ownSuites, ownNotes = ofSession references (prompt types :: defined types)
     let assemblies, unloaded = compiled references
-    let told = assemblies |> List.map (fun assembly -> assembly, assembly.GetName().Name, fingerprintOf assembly)
+    let saved = saved ()
+    let told = assemblies |> List.map (fun assembly -> let name = assembly.GetName().Name in assembly, name, fingerprintOf assembly + markOf saved name)
     let isKnown (_, name, fingerprint) = known.TryFind name = Some fingerprint
-    let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly references assembly)
+    let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly references saved assembly)
     let referred = references |> List.map Path.GetFileNameWithoutExtension |> List.filter isFramework
     { Suites = ownSuites @ (read |> List.collect (fun (_, suites, _) -> suites))
       Engines = ownEngines @ (read |> List.collect (fun (engines, _, _) -> engines))

@@ -150,11 +150,13 @@ type EngineCase =
 let methodRoot (kind: string) (method': string) : string list =
     if kind = "" || method' = "" then [] else [ kind + "::" + method' ]
 
-/// Where an engine looks for tests: in a compiled assembly, or in one that code of the session became.
+/// Where an engine looks for tests: in a compiled assembly, or in one that code became which was compiled since.
 type Source =
     { Assembly: Assembly
-      /// The assembly's; None for what the session's code defined.
+      /// The assembly whose tests they are; None for what the session's code defined.
       Name: string option
+      /// Whether the assembly has a file.
+      HasFile: bool
       /// Whether a member of a class, both by their names, is there: what the session's code has defined again, or failed to, is not.
       IsThere: string -> string -> bool
       /// What a test is called that its framework calls so.
@@ -163,9 +165,9 @@ type Source =
     /// What it is called where something is said of all of it.
     member source.Words = defaultArg source.Name "the session"
 
-/// A compiled assembly.
-let compiledSource (assembly: Assembly) : Source =
-    { Assembly = assembly; Name = Some(assembly.GetName().Name); IsThere = (fun _ _ -> true); NameOf = id }
+/// A compiled assembly. `isThere` tells of a test's class and method, both by their names, whether its source still has it.
+let compiledSource (assembly: Assembly) (isThere: string -> string -> bool) : Source =
+    { Assembly = assembly; Name = Some(assembly.GetName().Name); HasFile = true; IsThere = isThere; NameOf = id }
 
 /// What an engine tells of a run, one after the other.
 type Progress =

@@ -25,6 +25,7 @@ mod displays;
 
 mod packages;
 
+mod saved_tests;
 mod shared_frameworks;
 mod smoke;
 

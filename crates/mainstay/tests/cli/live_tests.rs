@@ -49,10 +49,14 @@ pub(crate) fn open_shop(world: &World) {
     assert_eq!(made.code, 0, "{made:?}");
 }
 
-/// Saves as editors do: another file takes the place of the former.
+/// Saves the code as editors do: another file takes the place of the former.
 pub(crate) fn save(world: &World, text: &str) {
+    save_as(world, "Cart.fs", text);
+}
+
+fn save_as(world: &World, file: &str, text: &str) {
     std::fs::write(world.work().join("new"), text).unwrap();
-    std::fs::rename(world.work().join("new"), world.work().join("Cart.fs")).unwrap();
+    std::fs::rename(world.work().join("new"), world.work().join(file)).unwrap();
 }
 
 /// The tests that ran, each with how it ended.
@@ -125,6 +129,64 @@ fn a_save_runs_the_tests_that_reach_it_first_and_then_the_others() {
     assert_eq!(known, both, "{run}");
     assert_eq!(ran(&runs.next()), [("Shop.Tests.others", "passed")]);
     assert_eq!(runs.interrupt(), Some(0), "all passed when they last ran");
+}
+
+#[test]
+fn a_test_that_is_saved_runs_at_once_and_one_that_is_taken_away_no_more() {
+    let world = shop();
+    let mut runs = world.follow_lines(&["test", "--watch", "--json"]);
+    assert_eq!(runs.next()["passed"], 2);
+    let pid = world.worker_pid();
+
+    // One that fails, before there is anything that could pass it.
+    let fresh = "[<Fact>]\nlet ``has no price below zero`` () = Assert.Equal(0, Cart.price -1)\n";
+    save_as(&world, "Tests.fs", &format!("{TESTS}{fresh}"));
+    let reached = runs.next();
+    assert_eq!(ran(&reached), [("Shop.Tests.has no price below zero", "failed")], "{reached}");
+    let test = &reached["tests"][0];
+    assert!(test["place"]["file"].as_str().unwrap().ends_with("/Tests.fs"), "{reached}");
+    assert_eq!((&test["place"]["line"], &test["assembly"]), (&json!(10), &json!("Shop")), "{reached}");
+    assert_eq!(reached["choice"]["found"], 4, "{reached}");
+    assert_eq!(ran(&runs.next()).len(), 2, "the others");
+
+    // The code that passes it reaches it like any other.
+    save(&world, &source("max 0 count * 10"));
+    let reached = runs.next();
+    let mut known = ran(&reached);
+    known.sort_unstable();
+    let both = [("Shop.Tests.has no price below zero", "passed"), ("Shop.Tests.prices", "passed")];
+    assert_eq!(known, both, "{reached}");
+    assert_eq!(ran(&runs.next()), [("Shop.Tests.others", "passed")]);
+
+    // Another name, rows and a category; of one that was built, another mark.
+    let rows = "[<Theory; InlineData(1, 10); InlineData(2, 21)>]\nlet costs (count: int) (price: int) = Assert.Equal(price, Cart.price count)\n";
+    let marked = TESTS.replace("[<Fact>]\nlet others", "[<Fact(Skip = \"later\")>]\nlet others");
+    save_as(&world, "Tests.fs", &format!("{marked}{rows}"));
+    let reached = runs.next();
+    let mut known = ran(&reached);
+    known.sort_unstable();
+    let expected = [
+        ("Shop.Tests.costs(count: 1, price: 10)", "passed"),
+        ("Shop.Tests.costs(count: 2, price: 21)", "failed"),
+        ("Shop.Tests.others", "skipped"),
+    ];
+    assert_eq!(known, expected, "{reached}");
+    assert_eq!(reached["choice"]["found"], 5, "{reached}");
+    assert_eq!(ran(&runs.next()), [("Shop.Tests.prices", "passed")]);
+    assert_eq!(world.worker_pid(), pid);
+
+    // A build has the same tests by the same names.
+    let listed = || {
+        let told = world.run(["test", "--list"]).stdout;
+        let mut lines: Vec<String> = told.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let saved = listed();
+    assert_eq!(saved.len(), 5, "{saved:?}");
+    let rebuilt = world.run(["session", "rebuild", "--keep"]);
+    assert_eq!(rebuilt.code, 0, "{rebuilt:?}");
+    assert_eq!(listed(), saved);
 }
 
 /// What the command says, with each number of lines before the name of its declaration.

@@ -59,12 +59,28 @@ impl Dice {
 /// A declaration of a module, with code that takes `x`.
 #[derive(Clone)]
 enum Declaration {
-    Function { name: &'static str, reach: Reach, body: String },
-    Value { name: &'static str, number: usize },
-    Static { name: &'static str, body: String },
+    Function {
+        name: &'static str,
+        reach: Reach,
+        body: String,
+    },
+    Value {
+        name: &'static str,
+        number: usize,
+    },
+    Static {
+        name: &'static str,
+        body: String,
+    },
     /// A type whose objects keep a `p` that they are given and a `q`, where its member mentions them.
-    Object { body: String },
-    Module { name: &'static str, opens_itself: bool, inner: Vec<Declaration> },
+    Object {
+        body: String,
+    },
+    Module {
+        name: &'static str,
+        opens_itself: bool,
+        inner: Vec<Declaration>,
+    },
     Open(&'static str),
 }
 
@@ -289,7 +305,9 @@ impl Source {
                     all.insert(at, new);
                 }
             }
-            3 if all.len() > 2 && !matches!(all[at], Module { .. } | Static { .. } | Object { .. } | Open(_)) => {
+            3 if all.len() > 2
+                && !matches!(all[at], Module { .. } | Static { .. } | Object { .. } | Open(_)) =>
+            {
                 all.remove(at);
             }
             4 => all.insert(at, Open(dice.one_of(&["Given", "Other"]))),

@@ -587,14 +587,24 @@ const EDITS: &[Edit] = &[
         "Basics.usesInlined 1",
         ["10", "91"],
     ),
-    edit("let inline inlined (x: int) = x + 9", "let inlined (x: int) = x + 8", "Basics.usesInlined 1", ["10", "9"]),
+    edit(
+        "let inline inlined (x: int) = x + 9",
+        "let inlined (x: int) = x + 8",
+        "Basics.usesInlined 1",
+        ["10", "9"],
+    ),
     edit(
         "(x: ^T) = x + x",
         "(x: ^T) = x + x + x",
         "Inlines.usesQuadruple 1, Later.callsInline ()",
         ["(4, 4)", "(9, 9)"],
     ),
-    edit("(x: ^T) = double (double x)", "(x: ^T) = double x", "Inlines.usesQuadruple 1, Later.callsInline ()", ["(4, 4)", "(2, 2)"]),
+    edit(
+        "(x: ^T) = double (double x)",
+        "(x: ^T) = double x",
+        "Inlines.usesQuadruple 1, Later.callsInline ()",
+        ["(4, 4)", "(2, 2)"],
+    ),
     edit("hiddenly (x: int) = x + 1", "hiddenly (x: int) = x + 10", "Inlines.usesHiddenly 1", ["2", "11"]),
     // What a constructor's objects keep is read and set in the objects that there are.
     edit(
@@ -603,14 +613,24 @@ const EDITS: &[Edit] = &[
         "let account = Account(\"ada\", 1) in account.Put 2 |> ignore; account.Put 3, account.Last",
         ["(6, 3)", "(51, 3)"],
     ),
-    edit("member _.Owner = owner", "member _.Owner = owner + \"!\"", "Account(\"ada\", 1).Owner", ["\"ada\"", "\"ada!\""]),
+    edit(
+        "member _.Owner = owner",
+        "member _.Owner = owner + \"!\"",
+        "Account(\"ada\", 1).Owner",
+        ["\"ada\"", "\"ada!\""],
+    ),
     edit(
         "history.[history.Count - 1]",
         "history.[0]",
         "let account = Account(\"ada\", 1) in account.Put 2 |> ignore; account.Put 3 |> ignore; account.Last",
         ["3", "2"],
     ),
-    edit("(owner: string) = owner", "(owner: string) = owner + owner", "Account(\"ada\", 1).Local \"b\"", ["\"b\"", "\"bb\""]),
+    edit(
+        "(owner: string) = owner",
+        "(owner: string) = owner + owner",
+        "Account(\"ada\", 1).Local \"b\"",
+        ["\"b\"", "\"bb\""],
+    ),
     edit(
         "value = [| owner |]",
         "value = [| owner; $\"{owner}{balance}\" |]",
@@ -634,8 +654,18 @@ const EDITS: &[Edit] = &[
     // Layout alone changes nothing, wherever it is.
     edit("      Y: int }", "      Y:  int // down\n    }", "Point.Origin.Sum", ["0", "0"]),
     edit("    let Fixed = 4", "    let Fixed =\n        4 // four", "Basics.Fixed", ["4", "4"]),
-    edit("let add x = total <- total + x", "let add x =\n        total <- total + x", "Basket(1).Add 2", ["3", "3"]),
-    edit("    | Square of int\n", "    // four sides\n    | Square of (* side *) int\n", "(Round 1).Words", ["\"round 1\"", "\"round 1\""]),
+    edit(
+        "let add x = total <- total + x",
+        "let add x =\n        total <- total + x",
+        "Basket(1).Add 2",
+        ["3", "3"],
+    ),
+    edit(
+        "    | Square of int\n",
+        "    // four sides\n    | Square of (* side *) int\n",
+        "(Round 1).Words",
+        ["\"round 1\"", "\"round 1\""],
+    ),
     edit("member a.ToB = B(a)", "member a.ToB = B(A())", "A().ToB.GetType().Name", ["\"B\"", "\"B\""]),
 ];
 

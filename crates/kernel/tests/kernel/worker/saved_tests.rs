@@ -1,0 +1,134 @@
+//! Tests that are saved while the session runs: they run at once, by the engine of their framework, wherever that is the same as after a build.
+//! What a build's tests are called, where they stand and that they go is held by `live_tests` of the command line.
+
+use std::fs;
+
+use mainstay_kernel::{Project, ShadowCopy, StartupContext};
+use mainstay_model::{LoadedProject, TestOutcome, TestSelection};
+
+use super::swapping::{build, codes};
+use super::*;
+
+const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType></PropertyGroup>
+  <PropertyGroup><SatelliteResourceLanguages>en</SatelliteResourceLanguages></PropertyGroup>
+  <ItemGroup><Compile Include="Mixed.fs" /></ItemGroup>
+  <ItemGroup>
+    <PackageReference Include="xunit.v3" Version="4.0.2" />
+    <PackageReference Include="FsCheck.Xunit.v3" Version="3.6.0" />
+    <PackageReference Include="NUnit" Version="5.0.0" />
+  </ItemGroup>
+</Project>"#;
+
+const SOURCE: &str = "namespace Mixed
+
+open Xunit
+open NUnit.Framework
+
+module Facts =
+    [<Fact>]
+    let built () = ()
+    let rows = [ [| box 1 |] ]
+    //facts
+
+module Nu =
+    [<Test>]
+    let built () = ()
+    //nu
+
+[<Category \"slow\">]
+module Marked =
+    [<Test>]
+    let built () = ()
+    //marked
+
+module Around =
+    [<SetUp>]
+    let before () = ()
+    [<Test>]
+    let built () = ()
+    //around
+
+module Own =
+    type TestAttribute() =
+        inherit System.Attribute()
+
+module Strangers =
+    open Own
+    [<Test>]
+    let built () = ()
+    //strangers
+";
+
+/// What is saved in the place of a comment, and the tests that run then and did not before, each with whether it passed; else the code of
+/// the reason why it is not put in.
+const SAVES: &[(&str, &str, Result<&[(&str, bool)], &str>)] = &[
+    ("facts", "[<Fact>]\n    let fresh () = failwith \"red\"", Ok(&[("Mixed.Facts.fresh", false)])),
+    (
+        "facts",
+        "[<FsCheck.Xunit.Property>]\n    let commutes (x: int) (y: int) = x + y = y + x",
+        Ok(&[("Mixed.Facts.commutes", true)]),
+    ),
+    (
+        "nu",
+        "[<TestCase(1); TestCase(2)>]\n    let fresh (x: int) = Assert.That(x, Is.EqualTo 1)",
+        Ok(&[("Mixed.Nu.fresh(1)", true), ("Mixed.Nu.fresh(2)", false)]),
+    ),
+    ("facts", "[<Theory; MemberData \"rows\">]\n    let many (x: int) = ()", Err("attribute")),
+    ("marked", "[<Test>]\n    let fresh () = ()", Err("attribute")),
+    ("around", "[<Test>]\n    let fresh () = ()", Err("attribute")),
+    ("strangers", "[<Test>]\n    let fresh () = ()", Err("attribute")),
+];
+
+#[tokio::test]
+async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("Mixed.fs");
+    fs::write(folder.path().join("Mixed.fsproj"), PROJECT).unwrap();
+    fs::write(&source, SOURCE).unwrap();
+    build(folder.path());
+    let copy = |name: &str| {
+        let path = folder.path().join(format!("bin/Debug/net10.0/{name}.dll"));
+        ShadowCopy { origin: path.clone(), copy: path }
+    };
+    let known = LoadedProject {
+        path: folder.path().join("Mixed.fsproj").display().to_string(),
+        sources: vec![source.display().to_string()],
+        ..LoadedProject::default()
+    };
+    let others =
+        ["xunit.v3.core", "xunit.v3.common", "xunit.v3.assert", "FsCheck.Xunit.v3", "nunit.framework"];
+    let project =
+        Project { known, own: vec![copy("Mixed")], others: others.map(copy).into(), ..Project::default() };
+    let beginning = StartupContext { project: Some(project), ..StartupContext::in_folder(folder.path()) };
+    let mut session = Session::begin(beginning, Vec::new()).await;
+
+    let built = session.test(&TestSelection::default()).await.run;
+    let there: Vec<_> = built.tests.iter().map(|test| test.name.clone()).collect();
+    assert_eq!(there.len(), 4, "{built:?}");
+    let mut wrong = Vec::new();
+    for (place, text, expected) in SAVES {
+        fs::write(&source, SOURCE.replace(&format!("//{place}"), text)).unwrap();
+        let files = vec![source.display().to_string()];
+        let swap = soon(session.worker.runner.kernel().unwrap().swap(files.clone())).await.unwrap().unwrap();
+        let run = session.test(&TestSelection::default()).await.run;
+        let mut news: Vec<_> = run
+            .tests
+            .iter()
+            .filter(|test| !there.contains(&test.name))
+            .map(|test| (test.name.as_str(), test.outcome == TestOutcome::Passed))
+            .collect();
+        news.sort_unstable();
+        let is_right = match expected {
+            Ok(tests) => swap.is_applied() && news == *tests,
+            Err(code) => codes(&swap) == [*code] && news.is_empty(),
+        };
+        if !is_right || run.tests.len() != there.len() + news.len() {
+            wrong.push(format!("{place}: {text}\n  {news:?} {swap:?} {:?}", run.notes));
+        }
+        fs::write(&source, SOURCE).unwrap();
+        let back = soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap();
+        assert!(back.is_applied(), "{back:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
