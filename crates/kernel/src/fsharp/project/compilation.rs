@@ -1,5 +1,6 @@
 //! How a build calls the compiler of each project: the arguments as msbuild would give them, and where what is made goes to.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,17 +118,25 @@ impl Compilation {
         self.arguments.iter().filter_map(reference)
     }
 
-    /// Other files that options name.
+    /// Files that options name, beside sources.
     pub(super) fn named(&self) -> impl Iterator<Item = PathBuf> {
-        let named = |argument: &String| {
-            let (option, value) = argument.strip_prefix("--")?.split_once(':')?;
-            if matches!(option, "reference" | "refout" | "doc" | "pdb" | "define") {
-                return None;
+        let sources: BTreeSet<PathBuf> = self.sources().collect();
+        let named = |argument: &String| -> Vec<PathBuf> {
+            let Some((option, value)) = argument.strip_prefix("--").and_then(|one| one.split_once(':'))
+            else {
+                return Vec::new();
+            };
+            let paths = || value.split([',', ';']).map(|path| path_from(&self.folder, path));
+            match option {
+                "reference" | "refout" | "doc" | "pdb" | "define" => Vec::new(),
+                // Sources that no repository has are put into the symbols.
+                "embed" => paths().collect(),
+                // What follows the file says something of it.
+                _ => paths().take(1).collect(),
             }
-            let path = path_from(&self.folder, value.split(',').next()?);
-            path.is_file().then_some(path)
         };
-        self.arguments.iter().filter_map(named)
+        let named = self.arguments.iter().flat_map(named);
+        named.filter(move |path| path.is_file() && !sources.contains(path))
     }
 
     /// The value of an option that is given once.
@@ -151,5 +160,22 @@ mod tests {
         assert_eq!(read.references().collect::<Vec<_>>(), [Path::new("/p/B.dll")]);
         assert_eq!((read.option("-o:"), read.option("--doc:")), (Some("obj/A.dll"), None));
         assert_eq!(read.reference_made, None);
+    }
+
+    #[test]
+    fn sources_are_no_files_that_an_option_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["A.fs", "B.fs", "logo.png", "key.snk"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let said =
+            ["--embed:A.fs,B.fs", "--resource:logo.png,A.logo", "--keyfile:key.snk", "--define:A.fs", "A.fs"];
+        let one = Compilation {
+            folder: folder.path().to_owned(),
+            arguments: said.map(str::to_owned).into(),
+            ..Compilation::default()
+        };
+        let expected = ["B.fs", "logo.png", "key.snk"].map(|name| folder.path().join(name));
+        assert_eq!(one.named().collect::<Vec<_>>(), expected);
     }
 }

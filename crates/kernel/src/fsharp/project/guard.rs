@@ -73,22 +73,29 @@ pub(super) fn ambient(project: &Path) -> Vec<PathBuf> {
     own.into_iter().chain(above).collect()
 }
 
-/// What says which commit a folder is at, which a build writes into assemblies.
+/// What says which commit a folder is at, which a build writes into assemblies, and which of its files are of no commit, which go into symbols.
 pub(super) fn commit_files(folder: &Path) -> Vec<PathBuf> {
     let Some(git) = folder.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists()) else {
         return Vec::new();
     };
+    let root = git.parent().unwrap_or(Path::new("/"));
+    let within = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    let mut files: Vec<PathBuf> = within.map(|folder| folder.join(".gitignore")).collect();
     let own = match fs::read_to_string(&git) {
         Ok(text) => match text.trim().strip_prefix("gitdir:") {
-            Some(path) => git.parent().unwrap_or(Path::new("/")).join(path.trim()),
-            None => return vec![git],
+            Some(path) => root.join(path.trim()),
+            None => {
+                files.push(git);
+                return files;
+            }
         },
-        Err(_) => git,
+        Err(_) => git.clone(),
     };
     let common = fs::read_to_string(own.join("commondir")).map(|path| own.join(path.trim()));
     let common = common.unwrap_or_else(|_| own.clone());
     let head = fs::read_to_string(own.join("HEAD")).unwrap_or_default();
-    let mut files = vec![own.join("HEAD"), common.join("packed-refs"), common.join("reftable/tables.list")];
+    files.extend(["packed-refs", "reftable/tables.list", "info/exclude"].map(|name| common.join(name)));
+    files.push(own.join("HEAD"));
     files.extend(head.trim().strip_prefix("ref: ").map(|name| common.join(name)));
     files
 }
@@ -164,5 +171,8 @@ mod tests {
         assert_eq!(before.changed(), None);
         tree.write(".git/refs/heads/main", "0123");
         assert!(before.changed().is_some());
+        let before = Guard::of(commit_files(&tree.path("a")), &[], false);
+        tree.write(".gitignore", "*.fs");
+        assert!(before.changed().unwrap().ends_with(".gitignore has changed"));
     }
 }

@@ -99,6 +99,10 @@ impl Shop {
             ("Lib/Texts.resx", TEXTS),
             ("App/App.fsproj", APP),
             ("App/App.fs", APP_CODE),
+            // Sources that a repository has not are put into the symbols.
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".git/config", "[core]\n\trepositoryformatversion = 0\n"),
+            (".gitignore", "*\n"),
         ] {
             shop.write(name, text);
         }
