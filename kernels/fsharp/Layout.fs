@@ -30,6 +30,9 @@ let private words (text: string) : StringBuilder =
         index <- next
     found
 
+/// A text without its comments and its layout.
+let code (text: string) : string = words(text).ToString()
+
 /// A number by which trees that are structured otherwise are told apart. `isLeftOut` tells of the parts that do not count.
 let private structure (isLeftOut: Placed -> bool) (parts: Placed list) : uint64 =
     let mutable hash = 14695981039346656037UL // FNV-1a

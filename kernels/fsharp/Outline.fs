@@ -34,7 +34,10 @@ type MemberOf =
       /// A name that it uses and that only the type's own code can see, otherwise than as such state; none where it uses none.
       Hidden: string option
       /// Where what follows the member's name begins: a line, and a column from 0.
-      AfterName: int * int }
+      AfterName: int * int
+      /// Of what its type takes from another one, a base or an interface: the arguments that have no type of their own, each with its number from
+      /// 0 and its place; that of the only one without parentheses is told apart.
+      Untyped: (int * Place * bool) list }
 
 type Kind =
     | Function
@@ -83,7 +86,7 @@ type Item =
       Column: int
       /// The text by which two versions are compared; of what is not to be replaced for its layout, without that.
       Text: string
-      /// The words in it.
+      /// The words in it, but for those of comments.
       Words: Set<string>
       /// The attributes on it, each as its name and what it was given.
       Attributes: (string * string) list
@@ -167,7 +170,7 @@ let builderMembers =
         [ "Bind"; "BindReturn"; "Bind2"; "MergeSources"; "Source"; "Delay"; "Run"; "Zero"; "Return"; "ReturnFrom"; "Combine"; "Using"; "For"; "While"
           "TryWith"; "TryFinally"; "Yield"; "YieldFrom" ]
 
-/// The names, operators, keywords and other words of a text; those of strings and comments too.
+/// The names, operators, keywords and other words of a text; those of strings too.
 let wordsIn (text: string) : Set<string> =
     word.Matches text |> Seq.cast<Match> |> Seq.map (fun found -> found.Value.Trim '`') |> Set.ofSeq
 
@@ -489,7 +492,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                   EndLine = whole.EndLine
                   Column = whole.Column
                   Text = (if kinds.Head && why.IsNone && not isInline then text else wholeOf part)
-                  Words = wordsIn text
+                  Words = wordsIn (Layout.code text)
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
                   Rewritten = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> [])
@@ -502,13 +505,27 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Reach = (reach, bindings) ||> List.fold (fun strictest binding -> max strictest (reachOf (binding :: (patternOf binding |> Option.map headOf |> Option.toList))))
                   Fixed = why }
 
+    /// The arguments of a member that have no type in its pattern.
+    member private _.Untyped(arguments: Placed list) : (int * Place * bool) list =
+        let isUntyped (part: Placed) = part.Case = "Named" || part.Case = "Wild"
+        let inside (part: Placed) =
+            match part.Case, nodes "SynPat" part with
+            | "Tuple", parts -> parts
+            | _ -> [ part ]
+        match arguments with
+        | [ only ] when isUntyped only -> [ 0, only.Place, true ]
+        | [ only ] when only.Case = "Paren" ->
+            [ for number, part in nodes "SynPat" only |> List.collect inside |> List.indexed do if isUntyped part then number, part.Place, false ]
+        | _ -> []
+
     /// A member that can be replaced alone; None where it is a part of its type.
-    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, sees: TypeScope, part: Placed) : Item option =
+    member private reader.Member(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, sees: TypeScope, isOfInterface: bool, part: Placed) : Item option =
         match nodes "SynBinding" part, part.Case with
         | [ binding ], "Member" when hasItsLines part.Place ->
             let attributes = attributesOf binding
             let data = node "SynValData" binding
             let isInstance = data |> Option.exists (fun data -> match flags data with isInstance :: _ -> isInstance | [] -> false)
+            let isOverride = data |> Option.exists (fun data -> match flags data with _ :: _ :: isOverride :: _ -> isOverride | _ -> false)
             let isConstructor = data |> Option.bind (node "SynMemberKind") |> Option.exists (fun kind -> kind.Case = "Constructor")
             match patternOf binding with
             | Some pattern when not isConstructor ->
@@ -554,14 +571,15 @@ type private Reader(lines: string[], inString: Set<int>) =
                               Ordinal = 0
                               State = Set.ofList [ for name, _, _ in state -> name ]
                               Hidden = hidden
-                              AfterName = afterName }
+                              AfterName = afterName
+                              Untyped = if isOfInterface || isOverride then reader.Untyped arguments else [] }
                       Names = [ name ]
                       CompiledNames = [ compiledName attributes name ]
                       Line = part.Place.Line
                       EndLine = part.Place.EndLine
                       Column = part.Place.Column
                       Text = text
-                      Words = wordsIn text
+                      Words = wordsIn (Layout.code text)
                       Attributes = attributes
                       Arguments = (if self = "_" then argumentsOf pattern else (argumentsOf pattern).Add self)
                       Rewritten = ofObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
@@ -610,8 +628,8 @@ type private Reader(lines: string[], inString: Set<int>) =
               Mutable = values |> List.filter isMutable |> namesOf }
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
-            definitions @ ofInterfaces |> List.choose (fun one ->
-                reader.Member(scope, openings, isRecursive, name, parameters, sees, one) |> Option.map (fun item -> one, item))
+            (definitions |> List.map (fun one -> false, one)) @ (ofInterfaces |> List.map (fun one -> true, one)) |> List.choose (fun (isOfInterface, one) ->
+                reader.Member(scope, openings, isRecursive, name, parameters, sees, isOfInterface, one) |> Option.map (fun item -> one, item))
         // Overloads have one name; which is which is told by their order.
         let counted = Dictionary<string, int>()
         for _, item in members do

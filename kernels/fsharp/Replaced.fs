@@ -113,6 +113,52 @@ let private candidates (owner: Type) (item: Item) (name: string) : MethodInfo li
     |> Array.filter (fun found -> names |> List.exists (fun name -> found.Name = name || found.Name.EndsWith("." + name, StringComparison.Ordinal)))
     |> List.ofArray
 
+/// A type as code names it, from the root; None where that is not known to be the same type. `parameters` are those of the type that the code is of.
+let rec private inCode (parameters: string list) (kind: Type) : string option =
+    let all (kinds: Type[]) (word: string list -> string) =
+        let words = kinds |> Array.map (inCode parameters) |> List.ofArray
+        if List.forall Option.isSome words then Some(word (List.choose id words)) else None
+    let sourceName (kind: Type) =
+        match kind.GetCustomAttributes(typeof<CompilationSourceNameAttribute>, false) |> Seq.cast<CompilationSourceNameAttribute> |> Seq.tryHead with
+        | Some named -> named.SourceName
+        | None ->
+            let plain = kind.Name.Split('`').[0]
+            if isModule kind && plain.EndsWith("Module", StringComparison.Ordinal) then plain.Substring(0, plain.Length - "Module".Length) else plain
+    let rec path (kind: Type) : string list =
+        let around = if kind.IsNested then path kind.DeclaringType elif isNull kind.Namespace then [] else List.ofArray (kind.Namespace.Split '.')
+        around @ [ sourceName kind ]
+    if kind.IsByRef || kind.IsPointer then None
+    elif kind.IsGenericParameter then if isNull kind.DeclaringMethod then List.tryItem kind.GenericParameterPosition parameters else None
+    elif kind.IsArray then if kind.GetArrayRank() = 1 then all [| kind.GetElementType() |] (fun words -> words.Head + "[]") else None
+    else
+        let name = if kind.IsGenericType then kind.GetGenericTypeDefinition().FullName else kind.FullName
+        let isOf (start: string) = name.StartsWith(start, StringComparison.Ordinal)
+        let arguments = kind.GetGenericArguments()
+        if name = "Microsoft.FSharp.Core.FSharpFunc`2" then all arguments (fun words -> "(" + String.Join(" -> ", words) + ")")
+        elif isOf "System.Tuple`" && arguments.Length < 8 then all arguments (fun words -> "(" + String.Join(" * ", words) + ")")
+        elif isOf "System.ValueTuple`" && arguments.Length < 8 then all arguments (fun words -> "(struct (" + String.Join(" * ", words) + "))")
+        elif kind.IsNested && kind.DeclaringType.IsGenericType then None
+        else
+            let own = Slices.pathInCode (path kind)
+            if Array.isEmpty arguments then Some own else all arguments (fun words -> own + "<" + String.Join(", ", words) + ">")
+
+/// What gives the arguments of a member the types that it was built with, where these are said by its base or its interface alone.
+let typings (assembly: Assembly) (item: Item) : Rewriting list =
+    let inserted (line: int) (column: int) (text: string) = { Line = line; Column = column; Length = 0; Text = text }
+    match item.Kind with
+    | Member one when not (List.isEmpty one.Untyped) ->
+        (match typeOf assembly item.Scope one.Type one.Parameters.Length |> Option.map (fun owner -> candidates owner item item.CompiledNames.Head) with
+         | Some [ built ] ->
+            let given = built.GetParameters()
+            [ for number, place, isBare in one.Untyped do
+                match Array.tryItem number given |> Option.bind (fun parameter -> inCode one.Parameters parameter.ParameterType) with
+                | None -> ()
+                | Some kind ->
+                    if isBare then yield inserted place.Line place.Column "("
+                    yield inserted place.EndLine place.EndColumn (": " + kind + (if isBare then ")" else "")) ]
+         | _ -> [])
+    | _ -> []
+
 /// The method that a declaration is in its assembly and the new one that replaces it; or why there is no such pair. `compiled` is the module
 /// that the declaration was compiled in, and `name` what the function is called there.
 let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (name: string) : Result<MethodInfo * MethodInfo, string> =

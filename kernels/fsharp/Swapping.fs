@@ -40,7 +40,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let mutable testPlaces: Map<string, string * int> = Map.empty
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
-    let sliceOf (path: string) (item: Item, isAdded: bool) : Slices.Slice =
+    let sliceOf (source: Source) (item: Item, isAdded: bool) : Slices.Slice =
         count <- count + 1
         let name = "Swapped" + string count
         let isWord (name: string) = name |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '_')
@@ -50,7 +50,8 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             | Member _ -> item.Names
             | Function
             | Value -> item.CompiledNames
-        { Item = item; File = path; Module = name; IsAdded = isAdded; Names = names }
+        let typed = { item with Rewritten = item.Rewritten @ Replaced.typings source.Baseline.Assembly item }
+        { Item = typed; File = source.Path; Module = name; IsAdded = isAdded; Names = names }
 
     /// Where the code of a declaration stands, with whose rights it is compiled.
     let standingsOf (isOfType: bool) (source: Source) (item: Item) : Isolated.Standing list =
@@ -105,7 +106,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
 
     /// Compiles declarations, and puts them in the place of those that were built.
     let exchangeWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
-        let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source.Path (item, isAdded) ]
+        let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source (item, isAdded) ]
         let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =

@@ -235,4 +235,7 @@ type Account(owner: string, start: int) =
     member _.Plain = 1
 
     interface IComparable with
-        member _.CompareTo(_: obj) = balance
+        member _.CompareTo _ = balance
+
+    interface Collections.Generic.IComparer<string> with
+        member _.Compare(one, other) = one.Length - other.Length

@@ -640,10 +640,16 @@ const EDITS: &[Edit] = &[
     edit("= fun () -> balance", "= fun () -> balance * 10", "Account(\"ada\", 1).Reader ()", ["1", "10"]),
     edit("member _.Plain = 1", "member _.Plain = balance + 1", "Account(\"ada\", 1).Plain", ["1", "2"]),
     edit(
-        "(_: obj) = balance",
-        "(_: obj) = balance * 10",
+        "CompareTo _ = balance",
+        "CompareTo _ = balance * 10",
         "compare (Account(\"ada\", 1)) (Account(\"bob\", 1))",
         ["1", "10"],
+    ),
+    edit(
+        "one.Length - other.Length",
+        "other.Length - one.Length",
+        "(Account(\"ada\", 1) :> System.Collections.Generic.IComparer<string>).Compare(\"abc\", \"a\")",
+        ["2", "-2"],
     ),
     edit(
         "sprintf \"%s%A\" prefix this.Value",
