@@ -24,8 +24,6 @@ type Exchanged =
       /// Whether it runs otherwise than before; what is only compiled once more does not.
       IsNews: bool }
 
-let private isSubmission (assembly: string) = assembly.StartsWith("FSI-ASSEMBLY", StringComparison.Ordinal)
-
 /// A value that was made by code that has changed since.
 type MadeEarlier =
     { /// Its full name, where it may be a value of a module.
@@ -85,7 +83,7 @@ type Affected(assemblies: string list) =
         | _ ->
             let isRead =
                 try
-                    match ofLoaded assembly (fun name -> own.Contains name || isSubmission name) with
+                    match ofLoaded assembly (fun name -> own.Contains name || Turns.isSubmission name) with
                     | Some defined ->
                         graph.Value.Add [ (submissionName assembly, defined) ]
                         true

@@ -443,9 +443,8 @@ let symbolDocumentation (symbol: Symbol) =
     | :? FSharpField as f -> documentedBy f.XmlDoc f.Assembly.FileName f.XmlDocSig
     | _ -> Undocumented
 
-/// Parses and checks a text against the present definitions of the session; nothing runs.
-let check (session: Session) (text: string) : Checked =
-    let parsed, results, _ = session.ParseAndCheckInteraction text
+/// What the service found out about a text.
+let private checkedOf (parsed: FSharpParseFileResults, results: FSharpCheckFileResults, _: FSharpCheckProjectResults) : Checked =
     { Messages = Array.append parsed.Diagnostics results.Diagnostics |> Array.map messageOf |> Array.distinct
       Propose =
         fun line lineText ->
@@ -459,6 +458,9 @@ let check (session: Session) (text: string) : Checked =
             |> List.concat
             |> List.map (fun used -> used.Symbol, used.DisplayContext)
       Assemblies = fun () -> results.ProjectContext.GetReferencedAssemblies() }
+
+/// Parses and checks a text against the present definitions of the session; nothing runs.
+let check (session: Session) (text: string) : Checked = checkedOf (session.ParseAndCheckInteraction text)
 #else
 let private documentationOf (doc: FSharpXmlDoc) =
     match doc with
@@ -495,9 +497,8 @@ let symbolDocumentation (symbol: Symbol) =
     | :? Member as m -> documentedBy m.XmlDoc m.Assembly.FileName m.XmlDocSig
     | _ -> Undocumented
 
-/// Parses and checks a text against the present definitions of the session; nothing runs.
-let check (session: Session) (text: string) : Checked =
-    let parsed, results, _ = session.ParseAndCheckInteraction text |> runHere
+/// What the service found out about a text.
+let private checkedOf (parsed: FSharpParseFileResults, results: FSharpCheckFileResults, _: FSharpCheckProjectResults) : Checked =
     { Messages = Array.append parsed.Errors results.Errors |> Array.map messageOf |> Array.distinct
       Propose =
         fun line lineText ->
@@ -512,7 +513,13 @@ let check (session: Session) (text: string) : Checked =
             |> List.concat
             |> List.map (fun used -> used.Symbol, used.DisplayContext)
       Assemblies = fun () -> results.ProjectContext.GetReferencedAssemblies() }
+
+/// Parses and checks a text against the present definitions of the session; nothing runs.
+let check (session: Session) (text: string) : Checked = checkedOf (session.ParseAndCheckInteraction text |> runHere)
 #endif
+
+/// The same of what the service itself has given, whatever it calls that.
+let checkedBy (results: obj) : Checked = checkedOf (results :?> (FSharpParseFileResults * FSharpCheckFileResults * FSharpCheckProjectResults))
 
 #if FCS_NEW
 /// Runs `work` with a session that refers to these assemblies too, and no longer than that: afterwards the session is as it was, and takes

@@ -42,6 +42,13 @@ let private addedHere (change: Change) (item: Item) (name: string) : bool =
     let isSeen (one: Item) = one.Key <> item.Key && (item.IsRecursiveScope || one.Line < item.Line)
     change.After.Items |> List.exists (fun one -> isNew one && isSeen one && (namesOf change.After one |> List.exists (fun given -> given.Name = name && canMeanWithin item given)))
 
+/// Whether nothing that is opened can come before something that was compiled: both are of one module of a file, which opens nothing behind it.
+let private isInnermost (change: Change) (item: Item) (other: Item) : bool =
+    let isOfModule (one: Item) = match one.Kind with Function | Value -> true | Member _ -> false
+    isOfModule other
+    && other.Scope.Path = item.Scope.Path
+    && not (change.After.LateOpens |> List.exists (fun (path, _) -> path = other.Scope.Path))
+
 /// What else could stand for a name that something new has, and that resolved to something.
 let private unseen (sources: Sources) (changes: Change list) (change: Change) (mention: Resolution.Mention) : (string * string) option =
     let path, name = mention.Slice.File, mention.Name
@@ -51,9 +58,11 @@ let private unseen (sources: Sources) (changes: Change list) (change: Change) (m
     match mention.Declaration with
     | Resolution.InSlice other when other.Module = mention.Slice.Module -> None
     | _ when mention.IsOfObject -> None
+    | Resolution.InSlice other when other.File = path && isInnermost change mention.Slice.Item other.Item -> None
     | Resolution.InSlice other -> if isOfOthers other.File then ambiguous else None
     | Resolution.InEarlier earlier ->
         (match sources.Additions |> List.tryFind (fun one -> one.Module = earlier) with
+         | Some one when one.Of.Path = path && isInnermost change mention.Slice.Item one.Item -> None
          | Some one when isOfOthers one.Of.Path -> ambiguous
          | _ -> None)
     | _ when addedHere change mention.Slice.Item name -> Some("name", "and the file has a new one, which this code may mean")

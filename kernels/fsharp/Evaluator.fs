@@ -211,6 +211,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
 
     /// Runs a submission where an interrupt reaches it.
     let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
+        turns.Next()
         let run () = Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
         try
             thread.Run(fun () -> interruption.Run run)
@@ -609,7 +610,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
         match swapping with
         | None ->
             let obstacle file = { File = file; Code = "no_project"; Name = Path.GetFileName file; Line = 1; Reason = "the session has loaded no project" }
-            { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files }
+            { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = List.map obstacle files; IsRenewed = true }
         | Some swapping ->
             let swap = quietly (fun () -> swapping.Swap(files, Map.ofList texts))
             { swap with Assemblies = List.map surroundings.NameOf swap.Assemblies }
@@ -618,7 +619,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     /// are that can alone.
     member this.SwapAll() : Swap =
         match swapping |> Option.map (fun swapping -> swapping.Unbuilt()) |> Option.defaultValue [] with
-        | [] -> { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = [] }
+        | [] -> { Files = []; Assemblies = []; Swapped = []; Outdated = []; Obstacles = []; IsRenewed = false }
         | files ->
             let together = this.Swap(files, [])
             if not (List.isEmpty together.Obstacles) && files.Length > 1 then
@@ -630,3 +631,4 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
         thread.Replace()
         interruption.End()
         turns.Evaluate(fun () -> endSession session)
+        turns.End()

@@ -151,6 +151,19 @@ let private unoptimized (configuration: obj) (work: unit -> 'T) : 'T =
     finally
         property.SetValue(configuration, kept)
 
+/// What the service finds out about a text in a state of the session's. The session's own state is not touched for it: code that runs may end
+/// meanwhile, and change that.
+let private checkFrom (steps: Steps) (session: Session) (state: obj) (text: string) : Checked =
+    let resolver =
+        match session.GetType().GetFields anyAccess |> Array.tryFind (fun field -> field.Name.StartsWith("legacyReferenceResolver", StringComparison.Ordinal)) with
+        | None -> missing (session.GetType()) "legacyReferenceResolver"
+        | Some field -> field.GetValue session
+    let arguments = [ "legacyReferenceResolver", resolver; "istate", state; "text", box text; "keepAssemblyContents", null ]
+    let begun = call steps.Processor "ParseAndCheckInteraction" arguments
+    let cancellable = typeNamed "Internal.Utilities.Library.Cancellable"
+    let run = match cancellable.GetMethod("runWithoutCancellation", anyAccess) with null -> missing cancellable "runWithoutCancellation" | run -> run
+    checkedBy (run.MakeGenericMethod(begun.GetType().GetGenericArguments()).Invoke(null, [| begun |]))
+
 /// The submissions of one session that are beside its own. They start from what the session is when this is made.
 type Isolated(session: Session) =
     let steps = Steps session
@@ -228,9 +241,13 @@ type Isolated(session: Session) =
     /// Checks a submission as `Run` would compile it; nothing runs. The session may compile and check nothing meanwhile.
     member _.Check(standings: Standing list, text: string) : Checked =
         entitled standings (fun _ ->
-            let ofSession = steps.State
-            steps.State <- state
             try
-                check session text
-            finally
-                steps.State <- ofSession)
+                checkFrom steps session state text
+            with :? MissingMemberException | :? TypeLoadException ->
+                let ofSession = steps.State
+                steps.State <- state
+                try
+                    check session text
+                finally
+                    // Code that has ended meanwhile has put its own there.
+                    if obj.ReferenceEquals(steps.State, state) then steps.State <- ofSession)

@@ -236,6 +236,9 @@ type private Reader(lines: string[], inString: Set<int>) =
         }
         |> String.concat "\n"
 
+    /// Where a declaration stands counts where its code asks for that.
+    let textAt (place: Place) (words: Set<string>) (text: string) = if words.Contains "__LINE__" then text + "\n" + string place.Line else text
+
     let autoOpen = HashSet<string list>()
 
     /// A module that opens itself shows its names where it stands.
@@ -483,6 +486,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                 elif not kinds.Head && isMutable first then Some "it is a mutable value, which keeps what it holds"
                 else named |> List.tryPick (fun (binding, attributes, _) -> fixedBy binding attributes)
             let isInline = named |> List.exists (fun (binding, _, _) -> isInline binding)
+            let mentioned = wordsIn (Layout.code text)
             items.Add
                 { Scope = scope
                   Kind = (if kinds.Head then Function else Value)
@@ -491,8 +495,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Line = whole.Line
                   EndLine = whole.EndLine
                   Column = whole.Column
-                  Text = (if kinds.Head && why.IsNone && not isInline then text else wholeOf part)
-                  Words = wordsIn (Layout.code text)
+                  Text = textAt whole mentioned (if kinds.Head && why.IsNone && not isInline then text else wholeOf part)
+                  Words = mentioned
                   Attributes = named |> List.collect (fun (_, attributes, _) -> attributes)
                   Arguments = (match named with [ binding, _, _ ] -> patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty | _ -> Set.empty)
                   Rewritten = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> [])
@@ -550,6 +554,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                         let rest = lines.[line - 1].Substring(min column lines.[line - 1].Length)
                         if rest.TrimStart().StartsWith(")", StringComparison.Ordinal) && not takesUnit then line, column + rest.IndexOf ')' + 1 else afterName
                     let text = textOf part.Place
+                    let mentioned = wordsIn (Layout.code text)
                     let self = match self with Some "__" | None -> "_" | Some name -> name
                     let isReadable (name, _, isSet) = (if isSet then sees.Mutable else sees.State).Contains name
                     let state, hidden =
@@ -578,8 +583,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Line = part.Place.Line
                       EndLine = part.Place.EndLine
                       Column = part.Place.Column
-                      Text = text
-                      Words = wordsIn (Layout.code text)
+                      Text = textAt part.Place mentioned text
+                      Words = mentioned
                       Attributes = attributes
                       Arguments = (if self = "_" then argumentsOf pattern else (argumentsOf pattern).Add self)
                       Rewritten = ofObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])

@@ -269,7 +269,9 @@ type Swap =
       Swapped: Swapped list
       /// The values that may have been made with what was swapped before it was, and stay as they are.
       Outdated: Swapped list
-      Obstacles: Obstacle list }
+      Obstacles: Obstacle list
+      /// Whether a file has other bytes than it had when it was last read, or built.
+      IsRenewed: bool }
 
 type Request =
     | Hello of Hello
@@ -689,6 +691,7 @@ let encodeSwapped (id: int64) (swap: Swap) =
         writeObjects "swapped" (List.truncate itemLimit swap.Swapped) writeSwapped
         writeObjects "outdated" (List.truncate itemLimit swap.Outdated) writeSwapped
         writeObjects "obstacles" (List.truncate itemLimit swap.Obstacles) writeObstacle
+        writeFlag "isRenewed" swap.IsRenewed
     ]
 
 let encodeStandsBy (id: int64) =

@@ -107,7 +107,7 @@ let private candidates (owner: Type) (item: Item) (name: string) : MethodInfo li
     let names =
         match item.Kind with
         | Function -> [ name ]
-        | Value -> [ "get_" + name ]
+        | Value -> [ "get_" + name; name ] // a generic one is a method
         | Member one -> if one.IsProperty then [ "get_" + name ] else [ name ]
     owner.GetMethods declared
     |> Array.filter (fun found -> names |> List.exists (fun name -> found.Name = name || found.Name.EndsWith("." + name, StringComparison.Ordinal)))
@@ -167,8 +167,12 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
         | Function
         | Value -> moduleOf assembly item.Scope
         | Member one -> typeOf assembly item.Scope one.Type (List.length one.Parameters)
-    let wanted = match item.Kind with Value -> "get_" + name | Function | Member _ -> name
-    match owner, compiled.GetMethods declared |> Array.filter (fun found -> found.Name = wanted) with
+    let isWanted (found: MethodInfo) =
+        match item.Kind with
+        | Value -> found.Name = "get_" + name || (found.Name = name && found.IsGenericMethodDefinition)
+        | Function
+        | Member _ -> found.Name = name
+    match owner, compiled.GetMethods declared |> Array.filter isWanted with
     | None, _ -> Error "what it stands in is not found in the assembly"
     | Some _, found when found.Length <> 1 -> Error("the compiler made " + string found.Length + " methods of it")
     | Some owner, found ->

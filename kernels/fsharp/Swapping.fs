@@ -3,6 +3,7 @@
 module Mainstay.Worker.Swapping
 
 open System
+open System.Collections.Generic
 open System.IO
 open System.Reflection
 open Mainstay.Worker.Baselines
@@ -36,6 +37,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let sources = Sources(session, symbolsOf, assemblies, order, opened)
     let mutable count = 0
     let mutable hear: Affected.Exchanged list -> unit = ignore
+    let lastRead = Dictionary<string, string>() // the hashes of files
     let mutable tests: MainstayDisplay.TestsFinding.SavedTests = { Added = []; Gone = Set.empty }
     let mutable testPlaces: Map<string, string * int> = Map.empty
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
@@ -194,6 +196,11 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                       Affected.IsNews = true } ]
         anew @ again
 
+    /// What was in a file, as it ran where that was not as it was built, and is not any more.
+    let goneFrom (running: Outline option) (change: Change) : Item list =
+        let before = defaultArg running change.Source.Before
+        before.Items |> List.filter (fun item -> change.After.Items |> List.forall (fun one -> one.Key <> item.Key))
+
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
         exchangeAll changes |> Result.map (fun compiled ->
@@ -248,6 +255,12 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             | _ -> () ]
         |> List.distinct
 
+    /// Whether a file has other bytes than it had when it was last read, or built.
+    let isRenewed (path: string, (text: string, hash: string)) =
+        match lastRead.TryGetValue path with
+        | true, last -> last <> hash
+        | _ -> not (sources.Baselines |> List.exists (fun one -> List.contains (path, text) one.Sources))
+
     /// `listener` is told what of each swap was compiled, before the swap is answered; `made` tells then what was made earlier by what changed.
     member _.Follow(listener: Affected.Exchanged list -> unit, made: unit -> Affected.MadeEarlier list) =
         hear <- listener
@@ -286,25 +299,38 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     /// Puts the files in as they are now; of those with an unsaved text, as that is.
     member _.Swap(files: string list, unsaved: Map<string, string>) : Swap =
         let isThere, gone = files |> List.partition (fun path -> unsaved.ContainsKey path || File.Exists path)
+        let told (kept: Item -> string option) (source: Source, item: Item) : Swapped = { Name = item.Shown; File = source.Path; Line = item.Line; Kept = kept item }
         let contents = isThere |> List.map (fun path -> path, (match unsaved.TryFind path with Some text -> hashed text | None -> read path))
         let saved = [ for path, (text, _) in contents -> path, text ]
+        let isRenewed = not (List.isEmpty gone) || List.exists isRenewed contents
+        for path, (_, hash) in contents do lastRead.[path] <- hash
+        let running = isThere |> List.map (fun path -> path, sources.Running path) |> Map.ofList
         let changes, result =
             match gone with
             | [] -> attempt saved mostAttempts Set.empty
             | gone -> sources.Changes(saved, Set.empty), Error [ for path in gone -> refusal path "gone" (Path.GetFileName path) 1 "the file is gone" ]
         let isOther (path: string) =
-            changes |> List.exists (fun (other, change) -> other = path && (match change with Ok change -> not (List.isEmpty change.Items && List.isEmpty change.Restored) | Error _ -> true))
+            let differs (change: Change) = not (List.isEmpty change.Items && List.isEmpty change.Restored && List.isEmpty (goneFrom (sources.Running change.Source.Path) change))
+            changes |> List.exists (fun (other, change) -> other = path && (match change with Ok change -> differs change | Error _ -> true))
         let filesWhere isMeant = [ for path, (_, hash) in contents do if isMeant path then path, hash ]
         match result with
-        | Error obstacles -> { Files = filesWhere isOther; Assemblies = []; Swapped = []; Outdated = []; Obstacles = obstacles }
+        | Error obstacles -> { Files = filesWhere isOther; Assemblies = []; Swapped = []; Outdated = []; Obstacles = obstacles; IsRenewed = isRenewed }
         | Ok swapped ->
+            let removed =
+                [ for path, change in changes do
+                    match change with
+                    | Ok change ->
+                        for item in goneFrom (running.TryFind path |> Option.bind id) change do
+                            yield told (fun _ -> Some "removed") (change.Source, item)
+                    | Error _ -> () ]
             { Files = filesWhere (fun _ -> true)
               Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
-              Swapped = [ for source, item in swapped -> { Name = item.Shown; File = source.Path; Line = item.Line; Kept = keptOf source item } ]
+              Swapped = [ for source, item in swapped -> told (keptOf source) (source, item) ] @ removed
               Outdated =
                 (if List.isEmpty swapped then []
                  else
                     let isSwapped = let names = Set.ofList [ for _, item in swapped -> item.Shown ] in names.Contains
                     // The code runs already, whatever can be told of it.
                     try placed (isSwapped) (madeEarlier ()) with _ -> [])
-              Obstacles = [] }
+              Obstacles = []
+              IsRenewed = isRenewed }

@@ -209,13 +209,11 @@ impl WatcherTask {
                 }
                 Some(told) = told.recv() => {
                     let anew = self.folders.hear(&told);
-                    let missed: Vec<_> = anew.iter().flat_map(|folder| self.files.within(folder)).cloned().collect();
-                    self.in_new_folders.extend(missed.iter().cloned());
-                    let changed: Vec<_> = told.paths.into_iter().chain(missed).collect();
-                    match self.how == Watch::Swap && changed.iter().any(|path| self.files.is_source(path)) {
-                        true => self.changes.add_sources(changed, Instant::now()),
-                        false => self.changes.add(changed, Instant::now()),
-                    }
+                    self.changed(told.paths, &anew);
+                }
+                () = self.folders.suspected() => {
+                    let anew = self.folders.look();
+                    self.changed(Vec::new(), &anew);
                 }
                 Some(ended) = self.swaps.next() => self.swap_ended(ended).await,
                 Some(answered) = self.questions.next() => {
@@ -231,6 +229,20 @@ impl WatcherTask {
                     self.in_new_folders.clear();
                 }
             }
+        }
+    }
+
+    /// Takes in that files changed, and that these folders are watched anew: of what happened in them meanwhile nothing is known.
+    fn changed(&mut self, paths: Vec<PathBuf>, anew: &[PathBuf]) {
+        let missed: Vec<_> = anew.iter().flat_map(|folder| self.files.within(folder)).cloned().collect();
+        self.in_new_folders.extend(missed.iter().cloned());
+        let changed: Vec<_> = paths.into_iter().chain(missed).collect();
+        if changed.is_empty() {
+            return;
+        }
+        match self.how == Watch::Swap && changed.iter().any(|path| self.files.is_source(path)) {
+            true => self.changes.add_sources(changed, Instant::now()),
+            false => self.changes.add(changed, Instant::now()),
         }
     }
 
@@ -266,10 +278,9 @@ impl WatcherTask {
     /// Compares what a session with a new worker holds to be unbuilt with what its worker runs. It may have been taken back while nobody watched.
     async fn look_at_unbuilt(&mut self, session: SessionId) {
         // A session that is gone by now has nothing to be looked at.
-        let Ok(status) = self.client().status(session).await else { return };
-        if self.how != Watch::Swap {
+        let (true, Ok(status)) = (self.how == Watch::Swap, self.client().status(session).await) else {
             return;
-        }
+        };
         let unbuilt = status.session.unbuilt.keys();
         let code: BTreeSet<String> = unbuilt.filter(|path| is_code(path)).cloned().collect();
         if !code.is_empty() {

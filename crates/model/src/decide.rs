@@ -398,7 +398,8 @@ impl Draft<'_> {
             SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted
         );
         let waited = swap.files.keys().any(|file| self.session.unbuilt.contains_key(file));
-        if is_up && (waited || !swap.is_nothing()) {
+        if is_up && (waited || swap.is_renewed || !swap.is_nothing()) {
+            let swap = Swap { is_renewed: false, ..swap };
             self.record(of(Source::System), EventBody::SourcesSwapped(Box::new(swap)));
         }
     }

@@ -15,7 +15,7 @@ pub struct Swap {
     /// The names of the assemblies whose code changed, of those that the session's code rests on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assemblies: Vec<String>,
-    /// The declarations that run as their files have them now and did not before.
+    /// The declarations that run as their files have them now and did not before, and those that their files have no more.
     #[serde(default)]
     pub swapped: Vec<SwappedDeclaration>,
     /// The values that may have been made with what was swapped, before it was. They stay as they are until the next worker.
@@ -24,6 +24,9 @@ pub struct Swap {
     /// Why nothing was swapped; empty where everything was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obstacles: Vec<SwapObstacle>,
+    /// Whether a file has other bytes than it had when it was last read, or built. An event says so of itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_renewed: bool,
 }
 
 /// A declaration that runs as its file has it now.
@@ -55,6 +58,8 @@ pub enum KeptVersion {
     Signature,
     /// It is inline: what is no source of the project contains it as it was built.
     Inline,
+    /// It is gone from its file: what is no source of the project has it as it was built.
+    Removed,
 }
 
 impl KeptVersion {
@@ -66,6 +71,7 @@ impl KeptVersion {
             Self::Run => "a run that goes on ends as it began",
             Self::Signature => "with another signature: code of the session calls it as it was",
             Self::Inline => "inline: code of the session contains it as it was built",
+            Self::Removed => "gone from its file: code of the session has it as it was built",
         }
     }
 }
@@ -99,6 +105,12 @@ impl Swap {
     /// Whether the files' code runs now.
     pub const fn is_applied(&self) -> bool {
         self.obstacles.is_empty()
+    }
+
+    /// The files that were saved, as far as they are otherwise than what ran. Obstacles may stand in others, which are as they were.
+    pub fn saved(&self) -> impl Iterator<Item = &String> {
+        let is_meant = |obstacle: &&SwapObstacle| self.files.is_empty() || obstacle.code == "gone";
+        self.files.keys().chain(self.obstacles.iter().filter(is_meant).map(|obstacle| &obstacle.file))
     }
 
     /// Whether nothing was to be done: the code was the files' already.

@@ -1,9 +1,21 @@
-//! The folders that are watched. One that is gone is waited for: its parent, or who stands for that, tells when it comes back.
+//! The folders that are watched. One that is gone is waited for: its parent, or who stands for that, tells when it comes back. Of one that a
+//! process works in the system does not tell that it is gone, so it is looked at after something in it was removed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::time::{Instant, sleep_until};
+
+/// How often folders are looked at in which something was removed.
+const LOOK: Duration = Duration::from_millis(250);
+/// For how long after that.
+const SUSPECT: Duration = Duration::from_secs(10);
+
+/// What tells a folder from another one with its name.
+type Identity = (u64, u64);
 
 /// What the system told of some paths.
 #[derive(Debug)]
@@ -20,7 +32,9 @@ pub(super) struct Folders {
     most: usize,
     wanted: BTreeSet<PathBuf>,
     /// Those that are there, and for each of the others the next above it that is.
-    watched: BTreeSet<PathBuf>,
+    watched: BTreeMap<PathBuf, Identity>,
+    /// When it is looked next whether folders were removed without a word, and until when.
+    looks: Option<(Instant, Instant)>,
     /// Whether it was said that some cannot be watched.
     is_failure_told: bool,
     /// Whether it was said that some are left out.
@@ -42,7 +56,8 @@ impl Folders {
             watcher,
             most,
             wanted: BTreeSet::new(),
-            watched: BTreeSet::new(),
+            watched: BTreeMap::new(),
+            looks: None,
             is_failure_told: false,
             is_limit_told: false,
         }
@@ -64,62 +79,109 @@ impl Folders {
         let PathChange { paths, are_gone } = told;
         let mut is_other = false;
         for path in paths {
-            if *are_gone && self.watched.remove(path) {
+            if *are_gone && self.watched.remove(path).is_some() {
                 // What is gone has taken its watch with it, what was renamed has not.
                 self.watcher.unwatch(path).ok();
                 is_other = true;
             }
             is_other |= self.awaited().any(|wanted| wanted.starts_with(path));
         }
-        if !is_other {
+        if *are_gone {
+            let now = Instant::now();
+            let next = self.looks.map_or(now + LOOK, |(next, _)| next);
+            self.looks = Some((next, now + SUSPECT));
+        }
+        if is_other { self.renewed() } else { Vec::new() }
+    }
+
+    /// Waits until the folders are to be looked at; for ever where none may have been removed without a word.
+    pub(super) async fn suspected(&self) {
+        match self.looks {
+            Some((next, _)) => sleep_until(next).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Looks whether the folders are those that are watched. Gives those that are watched anew, as [`hear`](Self::hear) does.
+    pub(super) fn look(&mut self) -> Vec<PathBuf> {
+        let next = Instant::now() + LOOK;
+        self.looks = self.looks.filter(|(_, until)| next < *until).map(|(_, until)| (next, until));
+        if self.watched.iter().all(|(folder, known)| identity(folder) == Some(*known)) {
             return Vec::new();
         }
+        self.forget_replaced();
+        self.renewed()
+    }
+
+    /// Watches what is wanted and not watched; gives what of it is watched now.
+    fn renewed(&mut self) -> Vec<PathBuf> {
         let awaited: Vec<PathBuf> = self.awaited().cloned().collect();
         self.renew();
-        awaited.into_iter().filter(|folder| self.watched.contains(folder)).collect()
+        awaited.into_iter().filter(|folder| self.watched.contains_key(folder)).collect()
     }
 
     /// Those that are wanted and not watched.
     fn awaited(&self) -> impl Iterator<Item = &PathBuf> {
-        self.wanted.difference(&self.watched)
+        self.wanted.iter().filter(|folder| !self.watched.contains_key(*folder))
+    }
+
+    /// Lets go of those whose names others have now, or none.
+    fn forget_replaced(&mut self) {
+        let Self { watcher, watched, .. } = self;
+        watched.retain(|folder, known| {
+            let is_there = identity(folder) == Some(*known);
+            if !is_there {
+                watcher.unwatch(folder).ok();
+            }
+            is_there
+        });
     }
 
     fn renew(&mut self) {
-        let mut watched = BTreeSet::new();
+        self.forget_replaced();
+        let mut watched = BTreeMap::new();
         for folder in self.wanted.clone() {
             // A folder may come while the one above it begins to be watched, which then says nothing of it.
             while let Some(there) = there(&folder) {
                 let is_watched = self.watch(there);
                 if self::there(&folder) == Some(there) {
-                    watched.extend(is_watched.then(|| there.to_owned()));
+                    watched.extend(is_watched.map(|known| (there.to_owned(), known)));
                     break;
                 }
             }
         }
-        for unwanted in self.watched.difference(&watched) {
+        for unwanted in self.watched.keys().filter(|folder| !watched.contains_key(*folder)) {
             self.watcher.unwatch(unwanted).ok();
         }
         self.watched = watched;
     }
 
-    fn watch(&mut self, folder: &Path) -> bool {
-        if self.watched.contains(folder) {
-            return true;
+    /// Watches a folder; none where that cannot be.
+    fn watch(&mut self, folder: &Path) -> Option<Identity> {
+        if let Some(known) = self.watched.get(folder) {
+            return Some(*known);
         }
+        // What takes its place from here on is another one than is known.
+        let identity = identity(folder)?;
         match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => {
-                self.watched.insert(folder.to_owned());
-                true
+                self.watched.insert(folder.to_owned(), identity);
+                Some(identity)
             }
             Err(error) => {
                 if folder.is_dir() && !self.is_failure_told {
                     self.is_failure_told = true;
                     tracing::warn!(folder = %folder.display(), %error, "a folder cannot be watched; what changes in it is seen at the next look");
                 }
-                false
+                None
             }
         }
     }
+}
+
+/// None where there is no folder.
+fn identity(folder: &Path) -> Option<Identity> {
+    folder.metadata().ok().filter(std::fs::Metadata::is_dir).map(|about| (about.dev(), about.ino()))
 }
 
 /// The folder, or the next above it that is there.
@@ -157,6 +219,10 @@ mod tests {
             Self { root, folders, told }
         }
 
+        fn watched(&self) -> Vec<PathBuf> {
+            self.folders.watched.keys().cloned().collect()
+        }
+
         fn path(&self, name: &str) -> PathBuf {
             self.root.path().join(name)
         }
@@ -185,10 +251,10 @@ mod tests {
         let (above, folder) = (world.path("a"), world.path("a/b"));
         fs::remove_dir_all(&above).unwrap();
         let root = world.root.path().to_owned();
-        world.hear_until(|folders, _, _| folders.watched.contains(&root));
+        world.hear_until(|folders, _, _| folders.watched.contains_key(&root));
         fs::create_dir_all(&folder).unwrap();
         world.hear_until(|_, _, anew| anew.contains(&folder));
-        assert_eq!(world.folders.watched, BTreeSet::from([folder]));
+        assert_eq!(world.watched(), [folder]);
         world.hears_of("a/b/x.fsx");
     }
 
@@ -203,12 +269,28 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_a_process_works_in_is_watched_when_it_is_made_again() {
+        let mut world = World::watching("a");
+        let (folder, file) = (world.path("a"), world.path("a/x.fsx"));
+        fs::write(&file, "old").unwrap();
+        let _held = fs::File::open(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        world.hear_until(|folders, told, _| told.are_gone && folders.looks.is_some());
+        // The system may have told of it after all: then it is watched already.
+        let anew = world.folders.look();
+        assert!(anew.is_empty() || anew == [folder.clone()]);
+        assert_eq!(world.folders.watched.get(&folder).copied(), identity(&folder));
+        world.hears_of("a/x.fsx");
+    }
+
+    #[test]
     fn no_more_folders_are_watched_than_allowed() {
         let mut world = World::watching("a");
         fs::create_dir(world.path("b")).unwrap();
         world.folders.most = 1;
         world.folders.set(BTreeSet::from([world.path("a"), world.path("b")]));
-        assert_eq!(world.folders.watched, BTreeSet::from([world.path("a")]));
+        assert_eq!(world.watched(), [world.path("a")]);
         assert!(world.folders.is_limit_told);
     }
 }

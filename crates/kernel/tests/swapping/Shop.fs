@@ -239,3 +239,8 @@ type Account(owner: string, start: int) =
 
     interface Collections.Generic.IComparer<string> with
         member _.Compare(one, other) = one.Length - other.Length
+
+module Generics =
+    let none<'a> : 'a list = []
+    let nothing = []
+    let counts () = List.length none<int> + List.length<int> nothing

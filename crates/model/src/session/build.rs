@@ -79,16 +79,17 @@ impl Session {
 
     /// Takes in which files' code runs now without a build, or which files wait for one.
     pub(super) fn swap_sources(&mut self, swap: &Swap, at: Seq) {
-        for file in swap.files.keys().chain(swap.obstacles.iter().map(|obstacle| &obstacle.file)) {
+        for file in swap.saved() {
             self.obstacles.remove(file);
             if swap.is_applied() {
                 self.unbuilt.remove(file);
             } else {
                 self.unbuilt.insert(file.clone(), at);
             }
-        }
-        for obstacle in &swap.obstacles {
-            self.obstacles.entry(obstacle.file.clone()).or_insert_with(|| obstacle.clone());
+            let own = swap.obstacles.iter().find(|obstacle| obstacle.file == *file);
+            if let Some(obstacle) = own.or(swap.obstacles.first()) {
+                self.obstacles.insert(file.clone(), obstacle.clone());
+            }
         }
     }
 

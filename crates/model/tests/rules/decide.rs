@@ -1023,6 +1023,12 @@ fn what_is_saved_and_does_not_run_is_told_with_its_reason_until_it_does() {
         let files = [(file.to_owned(), String::new())].into();
         Step::Swapped(Swap { files, obstacles: obstacle.into_iter().collect(), ..Swap::default() })
     };
+    // A save of the one that the other does not go with.
+    let elsewhere = |step: Step| {
+        let Step::Swapped(mut swap) = step else { unreachable!() };
+        swap.files = [(a.to_owned(), String::new())].into();
+        Step::Swapped(swap)
+    };
     let build = Step::Command(SessionCommand::Work(JobSpec::Build));
     let built = Step::Built {
         of_running: true,
@@ -1030,6 +1036,8 @@ fn what_is_saved_and_does_not_run_is_told_with_its_reason_until_it_does() {
     };
     let mut story = after(ready());
     for (step, words) in [
+        (elsewhere(swap(b, Some("it has the name"))), Some("a.fs; Item (b.fs:3): it has the name")),
+        (swap(a, None), None),
         (swap(b, Some("Item\nchanged")), Some("b.fs; Item changed (b.fs:3)")),
         (swap(a, None), Some("b.fs; Item changed (b.fs:3)")),
         (swap(b, Some("it has an error")), Some("b.fs; Item (b.fs:3): it has an error")),

@@ -644,7 +644,7 @@ pub(crate) fn any_swap() -> impl Strategy<Value = Swap> {
     let whole = (vec(declaration(), 0..3), vec(declaration(), 0..2), vec(any_text(), 0..2));
     (files, whole, vec(obstacle, 0..2)).prop_map(|(files, (swapped, outdated, assemblies), obstacles)| {
         match obstacles.is_empty() {
-            true => Swap { files, assemblies, swapped, outdated, obstacles },
+            true => Swap { files, assemblies, swapped, outdated, ..Swap::default() },
             false => Swap { files, obstacles, ..Swap::default() },
         }
     })

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command as Program;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mainstay_kernel::{Project, ShadowCopy, StartupContext};
 use mainstay_model::{KeptVersion, LoadedProject, Swap, SwappedDeclaration};
@@ -211,6 +213,17 @@ async fn other_files_see_what_a_file_added(shop: &Shop, session: &mut Session) {
     shop.restore("Later.fs");
     assert!(shop.swap(session, &["Early.fs", "Later.fs"]).await.is_applied());
 
+    // What a file adds itself comes first, where another has added the same and is named.
+    shop.save("Early.fs", "let helper", "let same (x: int) = x + 5\n    let helper");
+    let own = "let same (x: int) = x * 100\n    let callsPlain (x: int) = same x + Early.same 0";
+    shop.save("Later.fs", "let callsPlain (x: int) = Basics.plain x", own);
+    let swapped = shop.swap(session, &["Early.fs", "Later.fs"]).await;
+    assert!(swapped.is_applied(), "{swapped:?}");
+    assert_eq!(session.value("Later.callsPlain 1").await, "105");
+    shop.restore("Early.fs");
+    shop.restore("Later.fs");
+    assert!(shop.swap(session, &["Early.fs", "Later.fs"]).await.is_applied());
+
     // What bears the name of something else hides it, in a save of its own or in the same, and shows it again when it is gone.
     let rounded = "Rounding.rounded 1.5";
     shop.save("Early.fs", "let helper", "let ceil (x: float) = floor x\n    let helper");
@@ -281,6 +294,34 @@ seen"#;
     shop.save("Shop.fs", "let plain (x: int) = x + 1", "let added = 5\n    let plain (x: int) = x * added");
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
+
+    // A save that changes nothing that runs is one all the same, and what names its line runs with the new one.
+    shop.save("Shop.fs", "module Basics =\n", "module Basics =\n    // said\n");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Basics.place ()").await, "(\"65\", \"Shop.fs\")", "{swap:?}");
+    shop.save("Early.fs", "let helper", "// said\n    let helper");
+    let said = shop.swap(&session, &["Early.fs"]).await;
+    let again = shop.swap(&session, &["Early.fs"]).await;
+    assert_eq!(
+        (said.is_nothing(), said.is_renewed, again.is_renewed),
+        (true, true, false),
+        "{said:?} {again:?}"
+    );
+    shop.restore("Early.fs");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(&session, &["Early.fs", "Shop.fs"]).await.is_applied());
+
+    // What is gone from its file is told once, and is there again when it is.
+    let seqs = "    let seqs (n: int) = seq { for i in 1 .. n -> i }\n";
+    shop.save("Shop.fs", seqs, "");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    let gone = ("Shop.Basics.seqs", Some(KeptVersion::Removed));
+    assert!(kept(&swap).contains(&gone) && swap.is_applied(), "{swap:?}");
+    let again = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(again.is_nothing(), "{again:?}");
+    shop.restore("Shop.fs");
+    let swap = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
 
     other_files_see_what_a_file_added(&shop, &mut session).await;
     callers_use_what_has_another_signature(&shop, &mut session).await;
@@ -657,6 +698,14 @@ const EDITS: &[Edit] = &[
         "Box(1).Shown \"a\"",
         ["\"a1\"", "\"a/1\""],
     ),
+    // A value that is generic is a method.
+    edit(
+        "let none<'a> : 'a list = []",
+        "let none<'a> : 'a list = [ Unchecked.defaultof<'a> ]",
+        "Generics.counts ()",
+        ["0", "1"],
+    ),
+    edit("let nothing = []", "let nothing : 'a list = []", "Generics.counts ()", ["0", "0"]),
     // Layout alone changes nothing, wherever it is.
     edit("      Y: int }", "      Y:  int // down\n    }", "Point.Origin.Sum", ["0", "0"]),
     edit("    let Fixed = 4", "    let Fixed =\n        4 // four", "Basics.Fixed", ["4", "4"]),
@@ -793,4 +842,41 @@ async fn what_cannot_be_put_in_is_said_with_its_reason_and_nothing_changes() {
     shop.restore("Shop.fs");
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), OBSTACLES.len(), wrong.join("\n"));
     assert_eq!(session.value("Basics.plain 1, Basics.usesSecret 1, Basket(1).Unit()").await, "(2, 5, 1)");
+}
+
+#[tokio::test]
+async fn what_code_defines_that_ends_while_a_save_is_put_in_stays() {
+    let shop = Shop::build();
+    let mut session = shop.session().await;
+    let runner = session.worker.runner.clone();
+    let path = shop.path("Shop.fs");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let saving = tokio::spawn(async move {
+        let mut saves = 0;
+        while !over.load(Ordering::SeqCst) {
+            saves += 1;
+            let plain = format!("let plain (x: int) = x + {saves}");
+            let text = Shop::original("Shop.fs").replace("let plain (x: int) = x + 1", &plain);
+            fs::write(&path, text).unwrap();
+            let swap =
+                runner.kernel().unwrap().swap(vec![path.display().to_string()]).await.unwrap().unwrap();
+            assert!(swap.is_applied(), "{swap:?}");
+        }
+        saves
+    });
+    let mut defined = Vec::new();
+    for round in 0..12 {
+        // Each begins where the one before it may end within a check.
+        let names: Vec<_> = (0..4).map(|part| format!("d{round}_{part}")).collect();
+        let parts =
+            names.iter().map(|name| format!("let {name} = 1\nSystem.Threading.Thread.Sleep {}", 7 * round));
+        let ran = session.eval(&parts.collect::<Vec<_>>().join("\n;;\n")).await;
+        assert_eq!(ran.report.ending, JobEnding::Completed, "{:?}", ran.report);
+        defined.extend(names);
+    }
+    is_over.store(true, Ordering::SeqCst);
+    let saves = saving.await.unwrap();
+    let all = answer(&mut session, &format!("List.sum [ {} ]", defined.join("; "))).await;
+    assert_eq!(all, defined.len().to_string(), "after {saves} saves");
 }

@@ -84,8 +84,7 @@ impl PendingChanges {
 
     /// Takes in which files wait for a build now. What a later save has mended needs none.
     fn hear_swap(&mut self, swap: &Swap) {
-        let files = swap.files.keys().chain(swap.obstacles.iter().map(|obstacle| &obstacle.file));
-        for file in files {
+        for file in swap.saved() {
             if is_buildable(swap) {
                 self.refused.insert(file.clone());
             } else {
