@@ -5,6 +5,8 @@ mod affected;
 mod ahead;
 mod coverage;
 
+mod deltas;
+
 mod awaits;
 
 mod conditional_code;

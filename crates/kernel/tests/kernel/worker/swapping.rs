@@ -23,18 +23,23 @@ const CRLF: &str = "module Shop.Crlf\r\nlet lines () =\r\n    \"\"\"a\r\nb\"\"\"
 /// The project in a folder of its own, built.
 pub(super) struct Shop {
     folder: TempDir,
+    configuration: &'static str,
 }
 
 impl Shop {
     pub(super) fn build() -> Self {
+        Self::build_for("Debug")
+    }
+
+    pub(super) fn build_for(configuration: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/swapping");
         for file in SOURCES[..4].iter().chain(&["Shop.fsproj"]) {
             fs::copy(sources.join(file), folder.path().join(file)).unwrap();
         }
         fs::write(folder.path().join("Crlf.fs"), CRLF).unwrap();
-        build(folder.path());
-        Self { folder }
+        build_as(folder.path(), configuration);
+        Self { folder, configuration }
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -58,7 +63,7 @@ impl Shop {
     }
 
     fn beginning(&self) -> StartupContext {
-        let path = self.path("bin/Debug/net10.0/Shop.dll");
+        let path = self.path(&format!("bin/{}/net10.0/Shop.dll", self.configuration));
         let known = LoadedProject {
             path: self.path("Shop.fsproj").display().to_string(),
             sources: SOURCES.map(|file| self.path(file).display().to_string()).into(),
@@ -86,9 +91,14 @@ impl Shop {
 
 /// Builds the project in a folder; gives the host that runs what came of it.
 pub(super) fn build(folder: &Path) -> PathBuf {
+    build_as(folder, "Debug")
+}
+
+fn build_as(folder: &Path, configuration: &str) -> PathBuf {
     let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
     let output = Program::new(&host)
         .args(["build", "-v:quiet", "-nologo", "-nodeReuse:false", "-p:UseSharedCompilation=false"])
+        .args(["-c", configuration])
         .current_dir(folder)
         .output()
         .unwrap();
