@@ -8,7 +8,7 @@ pub struct Installation {
     /// The name of the package manager, for people; none where nothing is known of it.
     pub by: Option<&'static str>,
     /// The command that puts a newer version in its place, or what to do. `dist` stands for the folder with the newer packages: of no registry
-    /// is it sure that what it calls `mainstay` is this.
+    /// is it sure that what it calls so is this.
     pub upgrade: String,
     /// The command that takes the program away, or what to do.
     pub uninstall: String,
@@ -48,39 +48,39 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "uv",
-        &["uv", "tools", "mainstay"],
-        "uv tool install --upgrade --no-index --find-links dist mainstay",
-        "uv tool uninstall mainstay",
+        &["uv", "tools", "mainstay-sessions"],
+        "uv tool install --upgrade --no-index --find-links dist mainstay-sessions",
+        "uv tool uninstall mainstay-sessions",
     ),
     rule(
         "uvx",
         &["uv", "archive-v0"],
-        "uvx --no-index --find-links dist mainstay",
-        "nothing is installed: `uv cache clean mainstay` empties what uvx keeps",
+        "uvx --no-index --find-links dist mainstay-sessions",
+        "nothing is installed: `uv cache clean mainstay-sessions` empties what uvx keeps",
     ),
     rule(
         "pipx",
-        &["pipx", "venvs", "mainstay"],
-        "pipx install --force --pip-args='--no-index --find-links dist' mainstay",
-        "pipx uninstall mainstay",
+        &["pipx", "venvs", "mainstay-sessions"],
+        "pipx install --force --pip-args='--no-index --find-links dist' mainstay-sessions",
+        "pipx uninstall mainstay-sessions",
     ),
     rule(
         "npx",
         &["_npx"],
-        "npx --package dist/mainstay-VERSION.tgz --package dist/mainstay-linux-x64-VERSION.tgz mainstay",
+        "npx --package dist/mainstay-sessions-VERSION.tgz --package dist/mainstay-sessions-linux-x64-VERSION.tgz mainstay",
         "nothing is installed: `npm cache clean --force` empties what npx keeps",
     ),
     rule(
         "npm",
         &["lib", "node_modules"],
-        "npm install -g dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
-        "npm uninstall -g mainstay @mainstay/linux-x64",
+        "npm install -g dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
+        "npm uninstall -g mainstay-sessions @mainstay-sessions/linux-x64",
     ),
     rule(
         "npm",
         &["node_modules"],
-        "npm install dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
-        "npm uninstall mainstay @mainstay/linux-x64",
+        "npm install dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
+        "npm uninstall mainstay-sessions @mainstay-sessions/linux-x64",
     ),
     rule("Homebrew", &["Cellar", "mainstay"], "brew upgrade mainstay", "brew uninstall mainstay"),
     rule("cargo", &[".cargo", "bin"], "cargo install --path crates/mainstay", "cargo uninstall mainstay"),
@@ -115,8 +115,8 @@ impl Installation {
             let pip = format!("{} -m pip", environment.join("bin/python").display());
             return Self {
                 by: Some("pip"),
-                upgrade: format!("{pip} install --upgrade --no-index --find-links dist mainstay"),
-                uninstall: format!("{pip} uninstall mainstay"),
+                upgrade: format!("{pip} install --upgrade --no-index --find-links dist mainstay-sessions"),
+                uninstall: format!("{pip} uninstall mainstay-sessions"),
             };
         }
         if program == Path::new("/usr/bin/mainstay") && is_file(Path::new("/var/lib/dpkg/info/mainstay.list"))
@@ -173,33 +173,33 @@ mod tests {
                 "dnx mainstay --source dist",
             ),
             (
-                "/home/ada/.local/share/uv/tools/mainstay/bin/mainstay".to_owned(),
-                "uv tool install --upgrade --no-index --find-links dist mainstay",
+                "/home/ada/.local/share/uv/tools/mainstay-sessions/bin/mainstay".to_owned(),
+                "uv tool install --upgrade --no-index --find-links dist mainstay-sessions",
             ),
             (
                 "/home/ada/.cache/uv/archive-v0/Xy/bin/mainstay".to_owned(),
-                "uvx --no-index --find-links dist mainstay",
+                "uvx --no-index --find-links dist mainstay-sessions",
             ),
             (
-                "/home/ada/.local/share/pipx/venvs/mainstay/bin/mainstay".to_owned(),
-                "pipx install --force --pip-args='--no-index --find-links dist' mainstay",
+                "/home/ada/.local/share/pipx/venvs/mainstay-sessions/bin/mainstay".to_owned(),
+                "pipx install --force --pip-args='--no-index --find-links dist' mainstay-sessions",
             ),
             (
                 "/home/ada/shop/.venv/bin/mainstay".to_owned(),
-                "/home/ada/shop/.venv/bin/python -m pip install --upgrade --no-index --find-links dist mainstay",
+                "/home/ada/shop/.venv/bin/python -m pip install --upgrade --no-index --find-links dist mainstay-sessions",
             ),
             (
-                "/usr/local/lib/node_modules/mainstay/node_modules/mainstay-linux-x64/bin/mainstay"
+                "/usr/local/lib/node_modules/mainstay-sessions/node_modules/@mainstay-sessions/linux-x64/bin/mainstay"
                     .to_owned(),
-                "npm install -g dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
+                "npm install -g dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
             ),
             (
-                "/home/ada/shop/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
-                "npm install dist/mainstay-VERSION.tgz dist/mainstay-linux-x64-VERSION.tgz",
+                "/home/ada/shop/node_modules/@mainstay-sessions/linux-x64/bin/mainstay".to_owned(),
+                "npm install dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
             ),
             (
-                "/home/ada/.npm/_npx/1f/node_modules/mainstay-linux-x64/bin/mainstay".to_owned(),
-                "npx --package dist/mainstay-VERSION.tgz --package dist/mainstay-linux-x64-VERSION.tgz mainstay",
+                "/home/ada/.npm/_npx/1f/node_modules/@mainstay-sessions/linux-x64/bin/mainstay".to_owned(),
+                "npx --package dist/mainstay-sessions-VERSION.tgz --package dist/mainstay-sessions-linux-x64-VERSION.tgz mainstay",
             ),
             ("/opt/homebrew/Cellar/mainstay/0.1.0/bin/mainstay".to_owned(), "brew upgrade mainstay"),
             ("/usr/bin/mainstay".to_owned(), "sudo apt install ./dist/mainstay_VERSION_amd64.deb"),

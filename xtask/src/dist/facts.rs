@@ -18,7 +18,7 @@ const TIME_REMEDY: &str = "set SOURCE_DATE_EPOCH to the time of the release in s
 /// What every package says of the program.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// The name of the program and of its packages.
+    /// The name of the program. Its packages may have others, which are in `names`.
     pub(crate) name: String,
     /// The version, as Semantic Versioning has it.
     pub(crate) version: String,

@@ -2,6 +2,7 @@
 //! and a `Containerfile`. Each is filled in from a template.
 
 use super::facts::{Facts, Package, Program};
+use super::names::WINGET as WINGET_ID;
 use super::platform::Format;
 
 const FORMULA: &str = include_str!("templates/formula.rb");
@@ -43,15 +44,14 @@ pub(crate) fn formula(facts: &Facts, archives: &[(&Program, Archive)]) -> Packag
 
 /// Returns winget's manifest for an archive for Windows, which is three files.
 pub(crate) fn winget(facts: &Facts, program: &Program, (file, hash): Archive) -> Vec<Package> {
-    let id = format!("{}.{}", facts.name, facts.name);
     let folder = facts.archive_name(program.platform);
     let of = |(ending, template): (&str, &str)| {
         let text = filled(template, facts)
-            .replace("@ID@", &id)
+            .replace("@ID@", WINGET_ID)
             .replace("@URL@", &facts.download(file))
             .replace("@HASH@", &hash.to_uppercase())
             .replace("@PROGRAM@", &format!("{folder}\\bin\\{}", program.platform.executable(&facts.name)));
-        Package { name: format!("{id}{ending}.yaml"), bytes: text.into_bytes() }
+        Package { name: format!("{WINGET_ID}{ending}.yaml"), bytes: text.into_bytes() }
     };
     WINGET.map(of).into()
 }

@@ -10,6 +10,7 @@ mod dependencies;
 mod facts;
 mod licences;
 mod manifests;
+mod names;
 mod npm;
 mod nuget;
 mod options;

@@ -1,4 +1,5 @@
-//! The npm packages: one that users install, and one for each platform, of which npm takes the right one by `os` and `cpu`.
+//! The npm packages: one that users install, and one for each platform, of which npm takes the right one by `os` and `cpu`. npx
+//! starts the only command of a package, so it need not have the name of the package.
 //!
 //! Nothing runs when they are installed: scripts of packages are switched off in many places.
 
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::archive::Files;
 use super::facts::{Facts, Package, Program};
+use super::names::NPM;
 use super::platform::Platform;
 
 /// Starts the program of the platform's package.
@@ -17,22 +19,22 @@ const LAUNCHER: &str = include_str!("templates/launcher.js");
 pub(crate) fn launcher(facts: &Facts, programs: &[Program]) -> io::Result<Package> {
     let of_platforms: Map<_, _> = programs
         .iter()
-        .map(|program| (platform_name(facts, program.platform), facts.version.clone().into()))
+        .map(|program| (platform_name(program.platform), facts.version.clone().into()))
         .collect();
-    let mut manifest = manifest(facts, &facts.name);
+    let mut manifest = manifest(facts, NPM);
     let script = format!("bin/{}.js", facts.name);
     manifest["bin"] = json!({ &facts.name: script });
     manifest["engines"] = json!({ "node": ">=18" });
     manifest["optionalDependencies"] = of_platforms.into();
     let mut files = Files::default();
-    files.add_program(script, LAUNCHER.as_bytes());
-    package(facts, &facts.name, &manifest, files)
+    files.add_program(script, LAUNCHER.replace("@SCOPE@", &format!("@{NPM}")).into_bytes());
+    package(facts, NPM, &manifest, files)
 }
 
 /// Returns the package of a platform.
 pub(crate) fn for_platform(facts: &Facts, program: &Program) -> io::Result<Package> {
     let platform = program.platform;
-    let mut manifest = manifest(facts, &platform_name(facts, platform));
+    let mut manifest = manifest(facts, &platform_name(platform));
     manifest["os"] = json!([platform.npm_os]);
     manifest["cpu"] = json!([platform.npm_cpu]);
     if platform.has_glibc() {
@@ -43,7 +45,7 @@ pub(crate) fn for_platform(facts: &Facts, program: &Program) -> io::Result<Packa
     let mut files = Files::default();
     files.add_program(format!("bin/{}", platform.executable(&facts.name)), &program.bytes[..]);
     files.add("sbom.cdx.json", program.sbom.as_bytes());
-    package(facts, &format!("{}-{}", facts.name, suffix(platform)), &manifest, files)
+    package(facts, &format!("{NPM}-{}", suffix(platform)), &manifest, files)
 }
 
 fn package<'a>(facts: &'a Facts, name: &str, manifest: &Value, mut files: Files<'a>) -> io::Result<Package> {
@@ -67,8 +69,8 @@ fn manifest(facts: &Facts, name: &str) -> Value {
 }
 
 /// The packages of platforms are in a scope, so that one reserved name is enough. The launcher forms their names in the same way.
-fn platform_name(facts: &Facts, platform: &Platform) -> String {
-    format!("@{}/{}", facts.name, suffix(platform))
+fn platform_name(platform: &Platform) -> String {
+    format!("@{NPM}/{}", suffix(platform))
 }
 
 fn suffix(platform: &Platform) -> String {
@@ -94,9 +96,10 @@ mod tests {
     fn the_package_of_users_may_have_that_of_each_platform() {
         let programs = ["aarch64-apple-darwin", "x86_64-unknown-linux-gnu"].map(sample_program);
         let package = launcher(&sample(), &programs).unwrap();
-        assert_eq!(package.name, "mainstay-1.2.3.tgz");
+        assert_eq!(package.name, "mainstay-sessions-1.2.3.tgz");
         let manifest = manifest_in(&package);
-        let expected = json!({ "@mainstay/darwin-arm64": "1.2.3", "@mainstay/linux-x64": "1.2.3" });
+        let expected =
+            json!({ "@mainstay-sessions/darwin-arm64": "1.2.3", "@mainstay-sessions/linux-x64": "1.2.3" });
         assert_eq!(manifest["optionalDependencies"], expected);
         assert_eq!(manifest["scripts"], Value::Null, "nothing runs when it is installed");
     }
@@ -104,9 +107,12 @@ mod tests {
     #[test]
     fn the_package_of_a_platform_says_which_it_is() {
         let package = for_platform(&sample(), &sample_program("x86_64-unknown-linux-gnu")).unwrap();
-        assert_eq!(package.name, "mainstay-linux-x64-1.2.3.tgz");
+        assert_eq!(package.name, "mainstay-sessions-linux-x64-1.2.3.tgz");
         let manifest = manifest_in(&package);
         let told = ["name", "os", "cpu", "libc"].map(|key| manifest[key].clone());
-        assert_eq!(told, [json!("@mainstay/linux-x64"), json!(["linux"]), json!(["x64"]), json!(["glibc"])]);
+        assert_eq!(
+            told,
+            [json!("@mainstay-sessions/linux-x64"), json!(["linux"]), json!(["x64"]), json!(["glibc"])]
+        );
     }
 }

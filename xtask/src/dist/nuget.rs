@@ -7,6 +7,7 @@ use std::io;
 
 use super::archive::Files;
 use super::facts::{Facts, Package, Program};
+use super::names::NUGET;
 
 /// The types of parts that a package must list, by the endings of their names.
 const CONTENT_TYPES: &str = r#"<?xml version="1.0" encoding="utf-8"?>
@@ -24,17 +25,14 @@ const CONTENT_TYPES: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 pub(crate) fn tool(facts: &Facts, programs: &[Program]) -> io::Result<Package> {
     let of_platform = |program: &Program| {
         let rid = program.platform.rid;
-        format!(
-            "    <RuntimeIdentifierPackage RuntimeIdentifier=\"{rid}\" Id=\"{}\" />\n",
-            id(facts, Some(program))
-        )
+        format!("    <RuntimeIdentifierPackage RuntimeIdentifier=\"{rid}\" Id=\"{}\" />\n", id(Some(program)))
     };
     let command = format!("<Command Name=\"{}\" />", facts.name);
     let packages: String = programs.iter().map(of_platform).collect();
     let packages = format!("  <RuntimeIdentifierPackages>\n{packages}  </RuntimeIdentifierPackages>\n");
     let mut files = Files::default();
     files.add_text("tools/any/any/DotnetToolSettings.xml", settings(&command, &packages));
-    package(facts, id(facts, None), "DotnetTool", files)
+    package(facts, id(None), "DotnetTool", files)
 }
 
 /// Returns the package of a platform, which the other one names.
@@ -47,13 +45,13 @@ pub(crate) fn tool_for_platform(facts: &Facts, program: &Program) -> io::Result<
     files.add_text(format!("{folder}/DotnetToolSettings.xml"), settings(&command, ""));
     files.add_program(format!("{folder}/{executable}"), &program.bytes[..]);
     files.add(format!("sbom/{}.cdx.json", facts.archive_name(program.platform)), program.sbom.as_bytes());
-    package(facts, id(facts, Some(program)), "DotnetToolRidPackage", files)
+    package(facts, id(Some(program)), "DotnetToolRidPackage", files)
 }
 
-fn id(facts: &Facts, program: Option<&Program>) -> String {
+fn id(program: Option<&Program>) -> String {
     match program {
-        None => facts.name.clone(),
-        Some(program) => format!("{}.{}", facts.name, program.platform.rid),
+        None => NUGET.to_owned(),
+        Some(program) => format!("{NUGET}.{}", program.platform.rid),
     }
 }
 

@@ -9,12 +9,16 @@ use sha2::{Digest, Sha256};
 
 use super::archive::Files;
 use super::facts::{Facts, Package, Program};
+use super::names::{PYPI, python_file_name};
 use super::platform::WheelTag;
 
 /// The kinds of sessions that notebooks are offered, with the name that people read and the language. The folders have the names that
 /// `mainstay kernel register` gives them.
 const KERNELS: [(&str, &str, &str); 2] =
     [("fsharp", "F# (durable)", "fsharp"), ("python", "Python (durable)", "python")];
+
+/// Starts the program for `uvx`, which runs the command that has the name of the package and no other.
+const START: &str = include_str!("templates/start.py");
 
 /// Returns the wheel of a platform. The error says why there can be none of this version.
 pub(crate) fn wheel(facts: &Facts, program: &Program) -> io::Result<Package> {
@@ -24,11 +28,13 @@ pub(crate) fn wheel(facts: &Facts, program: &Program) -> io::Result<Package> {
             facts.version
         ))
     })?;
-    let name = format!("{}-{version}", facts.name);
+    let module = python_file_name(PYPI);
+    let name = format!("{module}-{version}");
     let tag = format!("py3-none-{}", platform_tag(program));
     let executable = program.platform.executable(&facts.name);
     let mut files = Files::default();
     files.add_program(format!("{name}.data/scripts/{executable}"), &program.bytes[..]);
+    files.add(format!("{module}/__main__.py"), START.as_bytes());
     for (kind, display_name, language) in KERNELS {
         let path = format!("{name}.data/data/share/jupyter/kernels/mainstay-{kind}/kernel.json");
         files.add_text(path, kernelspec(program, &executable, kind, display_name, language));
@@ -38,6 +44,10 @@ pub(crate) fn wheel(facts: &Facts, program: &Program) -> io::Result<Package> {
     files.add_text(
         format!("{info}/WHEEL"),
         format!("Wheel-Version: 1.0\nGenerator: mainstay-xtask\nRoot-Is-Purelib: false\nTag: {tag}\n"),
+    );
+    files.add_text(
+        format!("{info}/entry_points.txt"),
+        format!("[console_scripts]\n{PYPI} = {module}.__main__:main\n"),
     );
     facts.add_licences(&mut files, &format!("{info}/licenses/"));
     files.add(format!("{info}/sboms/{}.cdx.json", facts.name), program.sbom.as_bytes());
@@ -72,11 +82,11 @@ fn kernelspec(program: &Program, executable: &str, kind: &str, display_name: &st
 }
 
 fn metadata(facts: &Facts, version: &str) -> String {
-    let Facts { name, description, licence, homepage, repository, maintainer, .. } = facts;
+    let Facts { description, licence, homepage, repository, maintainer, .. } = facts;
     let licences = facts.texts.licences.iter().map(|(name, _)| name.as_str()).chain(["THIRD-PARTY.txt"]);
     let licences: String = licences.map(|name| format!("License-File: {name}\n")).collect();
     format!(
-        "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\nSummary: {description}\nAuthor-email: {maintainer}\nLicense-Expression: {licence}\n{licences}Project-URL: Homepage, {homepage}\nProject-URL: Source, {repository}\nClassifier: Framework :: Jupyter\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n{}",
+        "Metadata-Version: 2.4\nName: {PYPI}\nVersion: {version}\nSummary: {description}\nAuthor-email: {maintainer}\nLicense-Expression: {licence}\n{licences}Project-URL: Homepage, {homepage}\nProject-URL: Source, {repository}\nClassifier: Framework :: Jupyter\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n{}",
         facts.readme()
     )
 }
@@ -122,8 +132,11 @@ mod tests {
     #[test]
     fn the_tag_says_which_glibc_is_needed() {
         let name = |triple| wheel(&sample(), &sample_program(triple)).unwrap().name;
-        assert_eq!(name("x86_64-unknown-linux-gnu"), "mainstay-1.2.3-py3-none-manylinux_2_34_x86_64.whl");
-        assert_eq!(name("aarch64-apple-darwin"), "mainstay-1.2.3-py3-none-macosx_11_0_arm64.whl");
+        assert_eq!(
+            name("x86_64-unknown-linux-gnu"),
+            "mainstay_sessions-1.2.3-py3-none-manylinux_2_34_x86_64.whl"
+        );
+        assert_eq!(name("aarch64-apple-darwin"), "mainstay_sessions-1.2.3-py3-none-macosx_11_0_arm64.whl");
     }
 
     #[test]

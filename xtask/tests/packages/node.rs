@@ -17,7 +17,10 @@ fn npm(user: &Newcomer, program: &str, arguments: &[&str]) -> Command {
 /// The packages of users and of this platform.
 fn archives(packages: &Path) -> [String; 2] {
     let file = |name: String| packages.join(name).display().to_string();
-    [file(format!("mainstay-{VERSION}.tgz")), file(format!("mainstay-{}-{VERSION}.tgz", PLATFORM.npm))]
+    [
+        file(format!("mainstay-sessions-{VERSION}.tgz")),
+        file(format!("mainstay-sessions-{}-{VERSION}.tgz", PLATFORM.npm)),
+    ]
 }
 
 #[test]
@@ -27,7 +30,7 @@ fn npm_installs_the_program_of_this_platform_and_removes_it() {
     let [launcher, program] = archives(&packages);
     // A folder has no index, so the package of the platform is named, not found.
     let wanted = format!(
-        r#"{{ "dependencies": {{ "mainstay": "file:{launcher}", "@mainstay/{}": "file:{program}" }} }}"#,
+        r#"{{ "dependencies": {{ "mainstay-sessions": "file:{launcher}", "@mainstay-sessions/{}": "file:{program}" }} }}"#,
         PLATFORM.npm
     );
     fs::write(user.folder("work/package.json"), wanted).unwrap();
@@ -45,7 +48,11 @@ fn npm_installs_the_program_of_this_platform_and_removes_it() {
         );
     }
 
-    succeed(&mut npm(&user, "npm", &["uninstall", "mainstay", &format!("@mainstay/{}", PLATFORM.npm)]));
+    succeed(&mut npm(
+        &user,
+        "npm",
+        &["uninstall", "mainstay-sessions", &format!("@mainstay-sessions/{}", PLATFORM.npm)],
+    ));
     assert!(!user.files("work").iter().any(|file| file.contains("mainstay")), "{:?}", user.files("work"));
 }
 
@@ -63,6 +70,9 @@ fn npx_runs_the_program_and_says_what_is_missing_where_a_platform_has_none() {
     assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("mainstay {VERSION}\n"), "{ran:?}");
     let alone = npx(&[&launcher]);
     let said = String::from_utf8_lossy(&alone.stderr);
-    assert!(said.contains(&format!("the package @mainstay/{} is not installed", PLATFORM.npm)), "{said}");
+    assert!(
+        said.contains(&format!("the package @mainstay-sessions/{} is not installed", PLATFORM.npm)),
+        "{said}"
+    );
     assert_eq!(alone.status.code(), Some(1));
 }

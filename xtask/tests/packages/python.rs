@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Newcomer, packages, provided, succeed};
+use crate::support::{Newcomer, VERSION, packages, provided, succeed};
 
 /// Runs a cell in a kernel and prints its value.
 const CELL: &str = r#"
@@ -40,11 +40,17 @@ fn the_wheel_brings_the_program_and_kernels_of_jupyter() {
             .arg(environment.join("bin/python"));
         succeed(pip.args(arguments))
     };
-    pip(&["install", "--no-index", "--find-links", packages.to_str().unwrap(), "mainstay"]);
-    let shown = pip(&["show", "mainstay"]);
+    pip(&["install", "--no-index", "--find-links", packages.to_str().unwrap(), "mainstay-sessions"]);
+    let shown = pip(&["show", "mainstay-sessions"]);
     assert!(shown.contains("\nSummary: Keeps F#, Jupyter"), "{shown}");
     let program = environment.join("bin/mainstay");
     user.try_out(&program, "python", "42\n");
+    let of_package = environment.join("bin/mainstay-sessions");
+    assert_eq!(user.run(&of_package, ["--version"]), format!("mainstay {VERSION}\n"), "what uvx runs");
+    let ended = user.command(&of_package).args(["explain", "no_such"]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "the exit code of the program");
+    let remains = user.run(&program, ["uninstall"]);
+    assert!(remains.contains("python -m pip uninstall mainstay-sessions\n"), "{remains}");
 
     let python = jupyter.join("bin/python");
     let kernels = user.run(&python, ["-m", "jupyter_client.kernelspecapp", "list"]);
@@ -55,7 +61,7 @@ fn the_wheel_brings_the_program_and_kernels_of_jupyter() {
     assert!(!kernels.contains("durable"), "Mainstay takes none of its own kernels for a kernel: {kernels}");
     user.run(&program, ["stop"]);
 
-    pip(&["uninstall", "--yes", "mainstay"]);
+    pip(&["uninstall", "--yes", "mainstay-sessions"]);
     assert_eq!(user.files("environment"), before);
     assert!(fs::exists(user.folder("home/.mainstay/store/mainstay.db")).unwrap(), "what is the user's stays");
 }

@@ -4,7 +4,7 @@
 
 const { spawn } = require("node:child_process");
 
-const name = `@mainstay/${process.platform}-${process.arch}`;
+const name = `@SCOPE@/${process.platform}-${process.arch}`;
 const isWindows = process.platform === "win32";
 
 function program() {
