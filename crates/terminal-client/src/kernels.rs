@@ -1,6 +1,6 @@
 //! Kernels as the command line deals with them: what is there, and getting them ready with progress in view.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use mainstay_embedded::kernel_file;
@@ -8,12 +8,16 @@ use mainstay_formats::exchange::{Header, Kernel};
 use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_home::search::{fsharp_sdks, jupyter_kernels};
-use mainstay_kernel::fsharp::{Code, Progress, Sdk, Search, Selected, Source, build, install, select};
-use mainstay_kernel::jupyter::install::is_installable;
+use mainstay_kernel::fsharp::{
+    Code, NoSdk, Progress, Sdk, Search, Selected, Source, build, can_download, install, select,
+};
+use mainstay_kernel::jupyter::install::{has_python, is_installable};
 use mainstay_kernel::jupyter::{self, Kernelspec, Places, environment_of};
 use mainstay_model::{Error, Language, SessionKind};
 use mainstay_os::download;
 use mainstay_terminal::{self as terminal, Enter, ProgressLine, bytes, confirm};
+
+use crate::first_kernel::{Answer, Offer, Runtime, answer, commands, question};
 
 /// What ran the code of a session that was exported, as far as this machine knows its kind.
 pub fn kernel_of_export(home: &Home, header: &Header) -> Kernel {
@@ -48,6 +52,69 @@ pub fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
         terminal::note(&format!(
             "{environment} has no Jupyter kernel, so that of {spec} runs here; `{environment}/bin/python -m pip install ipykernel` gives it one"
         ));
+    }
+}
+
+/// The kind of session that nobody has asked for by name: what this is, or, where the machine can run neither F# nor Python, what the user
+/// chooses, which is installed.
+pub(crate) async fn chosen_kind(
+    home: &Home,
+    kind: &SessionKind,
+    folder: &Path,
+) -> Result<SessionKind, Error> {
+    let python = SessionKind::new(Runtime::Python.kind())?;
+    let search = fsharp_sdks(home, Config::load(home)?.fsharp);
+    let Err(none @ NoSdk::Nowhere { .. }) = select(&search, Code::In(folder)) else {
+        return Ok(kind.clone());
+    };
+    let has_kernel = jupyter_kernels(home, Some(folder)).kernelspecs().choose(&python).is_ok();
+    if has_kernel || !(kind.is_fsharp() || *kind == python) {
+        return Ok(kind.clone());
+    }
+    let mut offers = [
+        Offer {
+            runtime: Runtime::Fsharp,
+            folder: search.own_root(),
+            needs: (!can_download(&search)).then_some("curl and tar"),
+        },
+        Offer {
+            runtime: Runtime::Python,
+            folder: home.jupyter(),
+            needs: (!has_python()).then_some("python3"),
+        },
+    ];
+    // What the folder is for comes first.
+    if *kind == python {
+        offers.reverse();
+    }
+    let missing = || Error::KernelUnavailable {
+        reason: format!("{}, and no Python with ipykernel; {}", none.what(), commands(&offers)),
+    };
+    if !is_at_terminal() {
+        return Err(missing());
+    }
+    eprintln!("Nothing here runs code yet: {}, and no Python with ipykernel.", none.what());
+    match ask(&offers) {
+        Some(Runtime::Fsharp) => install_fsharp(&search, None).await.map(|_| SessionKind::fsharp()),
+        Some(Runtime::Python) => install_jupyter(home, &python, &[]).await.map(|()| python),
+        None => Err(missing()),
+    }
+}
+
+/// Asks which offer is taken, until the answer is clear or there is none.
+fn ask(offers: &[Offer]) -> Option<Runtime> {
+    loop {
+        eprint!("{}", question(offers));
+        std::io::stderr().flush().ok();
+        let mut line = String::new();
+        if std::io::stdin().read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match answer(&line, offers) {
+            Answer::Install(runtime) => return Some(runtime),
+            Answer::Nothing => return None,
+            Answer::Unclear => {}
+        }
     }
 }
 

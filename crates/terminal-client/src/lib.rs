@@ -18,6 +18,7 @@ pub mod exit;
 pub mod explore;
 pub mod export;
 pub mod fault;
+mod first_kernel;
 pub mod history;
 pub mod import;
 pub mod kernels;

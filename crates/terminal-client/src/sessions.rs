@@ -36,8 +36,15 @@ pub struct OpenedSession {
 pub async fn open(home: &Home, client: &Client, asked: OpenSession) -> Result<OpenedSession, Error> {
     let mut opened = client.call(asked.clone()).await?;
     if let Opened::Unready { kind, working_directory } = &opened {
-        kernels::make_ready(home, kind, Path::new(working_directory)).await?;
-        opened = client.call(OpenSession { even_unready: true, ..asked }).await?;
+        let folder = Path::new(working_directory);
+        let mut asked = OpenSession { even_unready: true, ..asked };
+        let mut kind = kind.clone();
+        if asked.session.is_none() && asked.search.kinds.is_empty() {
+            kind = kernels::chosen_kind(home, &kind, folder).await?;
+            asked.search.kinds = vec![kind.clone()];
+        }
+        kernels::make_ready(home, &kind, folder).await?;
+        opened = client.call(asked).await?;
     }
     match opened {
         Opened::Found { session, was_idle } => Ok(OpenedSession { session: *session, was_idle }),

@@ -65,6 +65,15 @@ pub fn examine(search: &Search, folder: &Path, files: KernelFiles) -> Report {
     Report { sdks, chosen, note, worker, tools, problems }
 }
 
+/// Whether the programs are on the `PATH` that download an SDK.
+pub fn can_download(search: &Search) -> bool {
+    can_download_with(|name| search.program(name).is_some())
+}
+
+fn can_download_with(has: impl Fn(&str) -> bool) -> bool {
+    has("npm") || (has("curl") && has("tar"))
+}
+
 fn worker_state(home: &Path, sdk: &Sdk, files: KernelFiles) -> Option<WorkerState> {
     let home = absolute(home).unwrap_or_else(|_| home.to_owned());
     let recipe = Recipe::of(sdk, sdk.parts().ok()?);
@@ -73,9 +82,8 @@ fn worker_state(home: &Path, sdk: &Sdk, files: KernelFiles) -> Option<WorkerStat
 
 fn problems(error: &NoSdk, tools: &[Tool]) -> Vec<Problem> {
     let mut problems = vec![Problem { what: error.what(), remedy: error.remedy().to_owned() }];
-    let has = |name| tools.iter().any(|tool| tool.name == name && tool.path.is_some());
-    let can_install = has("npm") || (has("curl") && has("tar"));
-    if matches!(error, NoSdk::Nowhere { .. }) && !can_install {
+    let has = |name: &str| tools.iter().any(|tool| tool.name == name && tool.path.is_some());
+    if matches!(error, NoSdk::Nowhere { .. }) && !can_download_with(has) {
         problems.push(Problem {
             what: "an SDK cannot be installed: neither curl with tar, nor npm, is on the PATH".to_owned(),
             remedy: "install curl and tar (or Node.js, which brings npm) with the system's package manager"

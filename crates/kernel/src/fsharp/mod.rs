@@ -36,7 +36,7 @@ pub use cache::{WorkerProgram, WorkerState};
 pub use completeness::{indentation, needs_more};
 pub use diagnostics::SWITCHES as DIAGNOSTICS_SWITCHES;
 pub use discover::{FoundSdk, NoSdk, Search, choose, discover};
-pub use doctor::{Problem, Report, Tool, examine};
+pub use doctor::{Problem, Report, Tool, can_download, examine};
 pub use feed::{FEED, FeedError};
 pub use install::{Attempt, Failure, InstallError, install};
 pub use options::check_options;

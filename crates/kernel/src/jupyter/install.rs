@@ -2,6 +2,7 @@
 //! PyPI. An environment cannot be moved, so it is made in its place; only one that was finished counts.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,9 +98,19 @@ pub async fn install(
     found.into_iter().find(|spec| spec.language == "python").ok_or(InstallError::NoKernel)
 }
 
+/// Whether there is a Python that a kernel can be installed for.
+pub fn has_python() -> bool {
+    python().is_some()
+}
+
+/// The interpreter on the `PATH`, else that of the environment that this program is installed in: of those who have uv it may be the only one.
 fn python() -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join("python3")).find(|program| program.is_file())
+    let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    first_python(&env::var_os("PATH").unwrap_or_default(), own)
+}
+
+fn first_python(path: &OsStr, own: Option<PathBuf>) -> Option<PathBuf> {
+    env::split_paths(path).chain(own).map(|folder| folder.join("python3")).find(|program| program.is_file())
 }
 
 /// A virtual environment in the making.
@@ -157,5 +168,24 @@ impl Environment<'_> {
     async fn can(&self, python: &Path, statement: &str) -> bool {
         let tried = Command::new(python).args(["-c", statement]).output().await;
         tried.is_ok_and(|output| output.status.success())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_python_of_the_programs_own_environment_will_do_where_the_path_has_none() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        for file in ["usr/python3", "own/python3"] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), "").unwrap();
+        }
+        let found = |folder: &str| first_python(at(folder).as_os_str(), Some(at("own")));
+        assert_eq!(found("usr"), Some(at("usr/python3")));
+        assert_eq!(found("none"), Some(at("own/python3")));
+        assert_eq!(first_python(at("none").as_os_str(), None), None);
     }
 }

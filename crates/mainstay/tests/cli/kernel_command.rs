@@ -1,8 +1,12 @@
 //! Tests of `mainstay kernel list`, `install` and `doctor`.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support;
+use crate::support::terminal::Terminal;
 use crate::support::{Finished, World};
 
 /// Runs a command where nothing of .NET is to be found.
@@ -53,9 +57,68 @@ fn where_none_is_there_an_eval_says_what_to_do() {
     let refused = without_dotnet(&world, &["eval", "1"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr, @"
-    error: the kernel cannot be started: no .NET SDK with F# was found; run `mainstay kernel install fsharp`, or install one with `apt install dotnet-sdk-10.0`, `brew install dotnet`, `winget install Microsoft.DotNet.SDK.10` or https://dot.net/v1/dotnet-install.sh [kernel_unavailable]
+    error: the kernel cannot be started: no .NET SDK with F# was found, and no Python with ipykernel; `mainstay kernel install fsharp --yes` gets F# (needs curl and tar first), `mainstay kernel install python --yes` gets Python (needs python3 first) [kernel_unavailable]
       `mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.
     ");
+}
+
+/// Puts a program into a folder.
+fn script(folder: &Path, name: &str, text: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let program = folder.join(name);
+    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// A machine without .NET, whose Python makes environments that have the kernel of the tests, and whose pip needs no network.
+fn newcomer(world: &World) -> Command {
+    let (machine, jupyter) = (world.work().join("machine"), support::jupyter());
+    let of_environment = format!(
+        "case \"$*\" in *pip*) exit 0;; esac\nexec '{}' \"$@\"",
+        jupyter.join("bin/python").display()
+    );
+    script(&machine.join("environment/bin"), "python", &of_environment);
+    std::os::unix::fs::symlink(jupyter.join("share"), machine.join("environment/share")).unwrap();
+    let makes = format!(
+        "case \"$1 $2\" in '-m venv') /bin/cp -a '{}/.' \"$3\";; esac",
+        machine.join("environment").display()
+    );
+    script(&machine.join("bin"), "python3", &makes);
+    let mut command = world.command();
+    command.env_remove("DOTNET_ROOT").env("PATH", machine.join("bin")).env("HOME", world.work());
+    command
+}
+
+#[test]
+fn at_a_terminal_one_answer_gets_a_newcomer_a_session() {
+    let world = World::new();
+    let terminal = Terminal::run(&newcomer(&world));
+    terminal.wait_for("n for none]");
+    insta::assert_snapshot!(terminal.screen().replace(world.home().to_str().unwrap(), "HOME"), @"
+    Nothing here runs code yet: no .NET SDK with F# was found, and no Python with ipykernel.
+      1  F#: a .NET SDK from Microsoft, under HOME/dotnet (needs curl and tar first)
+      2  Python: ipykernel from PyPI, under HOME/kernels/jupyter
+    Install which? [1 or 2, Enter for Python; n for none]
+    ");
+    terminal.enter("cobol");
+    terminal.wait_until("the question again", |screen| screen.matches("n for none]").count() == 2);
+    terminal.enter("");
+    terminal.wait_for("work>");
+    terminal.enter("6 * 7");
+    terminal.wait_for("\n42");
+    let view = &world.run(["session", "list", "--json"]).json()[0];
+    assert_eq!(view["kind"], "python", "{view}");
+}
+
+#[test]
+fn who_wants_neither_is_told_the_commands() {
+    let world = World::new();
+    let terminal = Terminal::run(&newcomer(&world));
+    terminal.wait_for("n for none]");
+    terminal.enter("n");
+    terminal.wait_for("`mainstay kernel install python --yes` gets Python");
+    assert_eq!(terminal.wait_for_end(), 1);
+    assert!(!fs::exists(world.home().join("kernels/jupyter/python")).unwrap());
 }
 
 #[test]
