@@ -147,3 +147,24 @@ async fn what_is_no_whole_and_sound_backup_changes_nothing() {
     assert_eq!(left.len(), 2, "nothing else is left: {left:?}");
     assert!(restore(&backup, &place, now()).is_ok());
 }
+
+#[tokio::test]
+async fn a_backup_of_a_newer_version_is_refused_and_put_nowhere() {
+    let home = tempfile::tempdir().unwrap();
+    let (store_folder, backup) = (home.path().join("store"), home.path().join("backup"));
+    let (log, _) = store(&store_folder).await;
+    log.backup(backup.clone(), now()).await.unwrap();
+    drop(log);
+    let database = backup.join("mainstay.db");
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    connection.pragma_update(None, "user_version", 1000).unwrap();
+    drop(connection);
+    let manifest_file = backup.join("backup.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&manifest_file).unwrap()).unwrap();
+    manifest["database"] = blake3::hash(&fs::read(&database).unwrap()).to_hex().as_str().into();
+    fs::write(&manifest_file, manifest.to_string()).unwrap();
+    let place = home.path().join("restored");
+    let refused = restore(&backup, &place, now());
+    assert!(matches!(refused, Err(Error::StoreNewer { found: 1000, .. })), "{refused:?}");
+    assert!(!place.exists());
+}

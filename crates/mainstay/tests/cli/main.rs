@@ -67,6 +67,7 @@ mod session_command;
 mod session_environment;
 mod standby;
 mod store_commands;
+mod stored_home;
 mod support;
 mod telemetry;
 mod test_command;

@@ -93,6 +93,13 @@ impl World {
         world
     }
 
+    /// The same with F# sessions as [`Self::scripted`] has them.
+    pub fn scripted_with_jupyter() -> Self {
+        let mut world = Self::scripted();
+        world.jupyter = Some(jupyter().join("share/jupyter"));
+        world
+    }
+
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
