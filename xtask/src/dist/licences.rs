@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dependencies::{CrateId, Dependency};
 use super::facts::Facts;
+use super::spdx::is_satisfied;
 
 /// Returns the text of `THIRD-PARTY.txt`. The error names the crates that have no known licence.
 pub(crate) fn third_party(
@@ -40,6 +41,14 @@ pub(crate) fn third_party(
         text.push_str(&format!("\n{line}\n{}\n{line}\n\n{licence_text}", crates.join(", ")));
     }
     Ok(text)
+}
+
+/// Returns the crates of the program that no allowed licence covers, each with its own.
+pub(crate) fn refused(dependencies: &BTreeMap<CrateId, Dependency>, allowed: &[&str]) -> Vec<String> {
+    let parts = dependencies.iter().filter(|(_, one)| one.is_part);
+    let licence = |one: &Dependency| one.licence.clone().unwrap_or_default();
+    let outside = parts.filter(|(_, one)| !is_satisfied(&licence(one), allowed));
+    outside.map(|((name, version), one)| format!("{name} {version} ({})", licence(one))).collect()
 }
 
 #[cfg(test)]
@@ -81,6 +90,18 @@ mod tests {
         let text =
             third_party(&sample(), &BTreeMap::from([(("a".to_owned(), "1.0.0".to_owned()), bare)])).unwrap();
         assert!(text.ends_with("a 1.0.0: MIT (the crate has no text of it; by Ada)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_part_whose_licence_is_not_allowed_is_refused() {
+        let id = |name: &str| (name.to_owned(), "1.0.0".to_owned());
+        let of_build = Dependency { is_part: false, ..dependency(Some("GPL-3.0-only"), "") };
+        let all = BTreeMap::from([
+            (id("a"), dependency(Some("MIT OR GPL-3.0-only"), "")),
+            (id("b"), dependency(Some("GPL-3.0-only"), "")),
+            (id("build"), of_build),
+        ]);
+        assert_eq!(refused(&all, &["MIT"]), ["b 1.0.0 (GPL-3.0-only)"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod options;
 mod platform;
 mod release_build;
 mod sbom;
+mod spdx;
 mod tarball;
 mod wheel;
 
@@ -128,6 +129,15 @@ fn read(options: &Options) -> Result<(Facts, Vec<Program>), Failure> {
         reason: "no licence is known".to_owned(),
         remedy: "ask the authors for one, or leave out what needs it",
     })?;
+    let deny = read_text("deny.toml")?;
+    let refused = licences::refused(&all, &spdx::allowed_by(&deny));
+    if !refused.is_empty() {
+        return Err(Failure::Unpackable {
+            what: refused.join(", "),
+            reason: "deny.toml allows no licence of it".to_owned(),
+            remedy: "leave out what needs it, or add the licence to deny.toml",
+        });
+    }
     facts.texts = texts(options, third_party)?;
     Ok((facts, programs))
 }
@@ -143,18 +153,20 @@ fn texts(options: &Options, third_party: String) -> Result<Texts, Failure> {
     let program = std::path::absolute(program).map_err(Failure::at(program))?;
     let ask = |arguments: &[&str]| output(Command::new(&program).args(arguments), PLATFORM_REMEDY);
     let completions = Shell::ALL.map(|shell| Ok((shell, ask(&["completions", shell.name()])? + "\n")));
-    let text = |name: &str| {
-        let path = crate::root().join(name);
-        fs::read_to_string(&path).map_err(Failure::at(&path))
-    };
-    let licences = ["LICENSE-APACHE", "LICENSE-MIT"].map(|name| Ok((name.to_owned(), text(name)?)));
+    let licences = ["LICENSE-APACHE", "LICENSE-MIT"].map(|name| Ok((name.to_owned(), read_text(name)?)));
     Ok(Texts {
         licences: licences.into_iter().collect::<Result<_, Failure>>()?,
         third_party,
-        changelog: text("CHANGELOG.md")?,
+        changelog: read_text("CHANGELOG.md")?,
         completions: completions.into_iter().collect::<Result<_, Failure>>()?,
         man_pages: man_pages(&program)?,
     })
+}
+
+/// Reads a file of the repository's root.
+fn read_text(name: &str) -> Result<String, Failure> {
+    let path = crate::root().join(name);
+    fs::read_to_string(&path).map_err(Failure::at(&path))
 }
 
 /// Returns the man pages that the program writes, in the order of their names.
