@@ -139,7 +139,7 @@ impl Installation {
     /// # Errors
     /// The system does not say which program this is.
     pub fn own() -> std::io::Result<Self> {
-        let program = crate::program()?;
+        let program = crate::program_file()?;
         let program = program.canonicalize().unwrap_or(program);
         Ok(Self::of(&program, Path::is_file))
     }

@@ -3,15 +3,34 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of this program: what is there now, where the program was replaced while it ran.
+/// By this path a process of Linux starts its own program again, also where the file was removed.
+const RUNNING: &str = "/proc/self/exe";
+
+/// Returns the path by which this process starts its program again: what is there now, where the program was replaced while it ran, and what
+/// runs, where nothing is. Package managers have a folder for each version, and remove that of the old one while its daemon runs.
+///
+/// The path means another program, or none, to other processes; [`program_file`] is for them.
 ///
 /// # Errors
 /// The system does not say which program this is.
 pub fn program() -> std::io::Result<PathBuf> {
+    let file = program_file()?;
+    Ok(startable(file, Path::new(RUNNING)))
+}
+
+/// Returns the path of this program's file, which need not be there any more.
+///
+/// # Errors
+/// The system does not say which program this is.
+pub fn program_file() -> std::io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     // Linux marks the path of a file that is not there any more so.
     let replaced = program.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
-    Ok(replaced.filter(|replaced| replaced.is_file()).unwrap_or(program))
+    Ok(replaced.unwrap_or(program))
+}
+
+fn startable(file: PathBuf, running: &Path) -> PathBuf {
+    if file.is_file() || !running.exists() { file } else { running.to_owned() }
 }
 
 /// Returns the path of this program for the configuration of other programs: that by which it was started, where a package manager has put
@@ -20,7 +39,7 @@ pub fn program() -> std::io::Result<PathBuf> {
 /// # Errors
 /// The system does not say which program this is.
 pub fn lasting_program() -> std::io::Result<PathBuf> {
-    let program = program()?;
+    let program = program_file()?;
     let started = std::env::args_os().next().unwrap_or_default();
     let link = started_by(Path::new(&started), &std::env::var_os("PATH").unwrap_or_default());
     Ok(link.filter(|link| leads_to(link, &program)).unwrap_or(program))
@@ -42,6 +61,18 @@ fn leads_to(link: &Path, program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_whose_file_is_gone_is_started_by_what_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, running) = (folder.path().join("1.0/mainstay"), folder.path().join("exe"));
+        assert_eq!(startable(file.clone(), &running), file, "a system that has no such path");
+        std::fs::write(&running, "").unwrap();
+        assert_eq!(startable(file.clone(), &running), running);
+        std::fs::create_dir(folder.path().join("1.0")).unwrap();
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(startable(file.clone(), &running), file);
+    }
 
     #[test]
     fn a_link_by_which_the_program_was_started_is_found_by_path_and_by_name() {

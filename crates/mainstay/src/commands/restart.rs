@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use mainstay_home::config::Config;
-use mainstay_home::{DaemonRecord, Home, Installation, VERSION, program};
+use mainstay_home::{DaemonRecord, Home, Installation, VERSION, program_file};
 use mainstay_model::Error;
 use mainstay_protocol::operations::{Attached, RestartDaemon};
 use mainstay_terminal::{self as terminal, ProgressLine};
@@ -42,7 +42,7 @@ pub(super) struct Upgrade {}
 
 impl Upgrade {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let own = program().map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
+        let own = program_file().map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
         let code = begin_anew(home, Some(own.display().to_string())).await?;
         if let Ok(Installation { upgrade, .. }) = Installation::own() {
             terminal::note(&format!(

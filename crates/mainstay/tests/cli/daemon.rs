@@ -374,7 +374,7 @@ fn a_log_that_is_full_gives_way_while_the_daemon_runs() {
 }
 
 /// A process that is ended on drop, also by a test that fails.
-struct Ended(Child);
+pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {

@@ -56,6 +56,7 @@ mod prompt;
 mod readme;
 mod refresh_command;
 mod reload;
+mod removed_program;
 mod restart;
 mod run_app;
 mod run_command;
