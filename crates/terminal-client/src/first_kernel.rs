@@ -73,7 +73,7 @@ pub(crate) fn question(offers: &[Offer]) -> String {
     format!("{}Install which? [1 or 2{}; n for none] ", lines.collect::<String>(), enter.unwrap_or_default())
 }
 
-/// What was answered.
+/// What the user has answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// This is to be installed.
