@@ -93,7 +93,8 @@ type Baseline(path: string, sources: (string * string) list) =
 
     /// Whether it can change; if not, why.
     member _.Obstacle : string option =
-        if not isSupported.Value then Some "the runtime of this worker changes no loaded code"
+        if Diagnostics.Debugger.IsAttached then Some "a debugger is attached" // The runtime refuses it then.
+        elif not isSupported.Value then Some "the runtime of this worker changes no loaded code"
         elif not (isUnoptimized assembly.Value) then Some(Path.GetFileName path + " was built with optimization")
         else None
 

@@ -1,6 +1,5 @@
 //! The F# kernel, joined to the engine: the worker is built on first use, then started for each session with what that begins with.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use mainstay_home::Home;
 use mainstay_home::config::{FsharpConfig, Watch};
 use mainstay_kernel::fsharp::APPLICATIONS_VARIABLE;
 use mainstay_kernel::fsharp::{
-    Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, select,
+    Code, DIAGNOSTICS_SWITCHES, Sdk, Search, Selected, WorkerProgram, build, check_options, opened_to, select,
 };
 use mainstay_kernel::worker::Standby;
 use mainstay_kernel::{Builder, OpenedNames, Project, StartupContext, worker};
@@ -44,6 +43,8 @@ pub(crate) struct FsharpKernel {
     compilers: PathBuf,
     /// Whether a new worker has what was saved last, and not what was built last.
     builds_newest: bool,
+    /// Whether debuggers can attach to workers.
+    debugging: bool,
     /// Which names of projects are opened.
     opens: OpenedNames,
     /// What the compiler of each session is told.
@@ -67,6 +68,7 @@ impl FsharpKernel {
         );
         Self {
             applications,
+            debugging: config.debugging,
             opens: config.opens,
             builds_newest: config.watch == Watch::Swap,
             search: mainstay_home::search::fsharp_sdks(home, config),
@@ -122,10 +124,9 @@ impl FsharpKernel {
     async fn launch_of(&self, sdk: &Sdk, spec: &RunnerSpec) -> Result<Launch, Error> {
         let WorkerProgram { program, arguments, environment, .. } = self.program(sdk).await?;
         let creators = spec.environment.variables().map(|(name, value)| (name.into(), value.into()));
-        // Whoever creates a session may open its worker to debuggers.
-        let opens = DIAGNOSTICS_SWITCHES.iter().any(|switch| spec.environment.variable(switch).is_some());
-        let is_kept = |name: &OsString| !(opens && DIAGNOSTICS_SWITCHES.iter().any(|switch| name == switch));
-        let own = environment.into_iter().filter(|(name, _)| is_kept(name));
+        // Whoever creates a session may say otherwise.
+        let is_said = DIAGNOSTICS_SWITCHES.iter().any(|switch| spec.environment.variable(switch).is_some());
+        let own = opened_to(environment, is_said, self.debugging);
         let applications = (APPLICATIONS_VARIABLE.into(), self.applications.clone().into());
         let environment = creators.chain(own).chain([applications]).collect();
         Ok(Launch { program, arguments, environment })

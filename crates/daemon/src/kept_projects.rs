@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use mainstay_kernel::Project;
+use mainstay_home::Home;
+use mainstay_kernel::{Project, ShadowCopy};
+use mainstay_model::SessionId;
 use tokio::task::spawn_blocking;
 
 /// The folder below that of the copies.
@@ -29,6 +31,11 @@ pub(crate) async fn keep(project: Project) {
 /// What was kept last below the folder of a session's copies.
 pub(crate) async fn kept(copies: PathBuf) -> Option<Project> {
     spawn_blocking(move || read(&copies)).await.ok()?
+}
+
+/// The copies of the own assemblies of a session's project, which its worker loads; none where it has no project.
+pub async fn assemblies_of(home: &Home, session: SessionId) -> Vec<ShadowCopy> {
+    kept(home.copies().join(session.to_string())).await.map(|project| project.own).unwrap_or_default()
 }
 
 fn write(project: &Project) -> io::Result<()> {

@@ -33,5 +33,6 @@ pub mod supervisor_lock;
 mod telemetry;
 mod watcher;
 
+pub use self::kept_projects::assemblies_of;
 pub use self::runners::RunnerSettings;
 pub use self::serve::{Ended, ServeOptions, serve};

@@ -141,6 +141,10 @@ pub struct FsharpConfig {
     pub on_obstacle: OnObstacle,
     /// Which names of a session's project are opened.
     pub opens: OpenedNames,
+    /// Whether debuggers can attach to F# workers. It counts for workers that start after the daemon has.
+    pub debugging: bool,
+    /// The program `netcoredbg`, which `mainstay debug` starts. Without it Mainstay looks in `PATH`.
+    pub debugger: Option<PathBuf>,
     /// Compiler options for each new F# session, separated by spaces, as for `--fsi-args`: `"--define:X --nowarn:25"`.
     pub fsi_args: String,
     /// Whether pages of an application that `mainstay run-app` started reload by themselves when its code has changed: a script is added to
@@ -180,6 +184,8 @@ impl Default for FsharpConfig {
             watch: Watch::default(),
             on_obstacle: OnObstacle::default(),
             opens: OpenedNames::default(),
+            debugging: true,
+            debugger: None,
             fsi_args: String::new(),
             browser_reload: true,
             application_start_ms: 30_000,

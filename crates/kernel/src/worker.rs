@@ -33,7 +33,7 @@ use self::reader::Reader;
 use crate::building::{Builder, Building};
 use crate::channel::{self, Incoming, Outgoing, WorkerListener, greet, kernel_name};
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
-use crate::fsharp::{indentation, needs_more};
+use crate::fsharp::{DebuggerPipes, indentation, needs_more};
 use crate::overflow::OverflowFilter;
 use crate::protocol::{ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker};
 use crate::runner_process::{self, died_early, exit_of, unavailable};
@@ -120,6 +120,7 @@ struct Attached {
     unready: Unready,
     incoming: Incoming,
     outgoing: Outgoing,
+    pipes: DebuggerPipes,
 }
 
 /// Starts the process of a worker in a folder, and waits until it has come to its channel.
@@ -128,12 +129,13 @@ async fn attach(launch: &Launch, folder: &Path, socket_folder: &Path) -> Result<
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
     let (mut child, group) = start(launch, folder, &channel, Stdio::null()).map_err(unavailable)?;
+    let pipes = DebuggerPipes::of(child.id(), &launch.environment);
     let unready = Unready::new(&group);
     let (incoming, outgoing) = tokio::select! {
         accepted = door.accept() => accepted?,
         status = child.wait() => return Err(died_early(exit_of(status), &last_words(child))),
     };
-    Ok(Attached { child, group, unready, incoming, outgoing })
+    Ok(Attached { child, group, unready, incoming, outgoing, pipes })
 }
 
 impl Attached {
@@ -144,7 +146,7 @@ impl Attached {
         builder: Option<Arc<dyn Builder>>,
         variables: &BTreeMap<String, String>,
     ) -> Result<StartedRunner, Error> {
-        let Self { mut child, group, unready, mut incoming, mut outgoing } = self;
+        let Self { mut child, group, unready, mut incoming, mut outgoing, pipes } = self;
         let info = greet(&mut incoming, &mut outgoing, &beginning, variables).await?;
         unready.is_ready();
         let (notices_in, notices) = mpsc::channel(NOTICES);
@@ -167,6 +169,7 @@ impl Attached {
             notices: notices_in,
             last_words: None,
             overflows: OverflowFilter::default(),
+            pipes: Some(pipes),
         };
         tokio::spawn(reader.run());
         let worker = Worker { info, outgoing, calls, beginning, building, group };

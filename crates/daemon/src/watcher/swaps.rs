@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mainstay_engine::Engine;
-use mainstay_model::{SessionId, Swap, WrittenFile};
+use mainstay_model::{SessionId, Swap, SwapObstacle, WrittenFile};
 use tokio::task::JoinSet;
 
 use super::files::DueWork;
@@ -81,16 +81,20 @@ pub(super) struct EndedSwap {
     pub(super) to_build: Option<String>,
 }
 
-/// A source that is no code yet keeps a build from succeeding too.
+/// Why a worker changes nothing while a debugger is attached, in its words.
+const DEBUGGED: &str = "a debugger is attached";
+
+/// A source that is no code yet keeps a build from succeeding too, and a new worker would be lost to the debugger that is attached.
 fn is_buildable(swap: &Swap) -> bool {
-    let is_code = |code: &str| !matches!(code, "syntax_error" | "not_compiled");
-    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| is_code(&obstacle.code))
+    let stays = |obstacle: &SwapObstacle| match obstacle.code.as_str() {
+        "syntax_error" | "not_compiled" => true,
+        code => code == "not_modifiable" && obstacle.reason == DEBUGGED,
+    };
+    !swap.is_applied() && !swap.obstacles.iter().any(stays)
 }
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::SwapObstacle;
-
     use super::*;
 
     #[test]
@@ -115,5 +119,13 @@ mod tests {
         let buildable =
             [of(&[]), of(&["shape"]), of(&["shape", "syntax_error"])].each_ref().map(is_buildable);
         assert_eq!(buildable, [false, true, false]);
+        let why = |reason: &str| Swap {
+            obstacles: vec![SwapObstacle { reason: reason.to_owned(), ..obstacle("not_modifiable") }],
+            ..Swap::default()
+        };
+        assert_eq!(
+            [why(DEBUGGED), why("Shop.dll was built with optimization")].each_ref().map(is_buildable),
+            [false, true]
+        );
     }
 }

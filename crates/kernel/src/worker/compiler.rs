@@ -41,7 +41,7 @@ struct Channel {
 /// # Errors
 /// As [`launch`](super::launch).
 pub async fn launch_compiler(launch: &Launch, socket_folder: &Path) -> Result<CompilerProcess, Error> {
-    let Attached { mut child, group, unready, incoming, outgoing } =
+    let Attached { mut child, group, unready, incoming, outgoing, pipes } =
         attach(launch, Path::new("/"), socket_folder).await?;
     let pid = child.id();
     // What it prints is nobody's, and must not fill the pipes.
@@ -52,6 +52,7 @@ pub async fn launch_compiler(launch: &Launch, socket_folder: &Path) -> Result<Co
     let (ended, its_group) = (Arc::clone(&has_ended), group.clone());
     tokio::spawn(async move {
         child.wait().await.ok();
+        drop(pipes);
         its_group.leader_is_gone();
         ended.store(true, Ordering::Release);
     });

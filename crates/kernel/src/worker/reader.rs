@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::calls::{Calls, SharedOutgoing, send};
 use super::report::{report, unserved};
 use crate::channel::Incoming;
+use crate::fsharp::DebuggerPipes;
 use crate::overflow::OverflowFilter;
 use crate::protocol::{FailureCode, FromWorker, ToWorker, WorkerResult, decode};
 use crate::runner_process::exit_of;
@@ -34,6 +35,8 @@ pub(super) struct Reader {
     pub(super) notices: mpsc::Sender<RunnerNotice>,
     pub(super) last_words: Option<LastWords>,
     pub(super) overflows: OverflowFilter,
+    /// None once they are removed.
+    pub(super) pipes: Option<DebuggerPipes>,
 }
 
 impl Reader {
@@ -143,6 +146,7 @@ impl Reader {
     async fn end(mut self) {
         self.calls.abandon();
         let exit = exit_of(self.group.ended(&mut self.child, EXIT_GRACE).await);
+        self.pipes = None;
         self.drain_pipes().await;
         let last = self.overflows.finish();
         self.output(OutputStream::Stderr, last).await;

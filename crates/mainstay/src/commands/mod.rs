@@ -17,6 +17,7 @@ mod completions;
 mod conditions;
 mod coverage;
 mod daemon;
+mod debug;
 mod delete;
 mod demo;
 mod doctor;
@@ -153,6 +154,8 @@ enum Command {
     Test(test::Test),
     /// Show which lines of a session's project tests reach, and how these ended
     Coverage(coverage::Coverage),
+    /// Attach a debugger to the worker of an F# session
+    Debug(debug::Debug),
     /// Say something to an agent
     Prompt(prompt::Prompt),
     /// Show what became of a command
@@ -292,6 +295,7 @@ impl Command {
             Self::StopApp(stop) => stop.run(home).await,
             Self::Test(test) => test.run(home).await,
             Self::Coverage(coverage) => coverage.run(home).await,
+            Self::Debug(debug) => debug.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,

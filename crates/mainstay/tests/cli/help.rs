@@ -167,7 +167,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 41 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
+        1 + 42 + 17 + 6 + 5 + 4 + 3 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

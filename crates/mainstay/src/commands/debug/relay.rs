@@ -1,0 +1,88 @@
+//! A debug adapter on standard input and output: what an editor sends goes to the debugger, and what that says to the editor.
+
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use mainstay_model::Error;
+use serde_json::{Value, json};
+use tokio::io::{stdin, stdout};
+use tokio::process::Command;
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use super::dap::{Conversation, Frames};
+use super::not_started;
+
+/// How long a debugger may take to let go of the worker once nobody says anything to it.
+const PARTING: Duration = Duration::from_secs(10);
+
+/// Starts the debugger for an editor, and passes on what they say until one of them has ended.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where the program does not start.
+pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> {
+    let mut command = Command::new(debugger);
+    // An interrupt of the terminal is the editor's to understand.
+    command.arg("--interpreter=vscode").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| not_started(debugger, &error))?;
+    let (Some(to_debugger), Some(from_debugger)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(not_started(debugger, &std::io::Error::from(std::io::ErrorKind::BrokenPipe)));
+    };
+    let mut requests = FramedRead::new(stdin(), Frames);
+    let mut answers = FramedRead::new(from_debugger, Frames);
+    let mut debugger = Some(FramedWrite::new(to_debugger, Frames));
+    let mut editor = FramedWrite::new(stdout(), Frames);
+    let mut conversation = Conversation::about(pid);
+    loop {
+        tokio::select! {
+            request = requests.next(), if debugger.is_some() => {
+                let is_passed = match (next(request), debugger.as_mut()) {
+                    (Some(message), Some(out)) => out.send(conversation.to_debugger(message)).await.is_ok(),
+                    _ => false,
+                };
+                if !is_passed {
+                    break;
+                }
+            }
+            answer = answers.next() => {
+                let Some(message) = next(answer) else { break };
+                if editor.send(conversation.to_editor(message)).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    // An editor that has gone without a word must not leave the worker standing.
+    if let Some(mut out) = debugger.take() {
+        let parting = json!({"seq": u32::MAX, "type": "request", "command": "disconnect"});
+        out.send(conversation.to_debugger(parting)).await.ok();
+    }
+    let ended = timeout(PARTING, async {
+        while answers.next().await.is_some_and(|answer| answer.is_ok()) {}
+        child.wait().await
+    });
+    match ended.await {
+        Ok(status) => Ok(if status.is_ok_and(|status| status.success()) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }),
+        Err(_) => {
+            child.kill().await.ok();
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// The next message; none once there are no more. One that cannot be read is the last.
+fn next(message: Option<std::io::Result<Value>>) -> Option<Value> {
+    match message? {
+        Ok(message) => Some(message),
+        Err(error) => {
+            eprintln!("mainstay debug: {error}");
+            None
+        }
+    }
+}
