@@ -18,6 +18,7 @@ mod compiler_options;
 #[cfg(feature = "failpoints")]
 mod crash;
 mod daemon;
+mod debug_command;
 mod demo;
 mod displays;
 mod doctor_command;

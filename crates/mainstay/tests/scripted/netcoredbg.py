@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""A debugger with the command line of netcoredbg, for tests without one: it attaches to nothing.
+
+As a debug adapter (`--interpreter=vscode`) it writes what it gets to the file that NETCOREDBG_LOG names, a line each, and answers it. As a
+command line (`--interpreter=cli --attach PID`) it says what it was told to attach to, and repeats its input.
+"""
+
+import json
+import os
+import sys
+
+
+def adapter():
+    source, out = sys.stdin.buffer, sys.stdout.buffer
+    with open(os.environ["NETCOREDBG_LOG"], "a") as log:
+        while True:
+            length = None
+            while (line := source.readline()) not in (b"\r\n", b""):
+                name, value = line.split(b":")
+                assert name == b"Content-Length", line
+                length = int(value)
+            if length is None:
+                return
+            message = json.loads(source.read(length))
+            log.write(json.dumps(message) + "\n")
+            log.flush()
+            answer = {"seq": 1, "type": "response", "request_seq": message["seq"], "success": True, "command": message["command"]}
+            if message["command"] == "initialize":
+                answer["body"] = {"supportsTerminateRequest": True, "supportsConfigurationDoneRequest": True}
+            text = json.dumps(answer).encode()
+            out.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
+            out.flush()
+            if message["command"] == "disconnect":
+                return
+
+
+match sys.argv[1:]:
+    case ["--interpreter=vscode"]:
+        adapter()
+    case ["--interpreter=cli", "--attach", process]:
+        print(f"attached to {process}", flush=True)
+        sys.stdout.write(sys.stdin.read())
+    case others:
+        sys.exit(f"unknown arguments: {others}")
