@@ -27,6 +27,7 @@ fn the_first_help_shows_every_command_and_examples() {
       stop-app     Stop the application that runs in a session
       test         Run the tests that a session's code defined, and those of the assemblies it refers to
       coverage     Show which lines of a session's project tests reach, and how these ended
+      debug        Attach a debugger to the worker of an F# session
       prompt       Say something to an agent
       command      Show what became of a command
       explore      Show what a session has and refers to: namespaces, types, names, values
