@@ -162,10 +162,15 @@ struct Debugger {
 }
 
 impl Debugger {
-    fn attach(pid: i32) -> Self {
+    fn attach(pid: i32, temporary: &Path) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/managed_debugger.py");
         let mut command = Command::new("python3");
-        command.arg(script).arg(pid.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg(script)
+            .arg(pid.to_string())
+            .env("TMPDIR", temporary)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let mut debugger = Self { process, input, output: BufReader::new(output) };
@@ -211,7 +216,7 @@ fn nothing_is_swapped_or_built_while_a_debugger_is_attached() {
     assert_eq!(json!(symbols.with_extension("dll")), assembly["loaded"]);
     assert!(symbols.is_file() && symbols.starts_with(world.home().join("copies")), "{needed}");
 
-    let mut debugger = Debugger::attach(pid);
+    let mut debugger = Debugger::attach(pid, temporary.path());
     assert_eq!(world.eval("System.Diagnostics.Debugger.IsAttached")["value"], "true");
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     save(&world, 100);
@@ -244,7 +249,7 @@ fn a_worker_that_stands_is_ended_by_a_cancel_alone() {
     let temporary = tempfile::tempdir().unwrap();
     let world = project_world("[limits]\nquery-ms = 500\ncancel-grace-ms = 300\n", temporary.path());
     let pid = world.worker_pid();
-    let mut debugger = Debugger::attach(pid);
+    let mut debugger = Debugger::attach(pid, temporary.path());
     debugger.has("stop");
     let waiting = world.start_eval("40 + 2");
     let asked = world.run(["explore", "Shop.Cart"]);

@@ -161,7 +161,9 @@ fn command_line(debugger: &Path, pid: u32) -> Result<ExitCode, Error> {
         "{} is attached to process {pid}; `detach` and `quit` leave it running",
         debugger.display()
     ));
-    let error = Command::new(debugger).arg("--interpreter=cli").arg("--attach").arg(pid.to_string()).exec();
+    let mut command = Command::new(debugger);
+    command.envs(process::temporary_folder(pid).map(|folder| (process::TEMPORARY, folder)));
+    let error = command.arg("--interpreter=cli").arg("--attach").arg(pid.to_string()).exec();
     Err(not_started(debugger, &error))
 }
 

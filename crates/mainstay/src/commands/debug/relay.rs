@@ -13,10 +13,13 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::dap::{Conversation, Frames};
-use super::not_started;
+use super::{not_started, process};
 
 /// How long a debugger may take to let go of the worker once nobody says anything to it.
 const PARTING: Duration = Duration::from_secs(10);
+
+/// The number of the request with which a debugger is told to let go, which no editor comes to.
+const PARTING_SEQ: u32 = u32::MAX;
 
 /// Starts the debugger for an editor, and passes on what they say until one of them has ended.
 ///
@@ -26,6 +29,7 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
     let mut command = Command::new(debugger);
     // An interrupt of the terminal is the editor's to understand.
     command.arg("--interpreter=vscode").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    command.envs(process::temporary_folder(pid).map(|folder| (process::TEMPORARY, folder)));
     let mut child = command.spawn().map_err(|error| not_started(debugger, &error))?;
     let (Some(to_debugger), Some(from_debugger)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(not_started(debugger, &std::io::Error::from(std::io::ErrorKind::BrokenPipe)));
@@ -56,11 +60,16 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
     }
     // An editor that has gone without a word must not leave the worker standing.
     if let Some(mut out) = debugger.take() {
-        let parting = json!({"seq": u32::MAX, "type": "request", "command": "disconnect"});
+        let parting = json!({"seq": PARTING_SEQ, "type": "request", "command": "disconnect"});
         out.send(conversation.to_debugger(parting)).await.ok();
     }
     let ended = timeout(PARTING, async {
-        while answers.next().await.is_some_and(|answer| answer.is_ok()) {}
+        // Answers to what the editor asked before it closed its side.
+        while let Some(message) = next(answers.next().await) {
+            if message["request_seq"] != PARTING_SEQ {
+                editor.send(conversation.to_editor(message)).await.ok();
+            }
+        }
         child.wait().await
     });
     match ended.await {
