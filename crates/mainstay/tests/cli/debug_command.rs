@@ -272,7 +272,7 @@ fn a_worker_that_stands_is_ended_by_a_cancel_alone() {
     let standing = world.start_eval("40 + 3");
     follower.wait_for("evalRequested");
     assert_eq!(world.run(["cancel"]).code, 0);
-    follower.wait_for("workerExited");
+    follower.wait_for("warmUpCompleted");
     let ended = standing.wait_with_output().unwrap();
     let ended: Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!(ended["success"], false, "{ended}");
